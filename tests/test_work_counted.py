@@ -81,7 +81,7 @@ def test_lattices_of_ranges_leave_work_for_a_search() -> None:
 
 def test_laws_of_groups_have_fewer_pieces_where_little_work_is_left() -> None:
     """And stay below the finer ones."""
-    from privcalc.engine.fft.groups import _below
+    from privcalc.engine.lists.groups import _below
     from privcalc.losses.noise.laplace import LaplaceLaw
 
     curve = _below(LaplaceLaw(0.2))

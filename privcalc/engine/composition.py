@@ -243,15 +243,13 @@ class Composition:
 
     @property
     def line(self) -> bool:
-        """Whether all losses are of the Gaussian family, whose transforms are known on lines."""
-        return bool(self.terms) and all(law.properties.line for law, _ in self.terms)
+        """Whether some loss is of the Gaussian family, whose transforms are known on lines."""
+        return any(law.properties.line for law, _ in self.terms)
 
     @property
     def supports_tail_split(self) -> bool:
-        """Whether the tail split (`engine/inversion`) applies."""
-        known = [law.properties for law, _ in self.terms]
-        on_lines = all(each.line or each.supports_tail_split for each in known)
-        return not self.curves and on_lines and any(each.supports_tail_split for each in known)
+        """Whether the tail split (`engine/inversion`) applies to some law."""
+        return not self.curves and any(law.properties.supports_tail_split for law, _ in self.terms)
 
     @property
     def has_exact_single_use_profile(self) -> bool:

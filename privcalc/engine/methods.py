@@ -40,6 +40,9 @@ PADDED = 0.04
 LINE, SPLIT = 5e4, 1e5
 # Where it falls more slowly, the line takes so much more.
 SLOWER = 2e5
+# What a list takes beside its points, and one of them; W in deviations, and the part of a tolerance
+# that is left. Splits tilt by no more than this.
+PER_LIST, PER_POINT, WINDOW, LISTED, MOST_TILT = 1e4, 3.0, 15.0, 0.5, 30.0
 # Where less than one sample of little noise is expected, more digits than six take so much more.
 FEW_FINER = 30.0
 # What the work budget counts of a tail split, for each law: 7e3 to 1.7e4 of 1 to 20 laws.
@@ -191,20 +194,41 @@ def saddle_of(question: Question) -> Saddle:
         NotCertifiedError: there is no saddle point, or K is not known.
     """
     from privcalc.engine.inversion.saddle import saddle_for_delta, scale_at
+    from privcalc.engine.lists.factor import rough
 
     log_delta = question.log_delta
+    seen = rough(question.composition.joined, log_delta)
     if question.epsilon is None:
-        whole = question.composition.joined.truncated(log_delta + LOG_DROP)
+        whole = seen.truncated(log_delta + LOG_DROP)
         c, epsilon = saddle_for_delta(whole, log_delta)
     else:
         epsilon = question.epsilon
-        c, log_delta, whole = scale_at(question.composition.joined, epsilon)
+        c, log_delta, whole = scale_at(seen, epsilon)
     log_mgf, _, variance = whole.cumulants(c)
     peak = log_mgf - c * epsilon - math.log(c) - math.log1p(c)
     # Far beyond all losses the tilted loss has no spread that doubles know.
     if not 0.0 < variance < math.inf or not math.isfinite(peak):
         raise NotCertifiedError("the loss is so concentrated that no saddle point was found")
     return Saddle(whole, c, epsilon, math.sqrt(variance), max(0.0, peak - log_delta))
+
+
+def lists_on_line(saddle: Saddle, c: float, tolerance: float) -> tuple[float, float]:
+    """Return the relative width that lists leave on a line, and the work that they take.
+
+    Args:
+        saddle: of the whole.
+        c: the tilt.
+        tolerance: relative width wished for.
+    """
+    from privcalc.engine.lists.factor import LEAST_WIDTH, Wanted, sketched
+
+    laws = sketched(saddle.composition)
+    if not laws:
+        return 0.0, 0.0
+    step = float(Wanted(c, c, saddle.epsilon, tolerance * c * saddle.epsilon).step(laws))
+    spans = sum(law.seen.high - law.seen.low for law, _ in laws)
+    points = (spans + WINDOW * saddle.deviation * len(laws)) / step
+    return max(LEAST_WIDTH, LISTED * tolerance), PER_LIST * len(laws) + PER_POINT * points
 
 
 class Near(Source, Protocol):
@@ -258,14 +282,13 @@ class Method(Protocol):
         """
         ...
 
-    def near(self, question: Question, tolerance: float, reach: float, moves: int) -> Near | None:
+    def near(self, question: Question, tolerance: float, reach: float) -> Near | None:
         """Prepare a source for an epsilon and its neighbours; None where there is none for them.
 
         Args:
             question: of delta at an epsilon.
             tolerance: target of relative widths.
             reach: for how many deviations of the tilted loss around it.
-            moves: of how many epsilons it is going to be asked, where they are very many.
 
         Raises:
             NotCertifiedError: there is no such source.
@@ -279,9 +302,9 @@ class _Method:
     costly = False
     refinable = False
 
-    def near(self, question: Question, tolerance: float, reach: float, moves: int) -> Near | None:
+    def near(self, question: Question, tolerance: float, reach: float) -> Near | None:
         """Say that there is no source for neighbours."""
-        del question, tolerance, reach, moves
+        del question, tolerance, reach
         return None
 
     def knows_more(self, composition: Composition) -> bool:
@@ -377,18 +400,18 @@ class _Inverted(_Method):
         way = self.way(question.composition, neighbours=False)
         return question.put(way.epsilon, way.delta, tolerance)
 
-    def near(self, question: Question, tolerance: float, reach: float, moves: int) -> Near:
+    def near(self, question: Question, tolerance: float, reach: float) -> Near:
         """Prepare the lines for neighbours."""
         way = self.way(question.composition, neighbours=True)
-        found: Near = way.near(question.composition, question.at, tolerance, reach, moves)
+        found: Near = way.near(question.composition, question.at, tolerance, reach)
         return found
 
 
 class WholeLine(_Inverted):
-    """The integral of the whole on a line, of the Gaussian family."""
+    """The integral of the whole on a line, on which lists are factors."""
 
     def applies(self, composition: Composition) -> bool:
-        """Say whether all losses are of the Gaussian family."""
+        """Say whether some loss is of the Gaussian family."""
         return composition.line
 
     def predict(self, question: Question, tolerance: float) -> Prediction:
@@ -399,6 +422,8 @@ class WholeLine(_Inverted):
         joined = len(question.composition.terms) - len(terms)
         work = LINE * len(terms) + JOINED * joined
         each = look_at(saddle)
+        width, lists = lists_on_line(saddle, saddle.c, tolerance)
+        rounding, work = max(rounding, width), work + lists
         if each == math.inf:
             return Prediction(max(PADDED * tolerance, rounding), work + SLOWER)
         return Prediction(max(EXACT, rounding), work if joined else work + NODES * each)
@@ -431,14 +456,18 @@ class TailSplit(_Inverted):
         parts = Parts.of(question.composition)
         if parts is None:
             raise NotCertifiedError("only samples of Gaussians in one direction are cut")
-        laws = len(question.composition.terms)
+        laws, exact, lists = len(question.composition.terms), EXACT, 0.0
+        if parts.lists_wanted:
+            saddle = saddle_of(question)
+            width, lists = lists_on_line(saddle, min(saddle.c, MOST_TILT), tolerance)
+            exact = max(EXACT, width)
         if parts.few:
             work = max(1.0, min(1e-6 / tolerance, FEW_FINER)) * laws
-            width = max(EXACT, PADDED * tolerance)
-            return Prediction(width, SPLIT * work, SPLIT_COUNTED * work)
+            width = max(exact, PADDED * tolerance)
+            return Prediction(width, SPLIT * work + lists, SPLIT_COUNTED * work + lists)
         # Of very many laws it takes seconds, whatever is counted.
         counted = 0.0 if question.composition.joined is not question.composition else SPLIT_COUNTED
-        return Prediction(EXACT, SPLIT * laws, counted * laws)
+        return Prediction(exact, SPLIT * laws + lists, counted * laws and counted * laws + lists)
 
     def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
         """Split in either case."""
@@ -449,7 +478,7 @@ class TailSplit(_Inverted):
 
 
 class Lattice(_Method):
-    """The FFT of losses that are rounded to a lattice (`engine/fft`)."""
+    """The FFT of losses that are rounded to a lattice (`engine/lists`)."""
 
     name = LATTICE
     costly = True
@@ -461,7 +490,7 @@ class Lattice(_Method):
 
     def predict(self, question: Question, tolerance: float) -> Prediction:
         """Plan the transforms."""
-        from privcalc.engine.fft.answer import forecast_delta, forecast_epsilon
+        from privcalc.engine.lists.answer import forecast_delta, forecast_epsilon
 
         points = affordable(question.composition)
         if question.epsilon is None:
@@ -472,27 +501,26 @@ class Lattice(_Method):
 
     def solve(self, question: Question, tolerance: float) -> Certified:
         """Compose on the lattice."""
-        from privcalc.engine.fft.answer import fft_delta, fft_epsilon
+        from privcalc.engine.lists.answer import list_delta, list_epsilon
 
         points = affordable(question.composition)
-        return question.put(fft_epsilon, fft_delta, AIM * tolerance, points)
+        return question.put(list_epsilon, list_delta, AIM * tolerance, points)
 
-    def near(self, question: Question, tolerance: float, reach: float, moves: int) -> Near:
+    def near(self, question: Question, tolerance: float, reach: float) -> Near:
         """Compose on a lattice for the epsilon."""
-        from privcalc.engine.fft.answer import lattice_at
+        from privcalc.engine.lists.answer import list_at
 
-        del reach, moves
+        del reach
         points = affordable(question.composition)
-        return lattice_at(question.composition, question.at, tolerance, points)
+        return list_at(question.composition, question.at, tolerance, points)
 
 
-# A lattice is made for this part of the width: where losses are rare it is missed by 1.6 times, and
-# else it is 0.6 to 0.7 of what was planned, of 45.
-AIM = 0.5
+# A lattice is made for this part of the width: where losses are rare it is missed by 1.6 times.
+AIM = 0.8
 # The points of one transform: some seconds at most. What the engine does for each point, and for
 # each point of each law, in units of work.
 POINTS, FEWEST_POINTS = 2**20, 2**11
-PER_POINT, PER_LAW = 2.0, 6.0
+IN_ALL, PER_LAW = 2.0, 6.0
 
 
 def weight(composition: Composition) -> float:
@@ -502,7 +530,7 @@ def weight(composition: Composition) -> float:
 
 def affordable(composition: Composition, points: int = POINTS) -> int:
     """Return the points of a transform, at most so many, that the work that is left pays for."""
-    each = PER_POINT + PER_LAW * weight(composition)
+    each = IN_ALL + PER_LAW * weight(composition)
     while points > FEWEST_POINTS and points * each > left():
         points //= 2
     return points

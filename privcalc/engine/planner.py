@@ -482,7 +482,7 @@ class Plan:
             # Some give all digits whatever they are asked for; of one question they are taken.
             same = fine == likely and width <= self.target and not method.costly
             same = same and self.serving is None and not self.stop.quick
-            if finer < width and (fine.work <= free or same):
+            if finer < width and fine.width <= finer and (fine.work <= free or same):
                 return finer, fine
         return tolerance, likely
 

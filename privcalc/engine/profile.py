@@ -297,11 +297,10 @@ class _Serving:
 
     def solve(self, method: Method, question: Question, tolerance: float) -> Certified | None:
         """Prepare a source that is good around the epsilon, or else at it, and ask it."""
-        moves = MOVES if self._of_mass else 0
         parts = PARTS if self._of_mass else min(PARTS, len(self._known.pending))
         for reach in (REACH, 0.0):
             with suppress(NotCertifiedError), share(parts, MOST_PART):
-                source = method.near(question, tolerance, reach, moves)
+                source = method.near(question, tolerance, reach)
                 if source is None:
                     break
                 self.deviation = source.deviation or self.deviation

@@ -14,9 +14,12 @@ import numpy as np
 from privcalc.bounds import Bound
 from privcalc.engine.certified import Certified, saw
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.bounds import Proof
     from privcalc.numerics.arrays import Array
 
@@ -40,6 +43,20 @@ class Deltas:
     upper: Array
     value: Array
     terms: dict[str, Array]
+
+
+def displaced(bounds: Callable[[Array], Deltas], epsilons: Array, slack: float) -> Deltas:
+    """Bracket delta of losses that are displaced by at most `slack` from those that are bounded.
+
+    delta falls: an upper end at epsilon - slack is one, and a lower end at epsilon + slack.
+    """
+    if slack == 0.0:
+        return bounds(epsilons)
+    size = UNIT * (np.abs(epsilons) + slack)
+    found = bounds(epsilons)
+    upper = bounds(epsilons - slack - size).upper
+    lower = bounds(epsilons + slack + size).lower
+    return Deltas(found.log_scale, lower, upper, found.value, found.terms)
 
 
 class Source(Protocol):

@@ -131,9 +131,9 @@ class ContourLaw(ABC):
 
     @abstractmethod
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K(c + it) and a bound on the absolute error of each value.
+        """Return K(c + it) and a bound d on the absolute error of each value.
 
-        The imaginary part is correct modulo 2 pi.
+        The imaginary part is correct modulo 2 pi. Where d >= 1 only |M| <= |e^K| e^d is said.
         """
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:

@@ -17,7 +17,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.enumeration.listed import Listed, Side
 from privcalc.engine.fft import transform
 from privcalc.engine.fft.answer import _side
-from privcalc.engine.fft.groups import sampled_term
+from privcalc.engine.lists.groups import sampled_term
 from privcalc.engine.fft.lattice_law import Grid, WindowError, coarsen, discretised, make_grid
 from privcalc.engine.fft.sketch import sketch
 from privcalc.engine.fft.transform import compose_lattice

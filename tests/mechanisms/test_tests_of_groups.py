@@ -94,7 +94,7 @@ def test_chains_with_a_bad_last_step(mode: str) -> None:
 @pytest.mark.parametrize("group", [2, 4])
 def test_groups_cost_no_more_than_their_chains(mode: str, group: int) -> None:
     """The bound of a group is below that of one neighbour after the other."""
-    from privcalc.engine.fft.groups import chained_term
+    from privcalc.engine.lists.groups import chained_term
     from privcalc.losses.term import Term
 
     text = (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.fft.groups import chained_term
+from privcalc.engine.lists.groups import chained_term
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic import power
 from privcalc.losses.atomic.atoms import AtomicLaw

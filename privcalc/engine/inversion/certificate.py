@@ -8,24 +8,6 @@ with K(c) finite,
 
 since int_0^inf (1 - e^{-x}) e^{-sx} dx = 1 / (s (s + 1)).
 
-**Smoothing.** f(x) = (1 - e^{-x})_+. For tau > 0 and Z normal with mean tau^2 / 2 and variance
-tau^2, so that E e^{-Z} = 1, let f_tau(x) = E f(x + Z). Then
-
-    0 <= f_tau(x) - f(x) <= G(x),    G(x) = tau (2 pi)^{-1/2} exp(-x / 2 - x^2 / (2 tau^2)),
-    E f_tau(L - epsilon) - E G(L - epsilon) <= delta(epsilon) <= E f_tau(L - epsilon).
-
-Proof. f is a convex function (1 - v)_+ of v = e^{-x}, and v e^{-Z} has mean v: Jensen's inequality.
-f_tau is the Black-Scholes price of a put with spot e^{-x}, strike 1 and total volatility tau; its
-derivative in the volatility s is (2 pi)^{-1/2} exp(-x / 2 - x^2 / (2 s^2) - s^2 / 8), and it is f
-at s = 0. For s <= tau that is at most (2 pi)^{-1/2} exp(-x / 2 - x^2 / (2 tau^2)). QED.
-
-In words: f_tau is the payoff of the composition with one more Gaussian mechanism of mu = tau; tau
-may be 0. The bilateral Laplace transforms, at Re z > 0, are
-
-    f_tau: e^{tau^2 z (z + 1) / 2} / (z (z + 1)),    G: tau^2 e^{tau^2 / 8} e^{tau^2 z (z + 1) / 2},
-
-so that both sums run over the same nodes, and fall like e^{-tau^2 t^2 / 2} whatever the laws do.
-
 **Aliasing.** The trapezoid rule of step h in t, s = c + it, has an exact error (Poisson summation
 of delta(x) e^{cx}, which is continuous and integrable; both sides converge absolutely):
 
@@ -38,14 +20,9 @@ e^{K(c') - c' x} for every c' > c with C(c') = sup_x (1 - e^{-x}) e^{-c' x}:
     S_h - delta <= mass / (e^{2 pi c / h} - 1) + C(c') e^{K(c') - c' epsilon} r / (1 - r),
     r = e^{-2 pi (c' - c) / h}.
 
-All of it holds for f_tau with K(c') + tau^2 c' (c' + 1) / 2, and for G, whose sum exceeds E G.
-
 **Truncation.** The sum ends at |t| = t1 = (n + 1/2) h. There |F(c + it)| <= e^{K(c) - c epsilon}
 p / t^2 with p = prod sup_{t >= t1} |phi_i|^count_i, and h sum_{k > n} (kh)^-2 <= 1 / t1 because
 1/t^2 is convex: what is cut is at most e^{K(c) - c epsilon} p / (pi t1) in absolute value.
-Smoothed, with Re z (z + 1) = c (c + 1) - t^2, there is a factor e^{-tau^2 t^2 / 2} more, and the
-same for G without t^2, where tau t1 >= 1: both are convex, so that their sums are below the
-integrals from t1, at most e^{-tau^2 t1^2 / 2} / t1 and the same over tau^2 t1.
 
 The certificate holds at every epsilon; only its errors grow, relative to delta, with the distance
 from the epsilon whose saddle point the line runs through: about like e^{z^2 / 2} at z standard
@@ -60,7 +37,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -126,32 +103,9 @@ def aliasings(
     return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN
 
 
-def truncated_tail(log_decay: float, tau: float, end: float) -> float:
-    """Bound what is cut at t1 = end, over e^{K(c) - c epsilon} and the moment of the smoothing.
-
-    For the sum of G it is that times e^{tau^2 / 8}.
-
-    Args:
-        log_decay: bound on log |phi| beyond.
-        tau: of the smoothing.
-        end: t1.
-    """
-    return exp_bound(log_cut(log_decay - 0.5 * (tau * end) ** 2, end) + SLACK)
-
-
 def log_cut(log_largest: float, cut: float) -> float:
     """Return log of the bound on what is cut at t1: |F(c + it)| <= e^{log_largest} / t^2 beyond."""
     return log_largest - math.log(math.pi * cut)
-
-
-def gap_factor(tau: float) -> float:
-    """Return tau^2 e^{tau^2 / 8}, by which the two transforms differ, with 1 / (z (z + 1))."""
-    return tau * tau * math.exp(0.125 * tau * tau)
-
-
-def log_moment(tau: float, c: float) -> float:
-    """Return the log of E e^{cZ}: K of the Gaussian mechanism of mu = tau at c."""
-    return 0.5 * tau * tau * c * (c + 1.0)
 
 
 def exp_bounds(exponents: Array) -> Array:

@@ -22,6 +22,7 @@ from privcalc.engine.inversion.saddle import (
     right_candidates,
 )
 from privcalc.engine.inversion.solve import PLAIN, Inversion
+from privcalc.engine.lists.factor import Lists, Wanted, listed
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import charge
@@ -39,6 +40,8 @@ MAX_NODES = 200_000
 MAX_WORK = 8_000_000
 CUT_TRIALS = 14
 MAX_PROOFS = 6
+# Part of the abscissa that log delta falls with, at least.
+LEAST_SLOPE = 0.3
 # Work for a node, and there for an outcome of a law: products of matrices.
 PER_NODE, PER_OUTCOME = 10.0, 0.03
 
@@ -48,7 +51,7 @@ class Decaying(Saddle):
 
     # The saddle-point value of delta is good enough below this.
     most_log_delta, stale = math.log(0.1), math.inf
-    coarse, loosens = 1.0, False
+    loosens = False
 
     def __init__(self, composition: Composition, tuning: Tuning = PLAIN) -> None:
         """Take the composition, with many laws of a kind as one."""
@@ -72,6 +75,8 @@ class Decaying(Saddle):
         refine *= max(1.0, (depth + drop) / (depth + 0.5 * aim.reach**2))
         cut = self.composition.truncated(aim.log_delta - drop + math.log(0.1 * relative))
         at = c * self.tuning.shift, aim.epsilon
+        slope = max(aim.slope, LEAST_SLOPE * c)
+        cut = listed(cut, Wanted(at[0], slope, aim.epsilon, aim.width))
         plan = make_plan(cut, *at, smaller, relative, refine=refine)
         return plan.sum(cut, aim.epsilon, deviation)
 
@@ -88,6 +93,7 @@ class Plan:
         c_right: the c' of the right aliasing term.
         log_mgf_right: certified upper bound on K(c').
         log_decay: certified upper bound on sum of count log sup_{t >= cut} |phi|.
+        lists: of the composition.
     """
 
     c: float
@@ -97,6 +103,7 @@ class Plan:
     c_right: float
     log_mgf_right: float
     log_decay: float
+    lists: Lists
 
     @property
     def cut(self) -> float:
@@ -112,7 +119,10 @@ class Plan:
             deviation: standard deviation of the tilted loss, about.
         """
         known, log_truncated = self.cumulants(composition), composition.log_truncated_mass()
-        return self.sum_of(known, epsilon, log_truncated, deviation)
+        counts = (count for _, count in composition)
+        uses = list(zip(self.laws, counts, strict=True))
+        off = self.lists.missing(uses), self.lists.slack(uses)
+        return self.sum_of(known, epsilon, log_truncated, deviation, off)
 
     def cumulants(self, composition: Composition) -> Known:
         """Return K at the nodes."""
@@ -128,12 +138,22 @@ class Plan:
         epsilon: float,
         log_truncated: float = -math.inf,
         deviation: float = 0.0,
+        off: tuple[float, float] = (0.0, 0.0),
     ) -> LineSum:
         """Sum what is known at the nodes."""
         blocks = Blocks.all(self.step, self.nodes)
         values = OfLogs(blocks, epsilon, cumulants)
         right, log_decay = (self.c_right, self.log_mgf_right), self.log_decay + values.log_above
-        line = Line(self.c, right, epsilon, log_decay, log_truncated)
+        line = Line(
+            self.c,
+            right,
+            epsilon,
+            log_decay,
+            log_truncated,
+            spread=self.lists.spread,
+            missing=off[0],
+            slack=off[1],
+        )
         return LineSum(line, blocks, values.log_mgf, values, deviation)
 
 
@@ -161,13 +181,17 @@ def make_plan(
         raise NotCertifiedError(f"the moment generating function overflows at order {c + 1.0:.6g}")
     candidates = right_candidates(composition, c)
     step, c_right = best_step(candidates, c, epsilon, (log_scale, relative), refine)
+    lists = Lists.of(composition.terms)
+    lists.check(c)
+    step = lists.fitted(step)
     laws_right = on_contour(composition, c_right, 0.0, relative)
     zero = np.zeros(1)
     log_mgf_right = log_mgf_upper(
         (count, *law.log_mgf(zero)) for (_, count), law in zip(composition, laws_right, strict=True)
     )
     target = log_scale + math.log(relative / 4.0) + c * epsilon - composition.cumulants(c)[0]
-    return _choose_cut(composition, c, step, target, relative, right=(c_right, log_mgf_right))
+    right = c_right, log_mgf_right
+    return _choose_cut(composition, c, step, target, relative, right=right, lists=lists)
 
 
 def _choose_cut(
@@ -178,6 +202,7 @@ def _choose_cut(
     relative: float,
     *,
     right: tuple[float, float],
+    lists: Lists,
 ) -> Plan:
     """Find t1 with sum of count log sup|phi| - log(pi t1) <= target, and prove it.
 
@@ -217,7 +242,7 @@ def _choose_cut(
         # A little further usually does; where |phi| has a plateau, only 1 / t1 helps.
         least = end * (1.25 if proofs < 3 else min(4.0, math.exp(min(missing, 2.0))))
         reach = max(reach, 1.05 * least)
-    return Plan(c, step, nodes, laws, *right, log_decay)
+    return Plan(c, step, nodes, laws, *right, log_decay, lists)
 
 
 def _probe(

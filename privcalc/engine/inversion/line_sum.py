@@ -1,15 +1,12 @@
 """The sum of one measure over the nodes of one vertical line, with its certificate.
 
-How nodes are evaluated differs: laws that decay are known for |t| up to where the sum ends, and
-all nodes up to there are in it (`decaying.py`, `tail_split.py`); laws that are known for every t
-may be smoothed, and nodes that do not matter skipped (`smoothed.py`). What is proved of the sum
-does not. With P = e^{K(c) + tau^2 c (c + 1) / 2 - c epsilon} and S_h the sum over all nodes of
-either transform in `certificate.py`,
+All nodes up to where the sum ends are in it. With P = e^{K(c) - c epsilon}, S_h the sum over all
+nodes of either transform in `certificate.py`, and H of `engine/lists/spread.py`,
 
-    E f_tau <= S_h[f_tau] <= E f_tau + aliasing,    E G <= S_h[G],
+    E f <= S_h[f] <= E f + aliasing,    E H <= S_h[H],
 
-and what is truncated is at most P times the bounds of what lies beyond the last node and of the
-nodes skipped.
+and what is truncated is at most P times the bound of what lies beyond the last node. Where laws are
+lists that were spread, E H is subtracted from lower ends.
 """
 
 from __future__ import annotations
@@ -26,11 +23,10 @@ from privcalc.engine.inversion.certificate import (
     SLACK,
     aliasings,
     exp_bounds,
-    gap_factor,
-    log_moment,
-    truncated_tail,
+    log_cut,
 )
-from privcalc.engine.source import Deltas
+from privcalc.engine.lists.spread import Spread
+from privcalc.engine.source import Deltas, displaced
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.phases import PHASE_ULPS
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
@@ -48,6 +44,7 @@ if TYPE_CHECKING:
     # Values at nodes, with bounds on their absolute errors.
     Known: TypeAlias = tuple[ComplexArray, Array]
 
+NO_SPREAD = Spread(0.0)
 # Nodes that are evaluated at once: what a cache holds.
 AT_ONCE = 8192
 # Phases that are made at once.
@@ -60,23 +57,19 @@ PER_MOVE, PER_NODE = 0.4, 0.01
 
 @record
 class Blocks:
-    """Blocks of nodes that are summed, and bounds on those that are not.
+    """Blocks of nodes that are summed.
 
     Attributes:
         starts: t of the first node of each block.
         size: nodes of a block.
         step: distance of nodes.
         end: t1, beyond the last node by half a step: nothing is summed beyond.
-        skipped: bound on sum h |phi| e^{-tau^2 t^2 / 2} / (pi t^2) over the nodes skipped.
-        gap_skipped: the same without t^2.
     """
 
     starts: Array
     size: int
     step: float
     end: float
-    skipped: float = 0.0
-    gap_skipped: float = 0.0
 
     @classmethod
     def all(cls, step: float, nodes: int) -> Blocks:
@@ -106,8 +99,9 @@ class Line:
         log_decay: proved bound on log |phi| beyond the last node.
         log_truncated: of the truncated mass.
         log_mass: upper bound on the log of the measure's mass.
-        tau: of the smoothing.
-        finest: whether smoothing less is out of the question.
+        spread: of losses on the lattices of lists; known at c.
+        missing: what lists are off by, over e^{K(c) - c epsilon}.
+        slack: displacement of losses.
     """
 
     c: float
@@ -116,13 +110,9 @@ class Line:
     log_decay: float
     log_truncated: float = -math.inf
     log_mass: float = 0.0
-    tau: float = 0.0
-    finest: bool = True
-
-    @property
-    def turn(self) -> float:
-        """Return epsilon less the angle of e^{tau^2 z (z + 1) / 2} over t."""
-        return self.epsilon - self.tau * self.tau * (self.c + 0.5)
+    spread: Spread = NO_SPREAD
+    missing: float = 0.0
+    slack: float = 0.0
 
 
 class LineSum:
@@ -141,26 +131,24 @@ class LineSum:
     ) -> None:
         """Evaluate the integrands at the nodes, over P.
 
-        The exponents of P are off by 16 units of their terms; the Gaussian factor by 4 units of its
-        exponent, weight and kernel by 16 units.
+        The exponents of P are off by 16 units of their terms, weight and kernel by 16 units.
 
         Args:
             line: where.
             blocks: its nodes.
             log_mgf: K(c), with a bound on its error.
-            transform: e^{K(z) - K(c) - it turn} in some of the blocks, with the line's turn, and
-                bounds on absolute errors; both are 0 for nodes that are not there.
+            transform: e^{K(z) - K(c) - it epsilon} in some of the blocks, with the line's epsilon,
+                and bounds on absolute errors; both are 0 for nodes that are not there.
             deviation: standard deviation of the tilted loss, about, for searches.
         """
         self.line, self.blocks, self.deviation = line, blocks, deviation
         self._offsets: Array = blocks.step * np.arange(blocks.size)
-        log_moved = log_moment(line.tau, line.c)
-        terms = abs(log_mgf[0]) + log_moved + line.c * abs(line.epsilon)
+        terms = abs(log_mgf[0]) + line.c * abs(line.epsilon)
         self._peak_error = log_mgf[1] + 16.0 * UNIT * (terms + 1.0)
-        self._log_peak = log_mgf[0] + log_moved - line.c * line.epsilon
+        self._log_peak = log_mgf[0] - line.c * line.epsilon
         self._values: ComplexArray = np.empty(blocks.shape, np.complex128)
-        smoothed = line.tau > 0.0
-        self._gap_values = np.empty(blocks.shape if smoothed else (0, 0), np.complex128)
+        self._lowered = line.spread.variance > 0.0
+        self._gap_values = np.empty(blocks.shape if self._lowered else (0, 0), np.complex128)
         noise = np.zeros(4)
         rows = max(1, AT_ONCE // blocks.size)
         for first in range(0, len(blocks.starts), rows):
@@ -174,11 +162,13 @@ class LineSum:
         return Proof.INVERSION
 
     @property
-    def alone(self) -> WholeLine:
-        """Return the line: what another program can sum, with the nodes that are skipped here."""
+    def alone(self) -> WholeLine | None:
+        """Return the line, which another program can sum; None where lists stand for laws."""
         line, blocks = self.line, self.blocks
+        if line.missing > 0.0:
+            return None
         nodes = round(blocks.end / blocks.step - 0.5)
-        return WholeLine(line.c, blocks.step, nodes, line.tau, line.right[0])
+        return WholeLine(line.c, blocks.step, nodes, 0.0, line.right[0])
 
     @property
     def count(self) -> int:
@@ -190,11 +180,6 @@ class LineSum:
         """Return how fast the terms fall with epsilon."""
         return self.line.c
 
-    @property
-    def finest(self) -> bool:
-        """Return whether smoothing less is out of the question."""
-        return self.line.finest
-
     def _evaluate(self, rows: slice, product: ComplexArray, error: Array) -> Array:
         """Keep the integrands in some blocks, and return what their errors come to.
 
@@ -202,14 +187,10 @@ class LineSum:
         another epsilon multiplies by phases, which are off by PHASE_ULPS and 8 units of their
         angles; the nodes are summed first over blocks and then in the block.
         """
-        blocks, tau = self.blocks, self.line.tau
+        blocks = self.blocks
         t = blocks.starts[rows][:, None] + self._offsets
         weight = np.full(t.shape, blocks.step / math.pi)
         weight[t == 0.0] *= 0.5
-        if tau > 0.0:
-            spread = 0.5 * (tau * t) ** 2
-            weight *= np.exp(-spread)
-            error = error + UNIT * 8.0 * spread * np.abs(product)
         z = vertical(self.line.c, t)
         kernel = z * (z + 1.0)
         weighted = product * weight
@@ -218,9 +199,11 @@ class LineSum:
         units = UNIT * (2.0 * PHASE_ULPS + 32.0 + COMPLEX_TERM * sum(blocks.shape))
         wrong, drift = error * weight + units * size, 8.0 * UNIT * size * t
         gap = 0.0, 0.0
-        if tau > 0.0:
-            self._gap_values[rows] = weighted
-            gap = float(wrong.sum()), float(drift.sum())
+        if self._lowered:
+            transform = self.line.spread.transform(z)
+            self._gap_values[rows] = weighted * transform
+            other = np.abs(transform)
+            gap = float((wrong * other).sum()), float((drift * other).sum())
         return np.array([(wrong / kernel).sum(), (drift / kernel).sum(), *gap])
 
     @np.errstate(all="ignore")
@@ -230,8 +213,11 @@ class LineSum:
         The units are e^{log_scale}, or else about the saddle-point value at each epsilon, so that
         nothing under- or overflows near it.
         """
-        line, blocks = self.line, self.blocks
         scales = self._scales(epsilons, log_scale)
+        return displaced(lambda at: self._deltas(at, scales), epsilons, self.line.slack)
+
+    def _deltas(self, epsilons: Array, scales: Array) -> Deltas:
+        line, blocks = self.line, self.blocks
         factors = self._factors(epsilons, scales)
         moved = np.abs(epsilons - line.epsilon)
         # What belongs to all of a sum is off by the error of its exponent.
@@ -241,25 +227,23 @@ class LineSum:
         value, sums = np.empty(len(epsilons)), np.zeros(len(epsilons))
         for part, rows, columns in self._phases(epsilons):
             value[part] = ((rows @ self._values) * columns).sum(axis=1).real
-            if line.tau > 0.0:
+            if self._lowered:
                 sums[part] = ((rows @ self._gap_values) * columns).sum(axis=1).real
         value = value * factors
         rounding = peaks * (self._noise + moved * self._drift)
         rounding = (rounding + np.abs(value) * units) * MARGIN
-        beyond = truncated_tail(line.log_decay, line.tau, blocks.end)
-        cut = peaks * ((beyond + blocks.skipped) * MARGIN)
+        beyond = exp_bound(log_cut(line.log_decay, blocks.end) + SLACK)
+        cut = peaks * (beyond * MARGIN)
         terms, gap = {}, np.zeros(len(epsilons))
-        if line.tau > 0.0:
-            share = gap_factor(line.tau)
-            gap = sums * factors * share
-            wrong = peaks * share * (self._gap_noise + moved * self._gap_drift)
+        if self._lowered:
+            gap = sums * factors
+            wrong = peaks * (self._gap_noise + moved * self._gap_drift)
             wrong = (wrong + np.abs(gap) * (units + 16.0 * UNIT)) * MARGIN
-            gap_cut = math.exp(0.125 * line.tau**2) * beyond + share * blocks.gap_skipped
+            # Beyond, the transform of H is 2 B k / t^2 at most.
+            gap_cut = 2.0 * line.spread.height * line.spread.rate * beyond
             gap = np.maximum(gap, 0.0) + wrong + peaks * (gap_cut * (1.0 + 1e-8))
-            terms["smoothing"] = gap
-        c_right, log_mgf_right = line.right
-        right = c_right, log_mgf_right + log_moment(line.tau, c_right)
-        aliasing = aliasings((line.c, blocks.step), right, epsilons, scales, line.log_mass)
+            terms["spread"] = gap
+        aliasing = aliasings((line.c, blocks.step), line.right, epsilons, scales, line.log_mass)
         truncated: Array = np.zeros(len(epsilons))
         if line.log_truncated > -math.inf:
             truncated = exp_bounds(line.log_truncated - scales + SLACK)
@@ -269,8 +253,11 @@ class LineSum:
             "dropped": truncated,
             "rounding": rounding,
         }
-        # The sum is too large by smoothing and aliases, and too small by what was truncated.
+        # The sum is too large by spreads and aliases, and too small by what was truncated.
         below, above = gap + aliasing + cut + rounding, cut + rounding + truncated
+        if line.missing > 0.0:
+            terms["lists"] = peaks * line.missing
+            below, above = below + terms["lists"], above + terms["lists"]
         return Deltas(scales, value - below, value + above, value - 0.5 * gap, terms)
 
     @np.errstate(all="ignore")
@@ -333,23 +320,25 @@ class OfLogs:
 
         The exponent is off by its error and 8 units of each of its terms, exp, the rest and the
         products by 16 units. e^{near} (rest + e) e^d differs from e^{near} rest by |rest| (e^|d| -
-        1) + |e| e^|d|. Where nothing is known, |F| is at most its value on the real axis.
+        1) + |e| e^|d|. Where that says nothing, F is at most that in modulus, and at most its value
+        on the real axis.
 
         Args:
             blocks: all nodes of a line.
             epsilon: of the line.
-            near: at the nodes, the first of which is c.
+            near: at the nodes, the first of which is c; errors as of `ContourLaw.log_mgf`.
             rest: 1 unless it is said.
         """
         values, errors = near
         peak, self._shape = float(values[0].real), blocks.shape
         angles = blocks.step * epsilon * np.arange(len(values))
+        log_rest = above = 0.0
         with np.errstate(all="ignore"):
             units = 8.0 * (np.abs(values) + abs(peak) + np.abs(angles)) + 16.0
             wrong = errors + UNIT * units
             product: ComplexArray = np.exp(values - peak - 1j * angles)
             moved = np.expm1(np.minimum(wrong, 1.0)) * np.abs(product)
-            log_rest = above = 0.0
+            largest = np.exp(np.minimum(values.real - peak + wrong, LARGEST_EXPONENT))
             if rest is not None:
                 # Over its value on the real axis, lest products underflow.
                 scale = abs(complex(rest[0][0]))
@@ -357,14 +346,15 @@ class OfLogs:
                 grown = np.abs(product) * np.exp(np.minimum(wrong, 1.0))
                 moved = moved * size + grown * (spread + 8.0 * UNIT * size)
                 product = product * (rest[0] / scale)
+                largest = largest * (size + spread)
                 log_rest, above = float(np.log(scale)), float(np.log1p(spread[0]))
             known = (wrong < 1.0) & np.isfinite(product) & (moved < 2.0)
         self.log_mgf = peak + log_rest, 4.0 * UNIT * (abs(log_rest) + abs(peak) + 1.0)
         self.log_above = float(errors[0]) + above + self.log_mgf[1]
         self._product: ComplexArray = self._filled(np.where(known, product, 0.0))
-        self._error: Array = self._filled(
-            np.where(known, moved * MARGIN, exp_bound(self.log_above))
-        )
+        # Not a number counts as nothing known.
+        most = np.fmin(largest * MARGIN, exp_bound(self.log_above))
+        self._error: Array = self._filled(np.where(known, moved * MARGIN, most))
 
     def __call__(self, rows: slice) -> tuple[ComplexArray, Array]:
         """Return the values in some blocks."""

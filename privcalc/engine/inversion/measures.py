@@ -9,7 +9,7 @@ import numpy as np
 
 from privcalc.engine.certified import PAD
 from privcalc.engine.inversion.certificate import SLACK, exp_bounds
-from privcalc.engine.source import Deltas
+from privcalc.engine.source import Deltas, displaced
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 
@@ -100,6 +100,7 @@ class Measures:
         epsilon: where they were prepared.
         log_scale: of delta there, about.
         farthest: logarithms by which terms may have changed where something is still claimed.
+        slack: displacement of losses.
         alone: the line, where one is all there is: for certificates.
         split: the lines, where it is split in the plain way: for certificates.
     """
@@ -111,6 +112,7 @@ class Measures:
     epsilon: float
     log_scale: float
     farthest: float = math.inf
+    slack: float = 0.0
     alone: WholeLine | None = None
     split: SplitLines | None = None
 
@@ -122,22 +124,16 @@ class Measures:
         return max((each.fastest for each in self.parts), default=1.0)
 
     @property
-    def finest(self) -> bool:
-        """Return True: each part is smoothed as little as it is to be."""
-        return True
-
-    @property
-    def count(self) -> int:
-        """Return 0: nodes are few."""
-        return 0
-
-    @property
     def deviation(self) -> float:
         """Return the change of epsilon that is felt."""
         return 2.0 / self.fastest
 
     @np.errstate(all="ignore")
     def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
+        """Add up, where losses are."""
+        return displaced(lambda at: self._deltas(at, log_scale), epsilons, self.slack)
+
+    def _deltas(self, epsilons: Array, log_scale: float | None) -> Deltas:
         """Add up; sums of few numbers are off by a unit of all moduli for each of them."""
         scale = self.log_scale if log_scale is None else log_scale
         shape = epsilons.shape

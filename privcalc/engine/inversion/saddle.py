@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from privcalc.engine.inverse import FIRST_LOG_DELTA
 from privcalc.engine.inversion.certificate import log_right
 from privcalc.engine.inversion.solve import COARSE, PLAIN
+from privcalc.engine.lists.factor import BELOW_DELTA, LOG_LOST, rough
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import remembered
@@ -54,6 +55,7 @@ class Saddle:
         The saddle-point value of delta is too rough for large deltas; there the search starts from
         the normal approximation of P(L > epsilon), and with a line of low accuracy.
         """
+        self.composition = rough(self.composition, log_delta)
         cut = self.composition.truncated(log_delta + math.log(SEARCH_DROP))
         if log_delta < self.most_log_delta:
             c, epsilon = saddle_for_delta(cut, log_delta)
@@ -67,7 +69,11 @@ class Saddle:
     def expected(self, epsilon: float, width: float) -> tuple[float, float, float]:
         """Return about log delta at an epsilon, its saddle point, and no first width."""
         del width
+        self.composition = rough(self.composition, FIRST_LOG_DELTA)
         c, log_delta, _ = scale_at(self.composition, epsilon)
+        if log_delta < LOG_LOST - BELOW_DELTA:
+            self.composition = rough(self.composition, log_delta)
+            c, log_delta, _ = scale_at(self.composition, epsilon)
         self._known = epsilon, c
         return log_delta, c, 0.0
 

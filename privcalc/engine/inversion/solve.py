@@ -14,7 +14,7 @@ import numpy as np
 from privcalc.bounds import Bound
 from privcalc.engine.certified import PAD, saw
 from privcalc.engine.inverse import LEAST_WIDTH, SHARE, around, error_for, root
-from privcalc.engine.source import SMALLEST_NORMAL, Source, bracket
+from privcalc.engine.source import Source, bracket
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, left
 from privcalc.record import mutable, record, replace
@@ -41,12 +41,6 @@ ROUGH = 2.0
 LOOSER = 30.0
 # Nothing is made finer where rounding is so much more than the width that was wished for.
 NOISE = 100.0
-# Part of the width that the smoothing error may come to, and the least factor of tau.
-GAP, FINEST = 0.2, 0.125
-# Less finer than this is not worth another sum.
-LEAST_STEP = 1.5
-# Work for a node: to make it, at least, and to move it to another epsilon.
-PER_NODE, PER_MOVE = 2.0, 0.08
 # A step between two epsilons is at least this part of the way.
 LEAST_PART = 0.1
 # Slopes of log delta below this part of what the terms have are not believed.
@@ -80,7 +74,6 @@ class Aim:
         log_delta: log of delta there, about.
         width: relative width of delta wished for.
         slope: -d log delta / d epsilon, about.
-        coarse: factor of tau, where payoffs are smoothed.
         reach: standard deviations of the tilted loss around epsilon where it is to be good, too.
     """
 
@@ -88,7 +81,6 @@ class Aim:
     log_delta: float
     width: float
     slope: float
-    coarse: float = 1.0
     reach: float = 0.0
 
 
@@ -105,16 +97,6 @@ class Near(Source, Protocol):
         """Return the change of epsilon that is felt."""
         ...
 
-    @property
-    def finest(self) -> bool:
-        """Return whether smoothing less is out of the question."""
-        ...
-
-    @property
-    def count(self) -> int:
-        """Return how many nodes it keeps."""
-        ...
-
 
 _S = TypeVar("_S", bound=Near)
 _S_co = TypeVar("_S_co", bound=Near, covariant=True)
@@ -126,11 +108,6 @@ class Maker(Protocol[_S_co]):
     @property
     def stale(self) -> float:
         """Return the logarithms by which terms may change before another source is made."""
-        ...
-
-    @property
-    def coarse(self) -> float:
-        """Return the first factor of tau."""
         ...
 
     @property
@@ -203,14 +180,13 @@ class Inversion(Generic[_S]):
         epsilon: float,
         tolerance: float,
         reach: float = 0.0,
-        moves: int = 0,
     ) -> _S:
         """Make a source for an epsilon and its neighbours; see `made_near`.
 
         Raises:
             NotCertifiedError: there is no such source.
         """
-        return made_near(self.maker(composition, PLAIN), epsilon, tolerance, reach, moves)
+        return made_near(self.maker(composition, PLAIN), epsilon, tolerance, reach)
 
 
 def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> Certified:
@@ -221,14 +197,14 @@ def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> C
     """
     log_delta = math.log(target[0])
     centre, slope, first = maker.start(log_delta)
-    least, coarse, ends = first, maker.coarse, _Ends(target[1] / target[0] * (1.0 + 4e-16))
+    least, ends = first, _Ends(target[1] / target[0] * (1.0 + 4e-16))
     source: _S | None = None
     floor, known, stale = 0.0, math.inf, True
     for trial in range(ROUNDS):
         planned = centre
         width = max(max(tolerance * centre, LEAST_WIDTH) * slope, least, floor)
         try:
-            made = maker.make(Aim(planned, log_delta, width, slope, coarse))
+            made = maker.make(Aim(planned, log_delta, width, slope))
         except NotCertifiedError as error:
             # The last source may do; or one of fewer digits than these, but more than it has.
             if source is None:
@@ -254,9 +230,7 @@ def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> C
             moved > FAR * max(centre, planned) and maker.stale < math.inf
         )
         least = first if stale else 0.0
-        gap = terms.get("smoothing", 0.0)
-        wide = gap > GAP * wish and not source.finest
-        again = stale or wide or error_for(width) > ROUGH * error_for(max(wish, floor))
+        again = stale or error_for(width) > ROUGH * error_for(max(wish, floor))
         # Far from where a source was made it is the way that makes noise; and quadrature is as good
         # as was asked for.
         rounding = terms.get("rounding", 0.0)
@@ -264,8 +238,6 @@ def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> C
         nought = centre <= 0.0 and not stale
         if not again or lost or nought or left() <= 0.0:
             break
-        if wide and not stale:
-            coarse = finer(coarse, GAP * wish / gap)
     if source is None:
         raise AssertionError("the first source is made, or refused")
     answer = around(source, *target, tolerance, (centre, slope))
@@ -280,9 +252,7 @@ def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> C
     return answer.with_bound(Bound(upper, max(lower, min(ends.proved, upper))))
 
 
-def made_near(
-    maker: Maker[_S], epsilon: float, tolerance: float, reach: float = 0.0, moves: int = 0
-) -> _S:
+def made_near(maker: Maker[_S], epsilon: float, tolerance: float, reach: float = 0.0) -> _S:
     """Make a source for an epsilon that is good `reach` deviations around it.
 
     On the way delta may fall as fast as the terms may grow: that much smaller errors are asked for.
@@ -292,14 +262,12 @@ def made_near(
         epsilon: where.
         tolerance: relative width of delta wished for.
         reach: see above.
-        moves: of how many epsilons it is going to be asked: it is left as wide as the work that is
-            left has it, for then moving the nodes costs more than they do.
     """
     log_delta, slope, first = maker.expected(epsilon, tolerance)
     width = max(tolerance, first)
-    aim = Aim(epsilon, log_delta, width, slope, maker.coarse, reach)
+    aim = Aim(epsilon, log_delta, width, slope, reach)
     for _ in range(ROUNDS):
-        source = settled(maker, aim, moves)
+        source = maker.make(aim)
         value = float(source.estimates(np.array([epsilon]), aim.log_delta)[0][0])
         moved = math.log(value) if 0.0 < value < math.inf else math.nan
         good = not abs(moved) > maker.stale
@@ -310,35 +278,6 @@ def made_near(
         else:
             aim = replace(aim, log_delta=min(0.0, aim.log_delta + moved))
     return source
-
-
-def settled(maker: Maker[_S], aim: Aim, moves: int = 0, least: float = 0.0) -> _S:
-    """Smooth less and less, until that is small beside delta, or `least` in units of its scale.
-
-    A large tau comes first: unless some loss is near epsilon its error is small enough.
-    """
-    for _ in range(ROUNDS):
-        before = left()
-        source = maker.make(aim)
-        if source.finest:
-            break
-        cost = max(before - left(), PER_NODE * source.count)
-        found = source.deltas(np.array([aim.epsilon]), aim.log_delta)
-        gap = float(found.terms["smoothing"][0])
-        value = float(found.value[0]) + 0.5 * gap
-        wanted = GAP * aim.width * max(value, least, SMALLEST_NORMAL)
-        if gap <= wanted or left() <= 0.0:
-            break
-        affordable = left() / (cost + PER_MOVE * moves * source.count)
-        if affordable < LEAST_STEP:
-            break
-        aim = replace(aim, coarse=max(finer(aim.coarse, wanted / gap), aim.coarse / affordable))
-    return source
-
-
-def finer(coarse: float, share: float) -> float:
-    """Return a factor of tau with which an error, about quadratic in tau, is so much smaller."""
-    return max(FINEST, 0.9 * coarse * min(0.5, math.sqrt(share)))
 
 
 @mutable

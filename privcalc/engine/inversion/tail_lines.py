@@ -36,6 +36,7 @@ from privcalc.engine.inversion.cut_decay import SHIFTED_UP_TO, log_suprema
 from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs
 from privcalc.engine.inversion.measures import Exponential
 from privcalc.engine.inversion.tail_cut import Reals
+from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.quadrature_nodes import VariationCells
 from privcalc.losses.sampled.cut import APART
@@ -46,6 +47,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.inversion.tail_cut import Frame, Laws
+    from privcalc.engine.lists.factor import Lists
 
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000
@@ -88,6 +90,8 @@ class Side:
         log_cut: upper bound on log |F(c + it)| for t beyond (n + 1/2) step.
         log_mass: upper bound on the log of the measure's mass.
         laws: known up to there.
+        lists: of the laws.
+        missing: what they are off by on this side, as of `Line`.
     """
 
     right: bool
@@ -100,6 +104,8 @@ class Side:
     log_cut: float
     log_mass: float
     laws: Laws
+    lists: Lists
+    missing: float
 
     def sum(self) -> LineSum:
         """Evaluate F at the nodes c + ikh, k = 0 .. n; on the left, for epsilons of other sign."""
@@ -110,7 +116,15 @@ class Side:
         transform = OfLogs(blocks, epsilon, near, beyond)
         log_peak = transform.log_mgf[0]
         log_decay = self.log_cut - log_peak + 4.0 * UNIT * (abs(self.log_cut) + abs(log_peak))
-        line = Line(self.c, self.far, epsilon, log_decay, log_mass=self.log_mass)
+        line = Line(
+            self.c,
+            self.far,
+            epsilon,
+            log_decay,
+            log_mass=self.log_mass,
+            spread=self.lists.spread,
+            missing=self.missing,
+        )
         return LineSum(line, blocks, transform.log_mgf, transform)
 
 
@@ -130,7 +144,9 @@ def make_side(
         NotCertifiedError: no step, or too many nodes.
     """
     c, gap, c_far = _abscissas(frame, start, log_mass, right=right)
-    c, step = few_bits(c), few_bits(2.0 * math.pi / gap / refine)
+    lists = frame.parts.lists
+    c, step = few_bits(c), lists.fitted(few_bits(2.0 * math.pi / gap / refine))
+    lists.check(c)
     c_far = few_bits(c_far)
     here = Reals.of(frame, c, right=right)
     log_far = Reals.of(frame, c_far, right=right).log_f
@@ -162,14 +178,29 @@ def make_side(
     log_cut = decay.beyond(reach)
     charge(units)
     far = c_far, log_far
-    return Side(right, frame.alone, frame.epsilon, c, step, nodes, far, log_cut, log_mass, laws)
+    # Of the left side errors are those of what is beyond the cuts (`tail_split.py`).
+    missing = lists.missing(laws.others) if right else 0.0
+    return Side(
+        right,
+        frame.alone,
+        frame.epsilon,
+        c,
+        step,
+        nodes,
+        far,
+        log_cut,
+        log_mass,
+        laws,
+        lists,
+        missing,
+    )
 
 
 def skipped(frame: Frame, start: float, *, right: bool) -> Exponential | None:
     """Return the bound C(c) F(c) e^{-c epsilon} of a side, if it is negligible.
 
     On the left it is C(w) F(w) e^{(w + 1) epsilon}. That is Chernoff's bound, (1 - e^{-x})_+ <=
-    C(c) e^{cx}, for every c > 0.
+    C(c) e^{cx}, for every c > 0. It holds of what a spread of lists adds, too.
     """
     grid = start * np.exp(np.linspace(-3.0, 3.0, 50))
     sizes = frame.rough(grid, right=right) + frame.shifts(grid, right=right)
@@ -178,7 +209,11 @@ def skipped(frame: Frame, start: float, *, right: bool) -> Exponential | None:
     if not sizes[best] <= frame.log_target - 1.0:
         return None
     c = few_bits(float(grid[best]))
-    log_size = log_payoff_supremum(c) + Reals.of(frame, c, right=right).log_f
+    lists = frame.parts.lists
+    lists.check(c)
+    # Of H, too, which is at most B e^{cy}.
+    supremum = max(log_payoff_supremum(c), math.log(max(lists.spread.height, TINY)))
+    log_size = supremum + Reals.of(frame, c, right=right).log_f
     return Exponential(log_size, -c if right else c + 1.0)
 
 

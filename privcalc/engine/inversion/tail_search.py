@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from privcalc.engine.composition import Composition
+from privcalc.engine.inverse import FIRST_LOG_DELTA
+from privcalc.engine.lists.factor import ListLaw, Lists, listed, rough
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.engine.composition import Composition
+    from privcalc.engine.lists.factor import Wanted
+    from privcalc.losses.contour import ContourLaw
     from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.cut import TailSplitLaw
     from privcalc.numerics.arrays import Array, Integers
@@ -62,15 +66,15 @@ class Parts:
 
     @classmethod
     def of(cls, composition: Composition) -> Parts | None:
-        """Tell the laws apart; None where one can neither be cut nor stay whole.
+        """Tell the laws apart; None where they are not known, or none is cut.
 
-        A whole law has a pair in the other order, which the adding side needs.
+        A whole law, which may be a list, has a pair in the other order: the adding side needs it.
         """
         if composition.curves:
             return None
         sampled: list[tuple[TailSplitLaw, int]] = []
         others: list[tuple[LossLaw, LossLaw, int]] = []
-        for law, count in composition:
+        for law, count in rough(composition, FIRST_LOG_DELTA, split=True):
             if law.properties.supports_tail_split:
                 sampled.append((cast("TailSplitLaw", law), count))
                 continue
@@ -83,6 +87,26 @@ class Parts:
         if len(directions) != 1:
             return None
         return cls(tuple(sampled), tuple(others), remove=directions.pop())
+
+    def listed(self, wanted: Wanted) -> Parts:
+        """Return the same with lists in the place of sketches."""
+        terms = listed(Composition(tuple((law, n) for law, _, n in self.others)), wanted).terms
+        others = tuple((law, law.reverse_direction or law, n) for law, n in terms)
+        return Parts(self.sampled, others, self.remove)
+
+    @property
+    def lists_wanted(self) -> bool:
+        """Whether some laws are to be lists."""
+        return any(isinstance(law, ListLaw) for law, _, _ in self.others)
+
+    @property
+    def lists(self) -> Lists:
+        """What the lists come to on a line."""
+        return Lists.of(tuple((law, n) for law, _, n in self.others))
+
+    def contours(self, c: float) -> list[tuple[ContourLaw, int]]:
+        """Return the other laws on the line of the right side at c."""
+        return [(law.on_contour(c, 0.0, 0.0), n) for law, _, n in self.others]
 
     @property
     def uses(self) -> int:

@@ -49,6 +49,8 @@ from privcalc.engine.inversion.solve import COARSE, PLAIN, Aim, Inversion, Tunin
 from privcalc.engine.inversion.tail_cut import Frame
 from privcalc.engine.inversion.tail_lines import make_side, skipped
 from privcalc.engine.inversion.tail_search import Parts, Search
+from privcalc.engine.lists.factor import ListLaw, Wanted
+from privcalc.engine.lists.losses import TINY
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS
@@ -111,6 +113,12 @@ class Closed:
         error += (24.0 + 2.0 * len(cuts)) * UNIT
         finite_p = finite_q = 0.0
         for law, count in whole:
+            if isinstance(law, ListLaw):
+                mass_p, mass_q, wrong = law.masses
+                finite_p += count * math.log(mass_p)
+                finite_q += count * math.log(mass_q)
+                error += count * (2.0 * wrong + 8.0 * UNIT)
+                continue
             m, n = law.infinity_mass, law.lower_infinity_mass
             if not max(m, n) <= 0.5:
                 raise NotCertifiedError("the split leaves out half of a law")
@@ -118,7 +126,7 @@ class Closed:
             finite_q += count * math.log1p(-n)
             wrong = 2.0 * max(m, n) * (law.infinity_mass_error + MASS_ULPS * UNIT)
             error += count * (wrong + 2.0 * math.exp(law.log_truncated_mass))
-        error += 8.0 * UNIT * (1.0 - finite_p - finite_q)
+        error += 8.0 * UNIT * (1.0 + abs(finite_p) + abs(finite_q))
         p, q = -math.expm1(log_p) * math.exp(finite_p), -math.expm1(log_q) * math.exp(finite_q)
         return cls(p, q, error * MARGIN)
 
@@ -163,6 +171,8 @@ SMALL = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 STALE = 0.7
 # Logarithms of terms that a split that is to serve neighbours is made finer by, for each deviation.
 ROOM = 2.0
+# Parts of a tilt that log delta falls with, at least, and that a line may still be moved by.
+LEAST_PART, MOVED = 0.3, 2.0
 # Where terms may have changed by e to this, a split is not asked.
 FARTHEST = 40.0
 
@@ -170,7 +180,7 @@ FARTHEST = 40.0
 class TailSplit:
     """What makes splits of one composition."""
 
-    stale, coarse, loosens = STALE, 1.0, True
+    stale, loosens = STALE, True
 
     def __init__(self, composition: Composition, tuning: Tuning = PLAIN) -> None:
         """Tabulate.
@@ -206,7 +216,11 @@ class TailSplit:
         allowed = DROP * relative * math.exp(aim.log_delta)
         choice = self._search.at(aim.epsilon, allowed, self._tuning.move)
         log_delta = aim.log_delta - ROOM * aim.reach
-        return split(self._parts, choice, aim.epsilon, log_delta, relative, tuning=self._tuning)
+        tilt = max(choice.right, choice.left or 0.0) * max(self._tuning.shift, 1.0)
+        slope = max(aim.slope, LEAST_PART * choice.right)
+        wanted = Wanted(MOVED * tilt, slope, aim.epsilon, aim.width, whole=True)
+        parts = self._parts.listed(wanted)
+        return split(parts, choice, aim.epsilon, log_delta, relative, tuning=self._tuning)
 
 
 def split(
@@ -230,6 +244,7 @@ def split(
     rare = [(math.log(n) + cut.log_below, math.log(n) + cut.log_far) for cut, n in frame.cuts]
     # P(D); and the P-mass above whole laws, and outside of truncated ones.
     below = [Exponential(log_d) for log_d, _ in rare]
+    lists = parts.lists
     above = [*below, *_truncated(frame)]
     terms: list[Part] = []
     right, small, least = _parted(frame, choice)
@@ -258,8 +273,17 @@ def split(
             terms.append(Reversed(left))
         else:
             above.append(negligible)
+    if lists.step > 0.0:
+        # What lists are off by on B, of its mass; and what a spread adds to what is not summed:
+        # `skipped` bounds that as well, and H <= B <= 1.
+        wrong = lists.missing(parts.contours(0.0))
+        off = Exponential(math.log(max(closed.p, closed.q) * wrong + TINY) + closed.error)
+        above.append(off)
+        below = above
     bounds = tuple(above), tuple(below)
     found = Measures(Proof.TAIL_SPLIT, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
+    if lists.step > 0.0:
+        return replace(found, slack=lists.slack(parts.contours(0.0)))
     if not parts.remove:
         return replace(found, alone=lines[0])
     return replace(found, split=SplitLines(choice.level, lines[0], lines[1], least))

@@ -28,7 +28,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LossLaw, Piece
+from privcalc.losses.law import LawProperties, LossLaw, Piece
 from privcalc.losses.quadrature import NodeWeights, RemainderSum, estimated_cumulants
 from privcalc.losses.quadrature_nodes import (
     WIDEST_PANEL,
@@ -442,6 +442,8 @@ class ManySampledLaw(LossLaw):
 
     many: Many
     log_mass: float = DEFAULT_LOG_MASS
+
+    properties = LawProperties(line=True)
 
     @property
     def each(self) -> float:

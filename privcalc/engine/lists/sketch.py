@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.engine.certified import EPSILON_FLOOR
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -28,7 +29,10 @@ SMALLEST_LOSS, LARGEST_LOSS = 1e-18, 1e7
 LOG_LOW_MASS = -50.0
 CELLS = 300
 REFINEMENTS, PARTS = 6, 24
+BISECTIONS = 26
 SHRUNK = 1e-5
+# Part of tilted mass that may be moved up to the first point of a list, over all uses.
+LIGHT = 1e-14
 # Units of work of one law, and of one tilt of one law.
 PER_SKETCH, PER_TILT = 40_000.0, 100.0
 
@@ -52,6 +56,19 @@ class Sketch:
         mean = float((weights * self.losses).sum()) / total
         variance = float((weights * (self.losses - mean) ** 2).sum()) / total
         return top + math.log(total), mean, variance
+
+    @property
+    def reversed(self) -> Sketch:
+        """The same of the pair in the other order."""
+        masses = (self.log_masses - self.losses)[::-1]
+        return Sketch(-self.high, -self.low, -self.median, -self.losses[::-1], masses)
+
+    def floor(self, c: float, share: float) -> float:
+        """Return a loss below which less than this share of the tilted mass is, if moved there."""
+        masses = np.logaddexp.accumulate(self.log_masses)
+        weights = masses + c * self.losses - self.tilted(c)[0]
+        first = int(np.argmax(weights > math.log(share)))
+        return float(self.losses[first - 2]) if first > 2 else self.low
 
 
 def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
@@ -138,6 +155,11 @@ class Scales:
     deviation: float
     deviations: tuple[float, ...]
 
+    @property
+    def size(self) -> float:
+        """Return epsilon, or what a width is compared with where that is near 0 or below."""
+        return max(self.epsilon, 0.01 * self.deviation, EPSILON_FLOOR)
+
 
 def look(composition: Composition, log_drop: float) -> tuple[Sketch, ...]:
     """Sketch every law; each may leave out its share of e^{log_drop}."""
@@ -168,10 +190,10 @@ def _bisect(
 
     Where the tilted law has shrunk to the largest loss, more tilt only makes the lattice finer.
     """
-    charge(50.0 * PER_TILT * len(sketches))
+    charge(BISECTIONS * PER_TILT * len(sketches))
     span = max(each.high - each.low for each in sketches)
     low, high = -12.0, 25.0
-    for _ in range(50):
+    for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
         here = _scales(composition, sketches, middle)
         if larger(here) and here.deviation > SHRUNK * span:

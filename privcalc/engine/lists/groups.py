@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.fft.lattice_law import Grid, cells, connect_the_dots
-from privcalc.engine.fft.sketch import sketch
+from privcalc.engine.lists.losses import cells, connect_the_dots
+from privcalc.engine.lists.sketch import sketch
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.power import (
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.atomic.power import PowerFunction
     from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array
 
 # A law that is not atomic gets so many values in each of three directions, at multiples of its
 # range divided by 2^STEPS.
@@ -92,7 +92,7 @@ def _below(law: LossLaw) -> PowerFunction:
     """Return a function below the power function of a law: cells of a lattice are told apart."""
     if isinstance(law, AtomicLaw):
         return power_function(law)
-    found = cells(law, _grid(law, Fraction(1, 2)).points())
+    found = cells(law, _points(law, 0.5))
     p, q = found.p - found.p_error, found.q + found.q_error
     return of_cells(law.infinity_mass * (1.0 - law.infinity_mass_error), p[::-1], q[::-1])
 
@@ -107,12 +107,14 @@ def _atoms(law: LossLaw) -> AtomicLaw:
     """
     if isinstance(law, AtomicLaw) and (law.lower_masses or not law.losses):
         return law
-    lattice = connect_the_dots(law, _grid(law), 0.0, 0.0)
-    losses = lattice.losses() + (lattice.slack + lattice.loss_error()) * (1.0 + 4.0 * UNIT)
-    masses = lattice.weights * math.exp(lattice.log_scale)
+    points = _points(law)
+    off = 4.0 * UNIT * float(np.abs(points).max())
+    found = cells(law, points)
+    masses, _, _ = connect_the_dots(found, points, off)
+    losses = points + (found.shift + 2.0 * off) * (1.0 + 4.0 * UNIT)
     kept = masses > 0.0
     losses, masses = losses[kept], masses[kept]
-    infinity_mass = min(1.0, law.infinity_mass * (1.0 + law.infinity_mass_error) + lattice.lost)
+    infinity_mass = min(1.0, law.infinity_mass * (1.0 + law.infinity_mass_error) + found.above)
     # Masses that add up to more than 1, by rounding, give way at the smallest losses.
     room = 1.0 - infinity_mass
     from_top = np.cumsum(masses[::-1])[::-1]
@@ -130,7 +132,7 @@ def _atoms(law: LossLaw) -> AtomicLaw:
     )
 
 
-def _grid(law: LossLaw, beside: Fraction = Fraction(0)) -> Grid:
+def _points(law: LossLaw, beside: float = 0.0) -> Array:
     """Cover the range of a law evenly, and its median at every scale; or take all its losses.
 
     Of these `beside` says by what part of their step the points are moved: cells that are told
@@ -142,15 +144,17 @@ def _grid(law: LossLaw, beside: Fraction = Fraction(0)) -> Grid:
         raise UnsupportedError("losses beyond the range of doubles are too likely to bound a group")
     if law.lattice is not None:
         # A cell with one loss at one of its ends loses nothing.
-        origin, step = law.lattice
-        first, last = (round((Fraction(end) - origin) / step) for end in (low, high))
+        origin, gap = (float(each) for each in law.lattice)
+        first, last = (round((end - origin) / gap) for end in (low, high))
         if last - first <= MOST_LOSSES:
-            return Grid(origin + beside * step, step, np.arange(first - 2, last + 3))
+            found: Array = origin + gap * (np.arange(first - 2, last + 3) + beside)
+            return found
     span = max(high - low, SMALLEST_SPAN)
-    step = Fraction(span / 2.0**STEPS)
-    near = np.rint(2.0 ** np.linspace(0.0, STEPS, POINTS)).astype(np.int64)
-    even = np.rint(np.linspace(0.0, 2.0**STEPS, POINTS)).astype(np.int64)
-    median = round((Fraction(seen.median) - Fraction(low)) / step)
+    step = span / 2.0**STEPS
+    near = np.rint(2.0 ** np.linspace(0.0, STEPS, POINTS))
+    even = np.rint(np.linspace(0.0, 2.0**STEPS, POINTS))
+    median = round((seen.median - low) / step)
     points = np.unique(np.concatenate([median - near, [median], median + near, even]))
     inside = points[(points >= 0) & (points <= 2**STEPS)]
-    return Grid(Fraction(low), step, np.concatenate([[-1], inside, [2**STEPS + 1]]))
+    covered: Array = low + step * np.concatenate([[-1.0], inside, [2.0**STEPS + 1.0]])
+    return covered

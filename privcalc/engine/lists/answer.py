@@ -1,24 +1,15 @@
-"""The FFT engine's answers: certified brackets of epsilon and of delta from lattice laws."""
+"""Compositions that are one list: the source that brackets epsilon and delta."""
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Proof
-from privcalc.engine.certified import EPSILON_FLOOR
-from privcalc.engine.enumeration.listed import Listed, Side
-from privcalc.engine.fft.lattice_law import WindowError
-from privcalc.engine.fft.levels import (
-    MOST_POINTS,
-    WINDOW,
-    compose_levels,
-    plan_journey,
-)
-from privcalc.engine.fft.sketch import look, scales_for_delta, scales_for_epsilon
-from privcalc.engine.fft.transform import PER_POINT
 from privcalc.engine.inverse import inverse
+from privcalc.engine.lists.levels import MOST_POINTS, WINDOW, compose_levels, plan_journey
+from privcalc.engine.lists.losses import LatticeError
+from privcalc.engine.lists.sketch import look, scales_for_delta, scales_for_epsilon
+from privcalc.engine.lists.sums import ListSource
 from privcalc.engine.source import bracket
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import left, remembered
@@ -27,22 +18,18 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
-    from privcalc.engine.fft.lattice_law import LatticeLaw
-    from privcalc.engine.fft.levels import Journey, Route
-    from privcalc.engine.fft.sketch import Scales, Sketch
+    from privcalc.engine.lists.levels import Journey
+    from privcalc.engine.lists.sketch import Scales, Sketch
 
 # Part of delta that far outcomes, counted as infinite losses, may make up.
 LOG_DROP = math.log(1e-11)
 # Where delta is not known beforehand, outcomes of this mass are kept.
 FIRST_LOG_DELTA, LEAST_LOG_DELTA = -80.0, -690.0
 REFINEMENTS = 6
-# In units of tau (`engine/finite/spread.py`).
+# So many points there may be, however little work is left; and of that one list may take so much.
+FEWEST_POINTS, PART_OF_WORK = 2.0**15, 0.5
+# Near the largest loss, in units of tau (`spread.py`).
 NEAR_TOP = 1e3
-# Parts of the points for a lower law; and so many there may be, however little work is left.
-LESS = (1.0, 8.0, 64.0)
-FEWEST_POINTS = 2.0**15
-# What may go into the transforms of one side: others, and other laws, are to be asked yet.
-PART_OF_WORK = 0.25
 # What a journey takes besides its transforms: 1e5 to 4e5 of 45 of them.
 PER_LOOK = 2e5
 # Of more uses the rounding of transforms, some units for each use, leaves nothing of a lower end,
@@ -52,7 +39,7 @@ MOST_USES = 1e9
 COARSER = 6
 
 
-def fft_epsilon(
+def list_epsilon(
     composition: Composition,
     delta_low: float,
     delta_high: float,
@@ -76,17 +63,17 @@ def fft_epsilon(
     return inverse(source, delta_low, delta_high, tolerance, seen.scales.epsilon)
 
 
-def fft_delta(
+def list_delta(
     composition: Composition, epsilon: float, tolerance: float, most_points: int = MOST_POINTS
 ) -> Certified:
-    """Bracket the finite part of delta at an epsilon; see `fft_epsilon`."""
-    return bracket(lattice_at(composition, epsilon, tolerance, most_points), epsilon, tolerance)
+    """Bracket the finite part of delta at an epsilon; see `list_epsilon`."""
+    return bracket(list_at(composition, epsilon, tolerance, most_points), epsilon, tolerance)
 
 
-def lattice_at(
+def list_at(
     composition: Composition, epsilon: float, tolerance: float, most_points: int = MOST_POINTS
-) -> Listed:
-    """Prepare lattice laws for one epsilon, whose bounds hold at all of them.
+) -> ListSource:
+    """Prepare a list for one epsilon, whose bounds hold at all of them.
 
     Raises:
         NotCertifiedError: the laws are too far apart for any lattice.
@@ -97,14 +84,14 @@ def lattice_at(
 def forecast_epsilon(
     composition: Composition, delta: float, tolerance: float, most_points: int
 ) -> tuple[float, float]:
-    """Predict the relative width of epsilon, and the work that it takes; see `fft_epsilon`.
+    """Predict the relative width of epsilon, and the work that it takes; see `list_epsilon`.
 
     Raises:
         NotCertifiedError: the laws are too far apart for any lattice.
     """
     seen = _seen_for_delta(composition, math.log(delta))
     width, work = seen.forecast(tolerance, most_points)
-    return width / max(seen.scales.epsilon, EPSILON_FLOOR), work
+    return width / seen.scales.size, work
 
 
 def forecast_delta(
@@ -114,12 +101,6 @@ def forecast_delta(
     seen = _seen_for_epsilon(composition, epsilon)
     width, work = seen.forecast(tolerance, most_points)
     return width * seen.scales.c, work
-
-
-def work_of(routes: tuple[Route, ...]) -> float:
-    """Return what a point costs in the last transform and in those of all levels."""
-    levels = sum(len(route.uses) for route in routes)
-    return PER_POINT * (len(routes) + 2 + 6 * levels)
 
 
 @record
@@ -132,66 +113,45 @@ class _Seen:
     log_drop: float
 
     def forecast(self, tolerance: float, most_points: int) -> tuple[float, float]:
-        """Predict the width of epsilon, and the work of both sides."""
+        """Predict the width of epsilon, and the work."""
         if sum(count for _, count in self.composition) > MOST_USES:
             return math.inf, 0.0
         journey = self._journey(tolerance, most_points)
         final = min(math.prod(route.factors, start=float(route.step)) for route in journey.routes)
         points = min(WINDOW * self.scales.deviation / final, most_points)
-        if journey.width > 1.01 * tolerance * self.scales.epsilon:
+        if journey.width > 1.01 * tolerance * self.scales.size:
             # What is asked is more than so many points can give, and it takes them all.
             points = most_points
-        return journey.width, PER_LOOK + 2.0 * points * work_of(journey.routes)
+        return journey.width, PER_LOOK + points * journey.work
 
-    def source(self, tolerance: float, most_points: int) -> Listed:
-        """Return both final laws on the finest lattice whose windows are not too large."""
+    def source(self, tolerance: float, most_points: int) -> ListSource:
+        """Return the list on the finest lattice whose windows are not too large."""
         reason = ""
-        routes = self._journey(tolerance, most_points).routes
-        affordable = max(FEWEST_POINTS, PART_OF_WORK * left() / work_of(routes))
-        most = min(most_points, affordable)
+        work = self._journey(tolerance, most_points).work
+        most = min(most_points, max(FEWEST_POINTS, PART_OF_WORK * left() / work))
         for trial in range(COARSER):
             if trial and left() <= 0.0:
                 reason += ", and coarser lattices more work than a question may cost"
                 break
-            points = most / 2.0**trial
             try:
-                journey = self._journey(tolerance, points)
-                upper = _side(compose_levels(self.composition, journey, "upper", self.log_drop))
-                return Listed(Proof.LATTICE, upper, *self._lowers(tolerance, points))
-            except WindowError as error:
+                return self._source(self._journey(tolerance, most / 2.0**trial))
+            except LatticeError as error:
                 reason = str(error)
         raise NotCertifiedError(reason)
 
-    def _journey(self, tolerance: float, points: float) -> Journey:
-        return plan_journey(self.composition, self.sketches, self.scales, tolerance, points)
-
-    def _lowers(self, tolerance: float, points: float) -> list[Side]:
-        """Return lower laws, coarser ones where the upper law left too little work for as fine.
-
-        Near the largest loss of few uses of atoms there is one without spreads, too.
-        """
-        for part in LESS:
-            journey = self._journey(tolerance, points / part)
-            try:
-                lower = compose_levels(self.composition, journey, "lower", self.log_drop)
-                found = [_side(lower)]
-                break
-            except WindowError:
-                raise
-            except NotCertifiedError:
-                continue
-        else:
-            return []
+    def _source(self, journey: Journey) -> ListSource:
+        """Return the list; near the largest loss of few uses of atoms without spreads, too."""
+        found = compose_levels(self.composition, journey, self.log_drop)
         atoms = any(law.atom_locations for law, _ in self.composition)
         one_level = not any(route.uses for route in journey.routes)
         top = self.composition.max_loss().upper - self.scales.epsilon
-        if atoms and one_level and top <= NEAR_TOP * math.sqrt(lower.spread):
-            with suppress(NotCertifiedError):
-                floor = compose_levels(
-                    self.composition, journey, "lower", self.log_drop, floor=True
-                )
-                found.append(_side(floor))
-        return found
+        if not (atoms and one_level and top <= NEAR_TOP * math.sqrt(found.variance)):
+            return ListSource(found)
+        floor = compose_levels(self.composition, journey, self.log_drop, floor=True)
+        return ListSource(found, ListSource(floor))
+
+    def _journey(self, tolerance: float, points: float) -> Journey:
+        return plan_journey(self.composition, self.sketches, self.scales, tolerance, points)
 
 
 # The prediction and the answer share a look.
@@ -216,20 +176,3 @@ def _seen_for_epsilon(composition: Composition, epsilon: float) -> _Seen:
             break
         log_delta = max(scales.log_delta, LEAST_LOG_DELTA)
     return _Seen(composition, sketches, scales, log_delta + LOG_DROP)
-
-
-def _side(law: LatticeLaw) -> Side:
-    """Return what the final law proves of delta."""
-    if not len(law.indices):
-        raise NotCertifiedError("nothing of the law is left on the lattice")
-    return Side(
-        law.losses(),
-        law.weights,
-        law.slack + law.loss_error(),
-        law.c,
-        law.log_scale,
-        law.lost,
-        law.missing,
-        law.spread,
-        law.loss_error(),
-    )

@@ -1,1 +1,0 @@
-"""Exact sums over the outcomes of laws with finitely many values."""

@@ -1,1 +1,0 @@
-"""The tilted FFT engine: privacy loss distributions on a lattice, bounded from both sides."""

@@ -1,0 +1,320 @@
+"""Lists as factors on a line: what is no Gaussian is a list, and multiplies the line's transform.
+
+The product of two measures has the product of their transforms, so that all that is proved of a sum
+over the nodes of a line (`inversion/certificate.py`) holds for lines and lists together: aliasing
+with the joint K(c'), and truncation by the lines' decay, as |phi| of a list is at most 1. Both
+sides of a tail split are such sums, and so is what a spread of the lists is from below: H has the
+same form for the reversed pair, as e^{-y} H(-y) = H(y).
+
+Nodes. All lists have one step a, and a line with lists has W = 2 pi / h = N a: the nodes kh are
+those of a transform of N points, one period of each list. h is rounded to a number of few bits, so
+that nodes are exact; the losses are then on a lattice of the step 2 pi / (N h), which displaces
+them by a part 2^-31 of their distance from the origin.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.composition import Composition
+from privcalc.engine.lists.losses import discretised, tilted
+from privcalc.engine.lists.sketch import LIGHT, sketch
+from privcalc.engine.lists.spread import Spread
+from privcalc.engine.lists.steps import common_step, fast_length, origin_of, step_near
+from privcalc.engine.lists.transform import eta
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.contour import ContourLaw
+from privcalc.losses.law import LossLaw
+from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
+from privcalc.numerics.work import charge, remembered
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from fractions import Fraction
+
+    from privcalc.engine.lists.losses import LossList
+    from privcalc.engine.lists.sketch import Sketch
+    from privcalc.losses.law import Tails
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# P-mass of one use that may be above a list, where delta is not far smaller.
+LOG_LOST, BELOW_DELTA = -100.0, -30.0
+# Bits of a step: multiples up to 2^20 are exact.
+BITS = 33
+STRETCH = 2.0 ** (2 - BITS)
+# Work for a point of a transform.
+PER_POINT = 0.4
+
+
+class ListLaw(LossLaw):
+    """A law that is a list, or will be: until then there is a sketch for searches.
+
+    Attributes:
+        law: what the list is above.
+        seen: its sketch.
+        found: the list.
+    """
+
+    def __init__(self, law: LossLaw, seen: Sketch, found: LossList | None = None) -> None:
+        """Take all three."""
+        self.law, self.seen, self.found = law, seen, found
+        self._contour: tuple[float, ListContour] | None = None
+
+    @property
+    def max_loss(self) -> float:
+        """Return the largest loss of the sketch."""
+        return self.seen.high
+
+    @property
+    def log_truncated_mass(self) -> float:
+        """Return that of what is above the list."""
+        lost = self.found.lost if self.found else 0.0
+        return math.log(lost * MARGIN) if lost > 0.0 else -math.inf
+
+    @property
+    def reverse_direction(self) -> ListLaw:
+        """The list of the pair in the other order."""
+        return ListLaw(self.law, self.seen.reversed, self.found.reversed if self.found else None)
+
+    def tails(self, losses: Array) -> Tails:
+        """Return those of the law."""
+        return self.law.tails(losses)
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Return those of the law."""
+        return self.law.renyi(c)
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return those of the sketch."""
+        return self.seen.tilted(c)
+
+    def decay_estimates(self, c: float, t: Array, log_error: float) -> tuple[Array, float]:
+        """Say that nothing decays, and that a node costs nothing."""
+        del c, log_error
+        return np.zeros(len(t)), 1.0
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> ListContour:
+        """Tilt the list.
+
+        Raises:
+            NotCertifiedError: there is no list.
+        """
+        del t_max, log_error
+        if self.found is None:
+            raise NotCertifiedError("a law that is a list has no transform before it is one")
+        if self._contour is None or self._contour[0] != c:
+            self._contour = c, ListContour(self.found, c)
+        return self._contour[1]
+
+    @cached_property
+    def masses(self) -> tuple[float, float, float]:
+        """The P- and Q-mass of the list, and the relative error of both."""
+        if self.found is None:
+            raise NotCertifiedError("a law that is a list has no masses before it is one")
+        points = self.found.lattice.points
+        q = self.found.masses * np.exp(-points)
+        units = UNIT * (len(points) + 16.0 + 8.0 * float(np.abs(points).max()))
+        return float(self.found.masses.sum()), float(q.sum()), units + self.found.lattice.error
+
+
+class ListContour(ContourLaw):
+    """A list on Re s = c."""
+
+    def __init__(self, found: LossList, c: float) -> None:
+        """Tilt; K is off by what its weights are off by, and 16 units of itself."""
+        self._list, self._tilted = found, tilted(found, c)
+        self.missing = self._tilted.missing + self._tilted.relative
+        self.slack = self._tilted.slack + STRETCH * found.reach
+        self._k_error = 1.01 * self._tilted.relative + 16.0 * UNIT * (
+            1.0 + abs(self._tilted.log_mgf)
+        )
+        self._k_error += UNIT * len(found.masses)
+
+    def log_modulus_estimates(self, t: Array) -> Array:
+        """Return 0: a list need not decay."""
+        return np.zeros(len(t))
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K at few nodes: t (l - mean) is off by 8 units, and the sum by one a term."""
+        points, weights = self._tilted.lattice.points, self._tilted.weights
+        phi = np.exp(1j * np.multiply.outer(t, points)) @ weights
+        turns = np.abs(t) * float((weights * np.abs(points)).sum())
+        wrong = UNIT * (3.0 * len(points) + 16.0 + 8.0 * turns)
+        wrong = wrong + self._tilted.relative + np.abs(t) * self._tilted.lattice.error
+        wrong = wrong + abs(self._tilted.c) * STRETCH * self._list.reach
+        return self._logs(phi, wrong, np.zeros(len(t)))
+
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K at t = k step by a transform of the tilted list.
+
+        The sum of the moduli of its inputs is 1; see `eta` of `transform.py`.
+        """
+        lattice = self._tilted.lattice
+        own = float(lattice.step)
+        points = round(2.0 * math.pi / (step * own))
+        if count == 1 or points < 2:
+            return self.log_mgf(step * np.arange(count))
+        charge(PER_POINT * (points + len(self._tilted.weights)))
+        # Losses are on a lattice of the step that belongs to the nodes.
+        stretched = 2.0 * math.pi / (step * points)
+        moved = self._tilted.c * (stretched - own)
+        weights = self._tilted.weights * np.exp(moved * lattice.indices)
+        folded = np.bincount(np.arange(lattice.count) % points, weights, points)
+        half = np.conj(np.fft.rfft(folded))
+        # The nodes beyond half of a period are those before it, conjugate.
+        index = np.arange(count) % points
+        upper = index > points // 2
+        phi = half[np.where(upper, points - index, index)]
+        phi = np.where(upper, np.conj(phi), phi)
+        first = float(lattice.origin) + stretched * lattice.first
+        turns = step * first * np.arange(count)
+        wraps = 1.0 + lattice.count / points
+        wrong = eta(points) + 3.0 * UNIT * wraps + self._tilted.relative
+        return self._logs(phi, np.full(count, wrong), turns)
+
+    def _logs(self, phi: ComplexArray, wrong: Array, turns: Array) -> tuple[ComplexArray, Array]:
+        """Return K + log phi, and its error, as `ContourLaw.log_mgf` has it.
+
+        Where phi is within 4 of its errors of 0, 4 errors stand for it: at most 9 of them away.
+        """
+        size = np.abs(phi)
+        known = size >= 4.0 * wrong
+        value = np.where(known, phi, 4.0 * wrong)
+        relative = np.where(known, wrong / np.where(known, size, 1.0), 2.25)
+        logs = np.log(value)
+        total = logs + self._tilted.log_mgf + 1j * turns
+        error = np.log1p(relative * MARGIN) + self._k_error
+        return total, error + UNIT * (8.0 * np.abs(logs) + 8.0 * np.abs(turns) + 8.0)
+
+
+@record
+class Lists:
+    """What the lists of a composition come to on a line.
+
+    Attributes:
+        spread: of all uses.
+        step: of their lattice; 0 for none.
+    """
+
+    spread: Spread
+    step: float
+
+    @classmethod
+    def of(cls, terms: tuple[tuple[LossLaw, int], ...]) -> Lists:
+        """Add up all lists."""
+        variance = step = 0.0
+        for law, count in terms:
+            if not isinstance(law, ListLaw) or law.found is None:
+                continue
+            variance += count * law.found.variance
+            step = float(law.found.lattice.step)
+        return cls(Spread(variance * MARGIN), step)
+
+    @staticmethod
+    def missing(uses: Iterable[tuple[ContourLaw, int]]) -> float:
+        """Bound what errors of masses cost, over e^{K(c) - c epsilon}."""
+        return MARGIN * sum(n * each.missing for each, n in uses if isinstance(each, ListContour))
+
+    @staticmethod
+    def slack(uses: Iterable[tuple[ContourLaw, int]]) -> float:
+        """Bound the displacement of all losses together."""
+        return MARGIN * sum(n * each.slack for each, n in uses if isinstance(each, ListContour))
+
+    def fitted(self, step: float) -> float:
+        """Return a step h of nodes, at most the one given, for which W is a multiple of a."""
+        if self.step == 0.0:
+            return step
+        points = fast_length(math.ceil(2.0 * math.pi / (self.step * step)))
+        return few_bits(2.0 * math.pi / (self.step * points), BITS)
+
+    def check(self, c: float) -> None:
+        """Say whether a line may run there.
+
+        Raises:
+            NotCertifiedError: it may not.
+        """
+        if not self.spread.known_at(c):
+            raise NotCertifiedError("the lattice is too coarse for the tilt of the line")
+
+
+@remembered(8)
+def rough(composition: Composition, log_delta: float, *, split: bool = False) -> Composition:
+    """Return the same with sketches of all laws that are to be lists, and lines as they are.
+
+    Args:
+        composition: laws, or what this returned.
+        log_delta: of the smallest delta that is asked for.
+        split: whether laws with a tail split are lines.
+    """
+    uses = sum(count for _, count in composition)
+    log_lost = min(LOG_LOST, log_delta + BELOW_DELTA) - math.log(max(uses, 1))
+    terms: list[tuple[LossLaw, int]] = []
+    for each, count in composition:
+        law = each.law if isinstance(each, ListLaw) else each
+        line = law.properties.line or (split and law.properties.supports_tail_split)
+        terms.append((law if line else ListLaw(law, sketch(law, log_lost, count)), count))
+    return Composition(tuple(terms), composition.curves, composition.reverse)
+
+
+# Part of a width that a spread may cost, E H over tau^2 times the density, and the least width of
+# log delta that is wished for, or that over how much log delta changes on the way to epsilon.
+SHARE, OF_DENSITY, LEAST_WIDTH = 0.4, 3.0, 2e-7
+# What the proof needs of tau times a tilt.
+LARGEST_TILT = 0.9
+MOST_POINTS = 2.0**20
+
+
+@record
+class Wanted:
+    """What lists are made for.
+
+    Attributes:
+        c: the largest tilt of a line.
+        slope: -d log delta / d epsilon, about.
+        epsilon: where.
+        width: of log delta, that may be made.
+        whole: whether all of a list matters, and not only what does under the tilt.
+    """
+
+    c: float
+    slope: float
+    epsilon: float
+    width: float
+    whole: bool = False
+
+    def step(self, sketched: Sequence[tuple[ListLaw, int]]) -> Fraction:
+        """Return the step of all lists."""
+        uses = sum(count for _, count in sketched)
+        width = max(self.width, LEAST_WIDTH * max(1.0, self.slope * self.epsilon))
+        tau = math.sqrt(SHARE * width / (OF_DENSITY * self.slope * (self.slope + 1.0)))
+        tau = min(tau, LARGEST_TILT / (self.c + 0.5), LARGEST_TILT)
+        least = max(law.seen.high - law.seen.low for law, _ in sketched) / MOST_POINTS
+        laws = [(law.law, count) for law, count in sketched]
+        return common_step(laws, least) or step_near(laws, max(2.0 * tau / math.sqrt(uses), least))
+
+
+def sketched(composition: Composition) -> list[tuple[ListLaw, int]]:
+    """Return the laws that are to be lists."""
+    return [(law, count) for law, count in composition if isinstance(law, ListLaw)]
+
+
+def listed(composition: Composition, wanted: Wanted) -> Composition:
+    """Return what `rough` returned with lists in the place of sketches."""
+    laws = sketched(composition)
+    if not laws:
+        return composition
+    step, uses = wanted.step(laws), sum(count for _, count in laws)
+    terms: list[tuple[LossLaw, int]] = []
+    for law, count in composition:
+        if isinstance(law, ListLaw):
+            low = law.seen.low if wanted.whole else law.seen.floor(wanted.c, LIGHT / uses)
+            found = discretised(law.law, origin_of(law.law), step, low, law.seen.high)
+            terms.append((ListLaw(law.law, law.seen, found), count))
+        else:
+            terms.append((law, count))
+    return Composition(tuple(terms), composition.curves, composition.reverse)

@@ -1,0 +1,332 @@
+"""One use of a law as a list: every outcome is split between its two neighbours on a lattice.
+
+Connect the dots (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). The profile of one outcome of
+masses p and q is the function (p - a q)_+ of a; on losses between two lattice points it is at most
+
+    A (1 - a e^{-low})_+ + B (1 - a e^{-high})_+,   A + B = p,   A e^{-low} + B e^{-high} = q,
+
+the chord, in q, between its values at the two. An upper bound of every profile carries over to
+compositions, by induction over the steps: given what came before, the sum of (p - a q)_+ over the
+outcomes of one step is the profile at a of that step. The split is a spread R of the loss within
+its cell with E e^{-R} = 1 (from q), so that `spread.py` bounds what it adds: one list proves both
+ends.
+
+Rounding. The list is above the truth: p is rounded up, q down, B up. What that adds to a profile at
+a is at most a sum of e 1(a < e^high) over the cells, and so of e (e^high / a)^c for any c >= 0:
+
+* alpha more of p: the chord at fixed q grows with p by at most 1, and not where a >= e^high;
+* beta less of q: by at most min(a, e^low), e = beta e^low;
+* tau more in B, at A's expense: by tau (1 - e^-step). B is a numerator over 1 - e^-step, so that e
+  is the numerator's error;
+* P-mass moved up to the first point: by itself.
+
+One use after the other is made exact (change one factor at a time), so that in a composition these
+sums, tilted, add up. But where p is raised and q lowered by a part r of themselves at most, as most
+are, the profile of n uses at epsilon is at most (1 + r)^n times that at epsilon - n log((1 + r) /
+(1 - r)): such errors are a factor and a displacement, which costs far less.
+
+Where all losses are on the lattice nothing is split: masses are those between the middles of
+points, and losses are displaced by what they are away from the points.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.lists.steps import away
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array, Integers
+
+# What underflow can hide in one mass.
+TINY = 1e-300
+# No list is longer.
+MOST_POINTS = 2**23
+# Losses that are moved down begin so far below their point, in steps.
+JUST_BELOW = 1e-6
+# e^l is formed up to this exponent.
+LARGEST_EXPONENT = 700.0
+
+
+class LatticeError(NotCertifiedError):
+    """The lattice, or a window on it, is too large; a coarser one may do."""
+
+
+@record
+class Lattice:
+    """Points origin + step k, k = first, first + 1, ...; rationals, for lattices add exactly."""
+
+    origin: Fraction
+    step: Fraction
+    first: int
+    count: int
+
+    @classmethod
+    def between(cls, origin: Fraction, step: Fraction, low: float, high: float) -> Lattice:
+        """Return the points from one below `low` to one above `high`.
+
+        Raises:
+            LatticeError: they are too many.
+        """
+        ends = [(end - float(origin)) / float(step) for end in (low, high)]
+        if not ends[1] - ends[0] < MOST_POINTS:
+            raise LatticeError("the range of a law is too wide for its lattice")
+        first, last = math.floor(ends[0]) - 1, math.ceil(ends[1]) + 1
+        return cls(origin, step, first, last - first + 1)
+
+    @property
+    def indices(self) -> Integers:
+        """Return all k."""
+        return np.arange(self.first, self.first + self.count)
+
+    @property
+    def points(self) -> Array:
+        """Return the points, each off by at most `error`."""
+        return float(self.origin) + float(self.step) * self.indices
+
+    @property
+    def error(self) -> float:
+        """Bound the rounding of `points`."""
+        reach = max(abs(self.first), abs(self.first + self.count)) * float(self.step)
+        return 4.0 * UNIT * (abs(float(self.origin)) + reach)
+
+
+@record
+class Cells:
+    """P- and Q-masses of outcomes with losses between neighbouring points, with their errors.
+
+    Attributes:
+        below: upper bound on the P-mass below the points.
+        above: the same above.
+        shift: displacement of the losses.
+    """
+
+    p: Array
+    q: Array
+    p_error: Array
+    q_error: Array
+    below: float
+    above: float
+    shift: float
+
+
+def cells(law: LossLaw, points: Array) -> Cells:
+    """Subtract whichever tail is smaller; a mass is off by the errors of the two it comes from."""
+    charge(0.5 * len(points))
+    tails = law.tails(points)
+    error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape) + 2.0 * UNIT
+    p, p_error = _between(tails.above_p, tails.below_p, error)
+    q, q_error = _between(tails.above_q, tails.below_q, error)
+    direct = tails.between_error
+    if direct is not None and tails.between_p is not None and tails.between_q is not None:
+        p, p_error = _better(p, p_error, tails.between_p, direct)
+        q, q_error = _better(q, q_error, tails.between_q, direct)
+    below, above = (
+        float(side[k] * (1.0 + error[k])) * MARGIN + TINY
+        for side, k in ((tails.below_p, 0), (tails.above_p, -1))
+    )
+    if points[-1] > law.max_loss + abs(law.max_loss) * law.max_loss_error + tails.shift:
+        above = 0.0
+    return Cells(p, q, p_error, q_error, below, above, tails.shift)
+
+
+def _between(above: Array, below: Array, error: Array) -> tuple[Array, Array]:
+    use_above = above[:-1] < below[1:]
+    mass = np.where(use_above, above[:-1] - above[1:], below[1:] - below[:-1])
+    lost_above, lost_below = above * error, below * error
+    wrong = np.where(use_above, lost_above[:-1] + lost_above[1:], lost_below[:-1] + lost_below[1:])
+    return np.maximum(mass, 0.0), wrong * MARGIN + TINY
+
+
+def _better(mass: Array, wrong: Array, direct: Array, error: Array) -> tuple[Array, Array]:
+    """Take the directly known masses where their errors are smaller."""
+    with np.errstate(invalid="ignore"):
+        other = np.where(np.isfinite(error), direct * error * MARGIN + TINY, np.inf)
+    take = other < wrong
+    return np.where(take, direct, mass), np.where(take, other, wrong)
+
+
+@record
+class LossList:
+    """P-masses at the points of a lattice, whose profile is above the true one, of one use.
+
+    Attributes:
+        lattice: the points.
+        masses: P-masses, taken to be exact.
+        errors: at each point, what they are more than an exact split has (e above).
+        relative: the same over the lesser of p and q e^low (r above).
+        variance: of a spread, at most; 0 where all losses are on the lattice.
+        lost: P-mass above the lattice: it counts as infinite above and as nothing below.
+        slack: displacement of the losses.
+    """
+
+    lattice: Lattice
+    masses: Array
+    errors: Array
+    relative: Array
+    variance: float
+    lost: float
+    slack: float
+
+    @property
+    def reach(self) -> float:
+        """Return the largest distance of a loss from the origin."""
+        used = self.lattice.indices[self.masses > 0.0]
+        return float(np.abs(used).max(initial=0)) * float(self.lattice.step)
+
+    @cached_property
+    def reversed(self) -> LossList:
+        """The list of the pair in the other order, of which nothing is said from below."""
+        step, last = self.lattice.step, self.lattice.first + self.lattice.count - 1
+        lattice = Lattice(-self.lattice.origin, step, -last, self.lattice.count)
+        with np.errstate(over="ignore"):
+            masses = (self.masses * np.exp(-self.lattice.points))[::-1]
+        nothing = np.zeros(len(masses))
+        return LossList(lattice, masses, nothing, nothing, self.variance, 0.0, self.slack)
+
+
+@np.errstate(all="ignore")
+def discretised(
+    law: LossLaw, origin: Fraction, step: Fraction, low: float, high: float, *, floor: bool = False
+) -> LossList:
+    """Return the list of one use on a lattice.
+
+    With `floor` losses are moved down to the next point, from just below it: no P-mass has a larger
+    loss than it had. Of first order where there is a density, but all but exact for atoms on the
+    lattice, which decide delta near the largest loss.
+
+    Losses may be displaced by `shift` from where the tails put them. Moved back into their cell,
+    outcomes keep p and change q by a factor of at most e^{shift}; the slack moves them out again.
+    """
+    lattice = Lattice.between(origin, step, low, high)
+    distance = JUST_BELOW * float(step) if floor else away(law, origin, step)
+    if distance is not None:
+        return _on_points(law, lattice, distance, JUST_BELOW if floor else 0.5)
+    points = lattice.points
+    found = cells(law, points)
+    masses, errors, relative = connect_the_dots(found, points, lattice.error)
+    variance = 0.25 * float(step) ** 2 * MARGIN
+    slack = (found.shift + 2.0 * lattice.error) * MARGIN
+    return LossList(lattice, masses, errors, relative, variance, found.above, slack)
+
+
+def connect_the_dots(found: Cells, points: Array, off: float) -> tuple[Array, Array, Array]:
+    """Return masses at points, each off by `off`, with e and r; what is below goes up."""
+    p = found.p + found.p_error
+    units = UNIT * 24.0 + 2.0 * (found.shift + off)
+    # e^low, where it is no more than a double.
+    grown = np.exp(np.minimum(points[:-1], LARGEST_EXPONENT))
+    least = np.maximum(found.q - found.q_error, 0.0) * grown * (1.0 - units)
+    wrong = 4.0 * UNIT * p
+    upper = np.clip((p - least + wrong) / -np.expm1(-np.diff(points)) * (1.0 + 16.0 * UNIT), 0.0, p)
+    errors = found.p_error + found.q_error * grown + 2.0 * units * found.q * grown
+    errors = np.append(0.0, errors + wrong + 32.0 * UNIT * p) * MARGIN
+    masses = np.append(p - upper, 0.0) + np.append(0.0, upper)
+    parts = np.append(0.0, np.minimum(p, np.maximum(found.q, 0.0) * grown))
+    relative = np.where(errors > 0.0, errors / parts, 0.0)
+    masses[0] += found.below
+    errors[0] += found.below
+    relative[0] = np.inf
+    return masses * MARGIN_UP, errors, relative
+
+
+# Sums of two masses, and the product.
+MARGIN_UP = 1.0 + 4.0 * UNIT
+
+
+def _on_points(law: LossLaw, lattice: Lattice, distance: float, before: float) -> LossList:
+    """Return a list with the mass from `before` each point, in steps, up to before the next."""
+    step = float(lattice.step)
+    edges = float(lattice.origin) + step * (np.arange(lattice.count + 1) + lattice.first - before)
+    found = cells(law, edges)
+    masses, errors = found.p + found.p_error, found.p_error * 2.0
+    relative = np.where(errors > 0.0, errors / np.maximum(found.p, 0.0), 0.0)
+    masses[0] += found.below
+    errors[0] += found.below
+    relative[0] = np.inf
+    slack = (found.shift + distance + 2.0 * lattice.error) * MARGIN
+    return LossList(lattice, masses, errors, relative, 0.0, found.above, slack)
+
+
+@record
+class Tilted:
+    """P-masses weights e^{log_mgf - c l} at the losses l of a lattice, of sum about 1.
+
+    The profile that they stand for is above the true one, after losses have been moved by `slack`.
+
+    Attributes:
+        c: the tilt.
+        lattice: the points.
+        weights: non-negative.
+        log_mgf: K(c), about.
+        relative: error of each weight, relatively.
+        missing: sum of weights that may be lacking or too many, wherever they are.
+        variance: of the spread.
+        lost: P-mass above, which counts as infinite above and as nothing below.
+        slack: displacement of the losses.
+        noise: root of the sum of squared errors of the weights, beside that.
+    """
+
+    c: float
+    lattice: Lattice
+    weights: Array
+    log_mgf: float
+    relative: float
+    missing: float
+    variance: float
+    lost: float
+    slack: float
+    noise: float = 0.0
+
+    @property
+    def absent(self) -> float:
+        """Return the sum of weights that may be lacking or too many, noise with them."""
+        return (self.missing + self.noise * math.sqrt(len(self.weights))) * MARGIN
+
+
+# Weights below this may be off by more than the others are, relatively.
+LIGHTEST = 1e-18
+# What a missing weight is taken to cost, over what the same part of all weights does.
+DEARER = 1e3
+
+
+@np.errstate(all="ignore")
+def tilted(found: LossList, c: float) -> Tilted:
+    """Tilt: log m + c l - K is off by some units of its terms, and c times the points' error.
+
+    Errors of masses are displacements up to the relative size for which that is best.
+    """
+    points = found.lattice.points
+    logs = np.log(found.masses)
+    exponents = logs + c * points
+    top = float(exponents.max())
+    if not math.isfinite(top):
+        raise NotCertifiedError("nothing of the law is left on the lattice")
+    log_mgf = top + math.log(float(np.exp(exponents - top).sum()))
+    weights = np.exp(exponents - log_mgf)
+    sizes = np.abs(np.maximum(logs, -1e3)) + abs(c) * np.abs(points) + abs(log_mgf)
+    units = UNIT * (16.0 + 8.0 * sizes) + abs(c) * found.lattice.error
+    heavy = weights > LIGHTEST
+    relative = float(units[heavy].max())
+    missing = float((weights * units)[~heavy].sum())
+    errors = np.exp(np.log(found.errors) + c * points - log_mgf)
+    levels = 10.0 ** np.arange(-15.0, -5.0)
+    rest = np.array([errors[found.relative > level].sum() for level in levels])
+    best = int((levels + DEARER * rest).argmin())
+    # log((1 + r) / (1 - r)), and (1 + r)^-n of what is proved from below.
+    slack = found.slack + 2.1 * levels[best]
+    relative = (relative + 1.1 * levels[best]) * MARGIN
+    missing = (missing + float(rest[best])) * MARGIN
+    given = found.variance, found.lost, slack
+    return Tilted(c, found.lattice, weights, log_mgf, relative, missing, *given)

@@ -1,0 +1,101 @@
+"""Steps of lattices, such that losses that carry an atom are on them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.atomic.atoms import AtomicLaw
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.losses.law import LossLaw
+
+
+# An atom is on the lattice if it is this near, in steps.
+NEAR = 1e-9
+
+
+def common_step(laws: Sequence[tuple[LossLaw, int]], least: float) -> Fraction | None:
+    """Return the step of lattices that hold all losses, if there is one so large.
+
+    It is the greatest common divisor of the laws' steps, or that of one of them.
+    """
+    if all(law.lattice is not None for law, _ in laws):
+        step = Fraction(0)
+        for law, _ in laws:
+            other = law.lattice[1] if law.lattice else step
+            both = step.denominator * other.denominator
+            numerators = step.numerator * other.denominator, other.numerator * step.denominator
+            step = Fraction(math.gcd(*numerators), both)
+    elif all(isinstance(law, AtomicLaw) for law, _ in laws):
+        gaps = [gap_of(law) for law, _ in laws]
+        step = min((gap for gap in gaps if gap), default=Fraction(0))
+        if not step or any(away(law, origin_of(law), step) is None for law, _ in laws):
+            return None
+    else:
+        return None
+    return step if float(step) >= least else None
+
+
+def away(law: LossLaw, origin: Fraction, step: Fraction) -> float | None:
+    """Return how far losses are from the points next to them, at most; None if they are not near.
+
+    They all are points where a lattice of the law is part of that one.
+    """
+    if law.lattice is not None:
+        start, gap = law.lattice
+        whole = (gap / step).denominator == 1
+        return 0.0 if whole and ((start - origin) / step).denominator == 1 else None
+    if not isinstance(law, AtomicLaw) or not law.losses:
+        return None
+    places = (np.array(law.losses) - float(origin)) / float(step)
+    distance = float(np.abs(places - np.rint(places)).max())
+    return distance * float(step) if distance <= NEAR else None
+
+
+def step_near(laws: Sequence[tuple[LossLaw, int]], wanted: float) -> Fraction:
+    """Return a step of about that size with which the law with atoms that is used most has them."""
+    gaps = [(count, gap_of(law)) for law, count in laws]
+    found = [(count, gap) for count, gap in gaps if gap is not None and gap > wanted]
+    if not found:
+        return Fraction(wanted)
+    gap = max(found)[1]
+    return gap / math.ceil(gap / Fraction(wanted))
+
+
+def origin_of(law: LossLaw) -> Fraction:
+    """Return a point of the lattice of a law: one of its losses, or 0."""
+    if law.lattice is not None:
+        return law.lattice[0]
+    return Fraction(law.atom_locations[0]) if law.atom_locations else Fraction(0)
+
+
+def gap_of(law: LossLaw) -> Fraction | None:
+    """Return the distance of two atoms that divides the distances of all, if there is one."""
+    if law.lattice is not None:
+        return law.lattice[1]
+    # Different numbers may be the same doubles.
+    exact = sorted({Fraction(loss) for loss in law.atom_locations})
+    if len(exact) < 2:
+        return None
+    gaps = [b - a for a, b in itertools.pairwise(exact)]
+    least = min(gaps)
+    spread = exact[-1] - exact[0]
+    for parts in range(1, 5):
+        unit = least / parts
+        if all(abs(gap / unit - round(gap / unit)) * unit <= abs(spread) / 2**44 for gap in gaps):
+            # The whole spread over a whole number, so that the last atom is met, too.
+            return spread / round(spread / unit)
+    return spread
+
+
+def fast_length(least: int) -> int:
+    """Return 1, 3, 5, 9 or 15 times a power of two that is at least so large."""
+    odd = (1, 3, 5, 9, 15)
+    return min(each << max(0, math.ceil(math.log2(least / each))) for each in odd)

@@ -1,0 +1,177 @@
+"""What a list proves of delta at any epsilons: both ends from sums over its points.
+
+With weights w_j >= 0 at losses l_j = l_0 + a j and a tilt c, the sums
+
+    S_j = sum over i >= j of w_i e^{-c a (i - j)},
+    T_j = the same of w_i e^{-c a (i - j)} (1 - e^{-a (i - j)}),
+
+have S_j = w_j + e^{-ca} S_{j+1} and T_j = e^{-ca} ((1 - e^{-a}) S_{j+1} + e^{-a} T_{j+1}), in which
+no term is negative; and at a distance of u below point j they are e^{-cu} S_j and e^{-cu} ((1 -
+e^{-u}) S_j + e^{-u} T_j). All of them are formed once, as cumulative sums of terms times powers, so
+that many epsilons cost nothing. E H is two such sums of other rates, from either side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.bounds import Proof
+from privcalc.engine.certified import PAD
+from privcalc.engine.lists.spread import Spread
+from privcalc.engine.source import Deltas
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import spend
+
+if TYPE_CHECKING:
+    from privcalc.engine.lists.losses import Tilted
+    from privcalc.numerics.arrays import Array
+
+# Powers within a block stay above e^-500, and factors below e^650.
+LARGEST_POWER, LARGEST_EXPONENT = 500.0, 650.0
+# What subnormal numbers may hide.
+SUBNORMAL = 1e-322
+# The same of all powers of a block, over the least of them.
+UNDERFLOW = 1e-90
+PER_POINT = 1.0
+
+
+def falling(terms: Array, rate: float) -> Array:
+    """Return sum over i >= j of terms_i e^{-rate (i - j)} for each j, from non-negative terms.
+
+    Of a block the sums are cumulative ones of terms times powers, over these; a cumulative sum of m
+    terms is off by m units of itself, and a power by 8 units and one of its exponent.
+    """
+    count = len(terms)
+    size = max(1, min(count, int(LARGEST_POWER / max(rate, 1e-300))))
+    powers = np.exp(-rate * np.arange(size))
+    found = np.empty(count)
+    rest = 0.0
+    for first in range(size * ((count - 1) // size), -1, -size):
+        part = terms[first : first + size]
+        own = powers[: len(part)]
+        sums = np.cumsum((part * own)[::-1])[::-1]
+        # The first of the next block is so many steps away.
+        sums += rest * math.exp(-rate * len(part))
+        found[first : first + size] = sums / own
+        rest = float(found[first])
+    return found
+
+
+class ListSource:
+    """The source of a composition that is one list."""
+
+    proof, pad = Proof.LATTICE, PAD
+    # It is good wherever the list is.
+    deviation = 0.0
+
+    def __init__(self, found: Tilted, floor: ListSource | None = None) -> None:
+        """Form the sums; another list may prove lower ends, too."""
+        self.found, self._floor = found, floor
+        self.spread = Spread(found.variance)
+        spend(PER_POINT * len(found.weights))
+        c, step = found.c, float(found.lattice.step)
+        # A point above all, so that there is always a next one.
+        weights = np.append(found.weights, 0.0)
+        self._above = falling(weights, c * step)
+        shifted = np.append(self._above[1:], 0.0)
+        self._payoff = falling(
+            shifted * (math.exp(-c * step) * -math.expm1(-step)), (c + 1.0) * step
+        )
+        self._known = self.spread.known_at(c)
+        self._gaps: tuple[Array, Array] | None = None
+        if self._known and found.variance > 0.0:
+            rate = self.spread.rate
+            right = falling(weights, (rate + c + 0.5) * step)
+            left = falling(np.append(weights[::-1], 0.0), (rate - c - 0.5) * step)[::-1]
+            self._gaps = right, left
+        self._reach = float(np.abs(found.lattice.points[[0, -1]]).max())
+        self._off = 2.0 * found.lattice.error
+        blocks = 1.0 + (c + 1.0) * step * len(weights) / LARGEST_POWER
+        self._units = UNIT * (4.0 * len(weights) + 2.0 * LARGEST_POWER + 64.0 * blocks + 64.0)
+
+    def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
+        """Bracket the finite part of delta, in absolute units.
+
+        The sum falls with epsilon - l, so that moving epsilon by the slack covers displacements and
+        the rounding of losses and gaps. An outcome of weight w at any loss contributes at most w,
+        and no more to E H. Noise contributes its root of squares times that of the payoffs': the
+        sum of a function with one maximum, at most 1, is at most its integral over a and that.
+        """
+        del log_scale
+        found, c = self.found, self.found.c
+        scale = found.log_mgf
+        step = float(found.lattice.step)
+        reach = self._reach + np.abs(epsilons)
+        moved = found.slack * MARGIN + 8.0 * UNIT * reach + self._off
+        noise = found.noise * math.sqrt(1.0 / (step * 2.0 * c * (2.0 * c + 1.0) * (c + 1.0)) + 1.0)
+        off = (noise + found.missing) * MARGIN + UNDERFLOW
+        given = math.expm1(found.relative * MARGIN)
+        ends = []
+        for sign in (1.0, -1.0):
+            points = epsilons - sign * moved
+            payoff, _ = self._sums(points)
+            size = abs(scale) + c * np.abs(points)
+            units = self._units + given + UNIT * (16.0 + 16.0 * size)
+            exponents = scale - c * points
+            with np.errstate(over="ignore", invalid="ignore"):
+                factor = np.exp(np.minimum(exponents, LARGEST_EXPONENT))
+                if sign > 0.0:
+                    upper = (payoff * (1.0 + units) + off) * factor * (1.0 + 4.0 * UNIT)
+                    upper = upper + found.lost * MARGIN + SUBNORMAL
+                    ends.append(np.where(exponents <= LARGEST_EXPONENT, upper, np.inf))
+                else:
+                    lost = self._lowered(points) * (1.0 + 1e-6) + 2.0 * off
+                    lower = (payoff * (1.0 - units) - lost) * factor * (1.0 - 4.0 * UNIT)
+                    ends.append(np.maximum(lower - SUBNORMAL, 0.0))
+        upper, lower = ends
+        if self._floor is not None:
+            lower = np.maximum(lower, self._floor.deltas(epsilons).lower)
+        value = np.where(np.isfinite(upper), 0.5 * (lower + upper), lower)
+        terms = {"truncation": np.full(len(epsilons), found.lost)}
+        return Deltas(np.zeros(len(epsilons)), lower, upper, value, terms)
+
+    def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
+        """Return delta and P(epsilon < L < inf), without error bound.
+
+        Below a window there may be outcomes that are not listed: the probability is 0 there.
+        """
+        payoff, above = self._sums(epsilons)
+        with np.errstate(over="ignore"):
+            factor = np.exp(self.found.log_mgf - log_scale - self.found.c * epsilons)
+        lattice = self.found.lattice
+        inside = epsilons >= float(lattice.origin) + float(lattice.step) * lattice.first
+        return payoff * factor, np.where(inside, above * factor, 0.0)
+
+    def _next(self, points: Array) -> tuple[Array, Array]:
+        """Return the index of the next point of the lattice, and the distance to it."""
+        lattice = self.found.lattice
+        step = float(lattice.step)
+        first = float(lattice.origin) + step * lattice.first
+        index = np.clip(np.ceil((points - first) / step), 0, lattice.count).astype(np.int64)
+        return index, np.maximum(first + step * index - points, 0.0)
+
+    def _sums(self, points: Array) -> tuple[Array, Array]:
+        """Return T and S above each point."""
+        index, away = self._next(points)
+        factor = np.exp(-self.found.c * away)
+        above = self._above[index]
+        payoff = -np.expm1(-away) * above + np.exp(-away) * self._payoff[index]
+        return factor * payoff, factor * above
+
+    def _lowered(self, points: Array) -> Array:
+        """Return E H over the same factor; infinite where nothing is known of it."""
+        if not self._known:
+            return np.full(len(points), np.inf)
+        if self._gaps is None:
+            return np.zeros(len(points))
+        index, away = self._next(points)
+        rate, c = self.spread.rate, self.found.c
+        right, left = self._gaps
+        # Of the points below the next one the first is a step before it.
+        back = np.maximum(float(self.found.lattice.step) - away, 0.0)
+        found: Array = right[index] * np.exp(-(rate + c + 0.5) * away)
+        found = found + left[index] * np.exp(-(rate - c - 0.5) * back)
+        return self.spread.height * found
