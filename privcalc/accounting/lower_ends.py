@@ -48,7 +48,7 @@ MOST_OUTCOMES = 20_000
 # Units of work for a trial, whatever else it takes.
 PER_TRIAL = 1e4
 # The search needs no more digits than this.
-ROUGH = 1e-6
+ROUGH = 1e-4
 # So many members serve all of a profile: more where the outcomes of all can be listed.
 MOST_MEMBERS, MOST_LISTED = 4, 20
 

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
+from privcalc.engine.enumeration.listed import Listed, Side
+from privcalc.engine.fft import transform
+from privcalc.engine.fft.answer import _side
+from privcalc.engine.fft.lattice_law import Grid, WindowError, coarsen, discretised, make_grid
+from privcalc.engine.fft.sketch import sketch
+from privcalc.engine.fft.transform import compose_lattice
 
 from privcalc.bounds import Bound, Proof
 from privcalc.engine import planner, renyi
 from privcalc.engine.afa import LevyInversion
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.enumeration.listed import Listed, Side
-from privcalc.engine.fft import transform
-from privcalc.engine.fft.answer import _side
-from privcalc.engine.lists.groups import sampled_term
-from privcalc.engine.fft.lattice_law import Grid, WindowError, coarsen, discretised, make_grid
-from privcalc.engine.fft.sketch import sketch
-from privcalc.engine.fft.transform import compose_lattice
 from privcalc.engine.inversion.decaying import make_plan
 from privcalc.engine.inversion.tail_search import Parts
+from privcalc.engine.lists.groups import sampled_term
 from privcalc.engine.source import Deltas, bracket
 from privcalc.engine.terms import _last, _members
 from privcalc.errors import NotCertifiedError
