@@ -7,7 +7,7 @@ end stands what is lost, disjoint, wider or slower, and the median time of each 
 status is 1 where something is lost, disjoint or newly wider than what nobody sees.
 
 FOLDER has files of JSON Lines, each line with `id`, `set` and `args` (the words of a command line),
-and a folder `files` from which the questions are asked.
+and the tables that they name; questions are asked from there.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class Reply:
 class Tree:
     """A tree in a process of its own, to which questions go one by one."""
 
-    def __init__(self, root: Path, files: Path) -> None:
-        """Start it in the folder of the tables."""
+    def __init__(self, root: Path, folder: Path) -> None:
+        """Start it in the folder of the questions."""
         self._process = subprocess.Popen(
             [sys.executable, "-P", __file__, "--answer", str(root.resolve())],
-            cwd=files,
+            cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -256,7 +256,7 @@ def main() -> int:
     given = parser.parse_args()
     files = sorted(given.questions.glob("*.jsonl"))
     questions = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    trees = [Tree(root, given.questions / "files") for root in (given.old, given.new)]
+    trees = [Tree(root, given.questions) for root in (given.old, given.new)]
     comparison = Comparison()
     if given.sets:
         questions = [each for each in questions if each["set"] in given.sets]
