@@ -136,8 +136,10 @@ def cells(law: LossLaw, points: Array) -> Cells:
         float(side[k] * (1.0 + error[k])) * MARGIN + TINY
         for side, k in ((tails.below_p, 0), (tails.above_p, -1))
     )
-    if points[-1] > law.max_loss + abs(law.max_loss) * law.max_loss_error + tails.shift:
-        above = 0.0
+    # Beyond the largest loss there is nothing.
+    largest = law.max_loss + abs(law.max_loss) * law.max_loss_error + tails.shift
+    p_error[points[:-1] > largest] = 0.0
+    above = 0.0 if points[-1] > largest else above
     return Cells(p, q, p_error, q_error, below, above, tails.shift)
 
 
@@ -271,7 +273,8 @@ class Tilted:
         weights: non-negative.
         log_mgf: K(c), about.
         relative: error of each weight, relatively.
-        missing: sum of weights that may be lacking or too many, wherever they are.
+        missing: sum of weights that may be lacking or too many, wherever they are: each is worth
+            C(c) <= 1 / (1 + c) at most, the supremum of e^{-cx} (1 - e^{-x}).
         variance: of the spread.
         lost: P-mass above, which counts as infinite above and as nothing below.
         slack: displacement of the losses.
@@ -297,7 +300,7 @@ class Tilted:
 
 # Weights below this may be off by more than the others are, relatively.
 LIGHTEST = 1e-18
-# What a missing weight is taken to cost, over what the same part of all weights does.
+# What the sum of some e is taken to cost, over what the same part of all weights does.
 DEARER = 1e3
 
 
@@ -322,7 +325,11 @@ def tilted(found: LossList, c: float) -> Tilted:
     missing = float((weights * units)[~heavy].sum())
     errors = np.exp(np.log(found.errors) + c * points - log_mgf)
     levels = 10.0 ** np.arange(-15.0, -5.0)
-    rest = np.array([errors[found.relative > level].sum() for level in levels])
+    # An e is worth 1 + c times as much as a weight. One is P-mass that was moved, and all that is on
+    # a point is.
+    dear = np.where(found.variance > 0.0, errors * (1.0 + c), errors)
+    dear[0] = errors[0]
+    rest = np.array([dear[found.relative > level].sum() for level in levels])
     best = int((levels + DEARER * rest).argmin())
     # log((1 + r) / (1 - r)), and (1 + r)^-n of what is proved from below.
     slack = found.slack + 2.1 * levels[best]
