@@ -306,9 +306,10 @@ DEARER = 1e3
 
 @np.errstate(all="ignore")
 def tilted(found: LossList, c: float) -> Tilted:
-    """Tilt: log m + c l - K is off by some units of its terms, and c times the points' error.
+    """Tilt: log m + c l - K is off by what its log is, and c times what the points are.
 
-    Errors of masses are displacements up to the relative size for which that is best.
+    The log is off by 4 units, the product and both sums by one each, exp by 4. Errors of masses
+    are displacements up to the relative size for which that is best.
     """
     points = found.lattice.points
     logs = np.log(found.masses)
@@ -318,15 +319,15 @@ def tilted(found: LossList, c: float) -> Tilted:
         raise NotCertifiedError("nothing of the law is left on the lattice")
     log_mgf = top + math.log(float(np.exp(exponents - top).sum()))
     weights = np.exp(exponents - log_mgf)
-    sizes = np.abs(np.maximum(logs, -1e3)) + abs(c) * np.abs(points) + abs(log_mgf)
-    units = UNIT * (16.0 + 8.0 * sizes) + abs(c) * found.lattice.error
+    sizes = 5.0 * np.abs(np.maximum(logs, -1e3)) + 2.0 * np.abs(c * points) + abs(log_mgf)
+    units = UNIT * (8.0 + sizes) * MARGIN + abs(c) * found.lattice.error
     heavy = weights > LIGHTEST
     relative = float(units[heavy].max())
     missing = float((weights * units)[~heavy].sum())
     errors = np.exp(np.log(found.errors) + c * points - log_mgf)
     levels = 10.0 ** np.arange(-15.0, -5.0)
-    # An e is worth 1 + c times as much as a weight. One is P-mass that was moved, and all that is on
-    # a point is.
+    # An e is worth 1 + c times as much as a weight, which is what P-mass is that was moved, and all
+    # that is on a point.
     dear = np.where(found.variance > 0.0, errors * (1.0 + c), errors)
     dear[0] = errors[0]
     rest = np.array([dear[found.relative > level].sum() for level in levels])

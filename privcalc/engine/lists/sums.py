@@ -100,7 +100,7 @@ class ListSource:
         The sum falls with epsilon - l, so that moving epsilon by the slack covers displacements and
         the rounding of losses and gaps. An outcome of weight w at any loss contributes w / (1 + c)
         at most, and B w to E H. Noise contributes its root of squares times that of the payoffs, or
-        of what H is: the sum of a function with one maximum is at most its integral over a and that.
+        of what H is: the sum of a function with one maximum is at most its integral over a and it.
         """
         del log_scale
         found, c = self.found, self.found.c

@@ -100,15 +100,15 @@ def test_nothing_is_known_of_wide_spreads() -> None:
 def test_without_the_gap_a_lower_end_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lattice's list by itself is above the truth: three uses of losses off the lattice."""
     # One of the sums is there.
-    epsilon = 0.7123 + 4 * 0.3
-    composition = Composition.of([(two_point(0.3), 20), (two_point(0.7123), 3)])
+    epsilon = 0.25 * math.pi + 4 * 0.3
+    composition = Composition.of([(two_point(0.3), 20), (two_point(0.25 * math.pi), 3)])
 
     def outcomes(e: float, count: int) -> list[tuple[float, float]]:
         p = 1.0 / (1.0 + math.exp(-e))
         weights = [math.comb(count, k) * p**k * (1.0 - p) ** (count - k) for k in range(count + 1)]
         return [((2 * k - count) * e, weight) for k, weight in enumerate(weights)]
 
-    pairs = product(outcomes(0.3, 20), outcomes(0.7123, 3))
+    pairs = product(outcomes(0.3, 20), outcomes(0.25 * math.pi, 3))
     exact = math.fsum(p * q * payoff(x + y - epsilon) for (x, p), (y, q) in pairs)
     source = list_at(composition, epsilon, 1e-3)
     assert 0.99 * exact < source.deltas(np.array([epsilon])).lower[0] <= exact * (1.0 + 1e-12)

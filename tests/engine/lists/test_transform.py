@@ -24,7 +24,7 @@ from tests.engine.lists.cases import gaussian_delta, weights_of
 
 def off(law: Any) -> float:
     """Return what one weight may be off by, relative parts apart."""
-    return law.noise + law.missing + 1e-300
+    return float(law.noise + law.missing) + 1e-300
 
 
 @settings(deadline=None, max_examples=40)
