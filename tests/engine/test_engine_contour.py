@@ -17,6 +17,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
+from privcalc.record import replace
 from tests.pairs import two_point
 
 mpmath.mp.dps = 40
@@ -34,7 +35,8 @@ def test_sum_exceeds_delta_by_exactly_the_aliases(step: float) -> None:
     mu, epsilon = 0.8, 1.5
     composition = Composition.of([(GaussianLaw(mu), 1)])
     base = make_plan(composition, 3.0, epsilon, math.log(1e-3), 1e-12)
-    plan = type(base)(base.c, step, 400, base.laws, 5.0, 5.0 * 6.0 * mu**2 / 2, base.log_decay)
+    right = 5.0 * 6.0 * mu**2 / 2
+    plan = replace(base, step=step, nodes=400, c_right=5.0, log_mgf_right=right)
     value = float(plan.sum(composition, epsilon).deltas(np.array([epsilon]), 0.0).value[0])
     period = 2 * mpmath.pi / mpmath.mpf(step)
     aliases = mpmath.fsum(

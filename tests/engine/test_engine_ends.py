@@ -8,12 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
-from privcalc.engine.enumeration.listed import Listed, Side
-from privcalc.engine.fft import transform
-from privcalc.engine.fft.answer import _side
-from privcalc.engine.fft.lattice_law import Grid, WindowError, coarsen, discretised, make_grid
-from privcalc.engine.fft.sketch import sketch
-from privcalc.engine.fft.transform import compose_lattice
 
 from privcalc.bounds import Bound, Proof
 from privcalc.engine import planner, renyi
@@ -23,6 +17,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.decaying import make_plan
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.groups import sampled_term
+from privcalc.engine.lists.sketch import sketch
 from privcalc.engine.source import Deltas, bracket
 from privcalc.engine.terms import _last, _members
 from privcalc.errors import NotCertifiedError
@@ -31,7 +26,6 @@ from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.term import Alone, Term
-from privcalc.record import replace
 from privcalc.renyi.known import LinearCurve
 
 if TYPE_CHECKING:
@@ -62,45 +56,6 @@ def test_inversions_at_the_ends_of_delta() -> None:
     assert gaussian_delta(source.epsilon(1e-3)) == pytest.approx(1e-3, rel=1e-6)
     leaky = LevyInversion(Composition.of([(LEAKY, 1), (GaussianLaw(1.0), 1)]))
     assert leaky.epsilon(0.2) == math.inf
-
-
-def test_lists_of_no_losses() -> None:
-    """Where no loss is listed, delta and the mass above are estimated as 0."""
-    none = np.zeros(0)
-    source = Listed(Proof.LATTICE, Side(none, none, 0.0))
-    for found in source.estimates(np.array([0.0, 1.0])):
-        assert found.tolist() == [0.0, 0.0]
-
-
-def test_lattices_with_nothing_on_them() -> None:
-    """A law of no points proves nothing, and each point of a law is on itself."""
-    grid = Grid(Fraction(0), Fraction(1, 64), np.arange(-400, 401))
-    law = discretised(GaussianLaw(1.0), grid, "upper", 0.5, 0.0)
-    assert coarsen(law, 1) is law
-    empty = replace(law, indices=law.indices[:0], weights=law.weights[:0])
-    with pytest.raises(NotCertifiedError, match="nothing of the law is left"):
-        _side(empty)
-
-
-def test_transforms_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The points that a sum would need are counted, and more than are allowed are refused."""
-    grid = Grid(Fraction(0), Fraction(1, 64), np.arange(-400, 401))
-    law = discretised(GaussianLaw(1.0), grid, "upper", 0.5, 0.0)
-    assert compose_lattice([(law, 1)], -50.0) is law
-    monkeypatch.setattr(transform, "LARGEST_SIZE", 64)
-    with pytest.raises(WindowError, match=r"the transform would need (1024|2048|4096) points"):
-        compose_lattice([(law, 3)], -50.0)
-
-
-def test_lattices_that_are_too_fine_for_a_law() -> None:
-    """Both where indices leave the range of integers, and where cells near the median are many."""
-    seen = sketch(GaussianLaw(1.0), -50.0, 1)
-    grid = make_grid(Fraction(0), Fraction(1, 64), seen, 1.0, 0.5)
-    assert grid.indices[0] / 64 <= seen.low
-    assert seen.high <= grid.indices[-1] / 64
-    for bits in (40, 80):
-        with pytest.raises(WindowError, match="too wide for its lattice"):
-            make_grid(Fraction(0), Fraction(1, 2**bits), seen, 1.0, 0.5)
 
 
 def test_laws_without_finite_losses() -> None:

@@ -14,10 +14,9 @@ from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.enumeration.listed import BlockSums, tail_sums
-from privcalc.engine.fft.answer import lattice_at
 from privcalc.engine.inversion.certificate import exp_bounds
 from privcalc.engine.inversion.decaying import DECAYING
+from privcalc.engine.lists.answer import list_at
 from privcalc.engine.planner import certified_delta, sharpened_delta
 from privcalc.engine.profile import Known, PrivacyProfile, profile_at
 from privcalc.engine.source import brackets
@@ -156,7 +155,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
     tree = parse("gaussian:sigma=2@wor:q=0.1@5+rr:p=0.6").tree
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
     epsilons = np.array([0.0, 5.0])
-    source = lattice_at(composition, 20.0, 1e-6)
+    source = list_at(composition, 20.0, 1e-6)
     with np.errstate(all="ignore"):
         found = brackets(source, epsilons, 1e-6)
         assert list(source.estimates(epsilons)[1]) == [0.0, 0.0]
@@ -285,42 +284,6 @@ def test_estimates() -> None:
         q = mp.ncdf(-1 - mpf(epsilon) / 2)
         assert above == pytest.approx(float(p), rel=1e-9)
         assert delta == pytest.approx(float(p - mp.exp(epsilon) * q), rel=1e-9)
-
-
-@pytest.mark.parametrize("c", [0.0, 0.7, 30.0])
-def test_tail_sums(c: float) -> None:
-    """One pass from the right gives the sums of the definition, within the error it states,
-    and so do passes that begin where sums are known.
-    """
-    rng = random.Random(3)
-    losses = sorted(rng.uniform(-2.0, 3.0) for _ in range(1500))
-    losses[700] = losses[701] = losses[702]
-    weights = [rng.random() for _ in losses]
-    points = [-3.0, -1.0, losses[700], losses[900], losses[900], 2.5, losses[-1], 4.0]
-    points.sort()
-    found = tail_sums(np.array(losses), np.array(weights), c, np.array(points))
-    known = tail_sums(np.array(losses), np.array(weights), c, np.array(losses[::37]))
-    split = [
-        tail_sums(np.array(losses), np.array(weights), c, np.array(each), known)
-        for each in (points[:3], points[3:5], points[5:])
-    ]
-    above = np.concatenate([each.above for each in split])
-    payoff = np.concatenate([each.payoff for each in split])
-    blocks = BlockSums(np.array(losses), np.array(weights), c).at(np.array(points))
-    assert found.error < 1e-12
-    for i, e in enumerate(points):
-        s = t = mpf(0)
-        for loss, weight in zip(losses, weights, strict=True):
-            if loss > e:
-                gap = mpf(loss) - mpf(e)
-                s += weight * mp.exp(-c * gap)
-                t -= weight * mp.exp(-c * gap) * mp.expm1(-gap)
-        assert abs(found.above[i] - s) <= found.error * s
-        assert abs(found.payoff[i] - t) <= found.error * t
-        assert abs(above[i] - s) <= split[0].error * s
-        assert abs(payoff[i] - t) <= split[0].error * t
-        assert blocks[0][i] == pytest.approx(float(s), rel=1e-10)
-        assert blocks[1][i] == pytest.approx(float(t), rel=1e-10)
 
 
 def test_exponential_bounds() -> None:

@@ -14,7 +14,7 @@ from scipy.stats import binom
 import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.engine.fft.answer import MOST_USES, forecast_epsilon
+from privcalc.engine.lists.answer import MOST_USES, forecast_epsilon
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation

@@ -13,55 +13,12 @@ from mpmath import mp, mpf
 from privcalc.bounds import Bound
 from privcalc.engine import renyi
 from privcalc.engine.composition import Composition
-from privcalc.engine.fft.lattice_law import LatticeLaw
-from privcalc.engine.fft.transform import compose_lattice
 from privcalc.losses.atomic.atoms import AtomicLaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.engine.fft.lattice_law import Side
     from privcalc.numerics.arrays import Array
-
-
-def coin(side: Side, lost: float = 0.0) -> LatticeLaw:
-    """Return a loss of 1 with probability 1/4, and of 0: both weights are exact."""
-    weights, step = np.array([0.75, 0.25]), Fraction(1)
-    return LatticeLaw(side, 0.0, Fraction(0), step, np.array([0, 1]), weights, 0.0, 0.0, lost)
-
-
-def binomial(n: int, k: int) -> Any:
-    """Return P(Binomial(n, 1/4) = k)."""
-    logs = mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
-    return mp.exp(logs + k * mp.log(mpf("0.25")) + (n - k) * mp.log(mpf("0.75")))
-
-
-@pytest.mark.parametrize("n", [64, 2**20])
-def test_weights_of_a_composition_hold_the_binomial(n: int) -> None:
-    """Each to the last digit: transforms and powers round by more than a unit of the largest."""
-    upper, lower = (compose_lattice([(coin(side), n)], -40.0) for side in ("upper", "lower"))
-    reach = 6.0 * math.sqrt(n * 0.1875)
-    for law, sign in ((upper, 1), (lower, -1)):
-        known = dict(zip(law.indices.tolist(), law.weights.tolist(), strict=True))
-        for k in range(max(0, int(n / 4 - reach)), min(n, int(n / 4 + reach)), 1 + n // 2**12):
-            assert sign * (mpf(known[k]) - binomial(n, k)) >= 0, (law.side, k)
-
-
-def test_what_lies_above_a_window_is_lost() -> None:
-    """The mass beyond the last index, by its own terms."""
-    n = 4096
-    law = compose_lattice([(coin("upper"), n)], -40.0)
-    end = int(law.indices[-1]) + 1
-    assert n // 4 < end < n
-    truth = mp.fsum(binomial(n, k) for k in range(end, min(n, end + 400)))
-    assert 0 < truth <= law.lost
-
-
-def test_what_the_parts_have_lost_is_lost() -> None:
-    """The probability that any of them is."""
-    law = compose_lattice([(coin("upper", 1e-3), 3), (coin("upper", 1e-2), 2)], -40.0)
-    assert law.lost >= 1.0 - 0.999**3 * 0.99**2
-    assert law.lost <= 0.0231
 
 
 class Tight:

@@ -22,7 +22,7 @@ from privcalc.engine.inversion.saddle import (
     right_candidates,
 )
 from privcalc.engine.inversion.solve import PLAIN, Inversion
-from privcalc.engine.lists.factor import Lists, Wanted, listed
+from privcalc.engine.lists.factor import NO_LISTS, Lists, Wanted, listed
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import charge
@@ -103,7 +103,7 @@ class Plan:
     c_right: float
     log_mgf_right: float
     log_decay: float
-    lists: Lists
+    lists: Lists = NO_LISTS
 
     @property
     def cut(self) -> float:

@@ -142,7 +142,8 @@ class ListContour(ContourLaw):
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K at few nodes: t (l - mean) is off by 8 units, and the sum by one a term."""
         points, weights = self._tilted.lattice.points, self._tilted.weights
-        phi = np.exp(1j * np.multiply.outer(t, points)) @ weights
+        phases: ComplexArray = np.exp(1j * np.multiply.outer(t, points))
+        phi: ComplexArray = np.matmul(phases, weights)
         turns = np.abs(t) * float((weights * np.abs(points)).sum())
         wrong = UNIT * (3.0 * len(points) + 16.0 + 8.0 * turns)
         wrong = wrong + self._tilted.relative + np.abs(t) * self._tilted.lattice.error
@@ -240,6 +241,9 @@ class Lists:
         """
         if not self.spread.known_at(c):
             raise NotCertifiedError("the lattice is too coarse for the tilt of the line")
+
+
+NO_LISTS = Lists(Spread(0.0), 0.0)
 
 
 @remembered(8)

@@ -99,7 +99,7 @@ def plan_journey(
         wanted = math.sqrt(width / COST / ((scales.c + 1.0) * levels))
         wanted = min(wanted, 2.0 * LARGEST_TILT / ((scales.c + 1.0) * math.sqrt(levels)))
         affordable = WINDOW * deviation * math.sqrt(max(share, 1.0)) / most_points
-        affordable = max(affordable, 3.0 * span * math.sqrt(largest) / most_points)
+        affordable = max(affordable, span * math.sqrt(largest) / most_points)
         unit = max(wanted, affordable)
         error = unit * unit * levels
         # Every level brings rounding of its own: where much is asked, fewer are better.

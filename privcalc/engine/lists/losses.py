@@ -136,8 +136,10 @@ def cells(law: LossLaw, points: Array) -> Cells:
         float(side[k] * (1.0 + error[k])) * MARGIN + TINY
         for side, k in ((tails.below_p, 0), (tails.above_p, -1))
     )
-    if points[-1] > law.max_loss + abs(law.max_loss) * law.max_loss_error + tails.shift:
-        above = 0.0
+    # Beyond the largest loss there is nothing.
+    largest = law.max_loss + abs(law.max_loss) * law.max_loss_error + tails.shift
+    p_error[points[:-1] > largest] = 0.0
+    above = 0.0 if points[-1] > largest else above
     return Cells(p, q, p_error, q_error, below, above, tails.shift)
 
 
@@ -271,7 +273,8 @@ class Tilted:
         weights: non-negative.
         log_mgf: K(c), about.
         relative: error of each weight, relatively.
-        missing: sum of weights that may be lacking or too many, wherever they are.
+        missing: sum of weights that may be lacking or too many, wherever they are: each is worth
+            C(c) <= 1 / (1 + c) at most, the supremum of e^{-cx} (1 - e^{-x}).
         variance: of the spread.
         lost: P-mass above, which counts as infinite above and as nothing below.
         slack: displacement of the losses.
@@ -297,15 +300,16 @@ class Tilted:
 
 # Weights below this may be off by more than the others are, relatively.
 LIGHTEST = 1e-18
-# What a missing weight is taken to cost, over what the same part of all weights does.
+# What the sum of some e is taken to cost, over what the same part of all weights does.
 DEARER = 1e3
 
 
 @np.errstate(all="ignore")
 def tilted(found: LossList, c: float) -> Tilted:
-    """Tilt: log m + c l - K is off by some units of its terms, and c times the points' error.
+    """Tilt: log m + c l - K is off by what its log is, and c times what the points are.
 
-    Errors of masses are displacements up to the relative size for which that is best.
+    The log is off by 4 units, the product and both sums by one each, exp by 4. Errors of masses
+    are displacements up to the relative size for which that is best.
     """
     points = found.lattice.points
     logs = np.log(found.masses)
@@ -315,14 +319,18 @@ def tilted(found: LossList, c: float) -> Tilted:
         raise NotCertifiedError("nothing of the law is left on the lattice")
     log_mgf = top + math.log(float(np.exp(exponents - top).sum()))
     weights = np.exp(exponents - log_mgf)
-    sizes = np.abs(np.maximum(logs, -1e3)) + abs(c) * np.abs(points) + abs(log_mgf)
-    units = UNIT * (16.0 + 8.0 * sizes) + abs(c) * found.lattice.error
+    sizes = 5.0 * np.abs(np.maximum(logs, -1e3)) + 2.0 * np.abs(c * points) + abs(log_mgf)
+    units = UNIT * (8.0 + sizes) * MARGIN + abs(c) * found.lattice.error
     heavy = weights > LIGHTEST
     relative = float(units[heavy].max())
     missing = float((weights * units)[~heavy].sum())
     errors = np.exp(np.log(found.errors) + c * points - log_mgf)
     levels = 10.0 ** np.arange(-15.0, -5.0)
-    rest = np.array([errors[found.relative > level].sum() for level in levels])
+    # An e is worth 1 + c times as much as a weight, which is what P-mass is that was moved, and all
+    # that is on a point.
+    dear = np.where(found.variance > 0.0, errors * (1.0 + c), errors)
+    dear[0] = errors[0]
+    rest = np.array([dear[found.relative > level].sum() for level in levels])
     best = int((levels + DEARER * rest).argmin())
     # log((1 + r) / (1 - r)), and (1 + r)^-n of what is proved from below.
     slack = found.slack + 2.1 * levels[best]

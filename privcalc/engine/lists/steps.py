@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 # An atom is on the lattice if it is this near, in steps.
 NEAR = 1e-9
+# Numbers of so many digits have a common divisor.
+ALIKE = Fraction(1, 10**7)
 
 
 def common_step(laws: Sequence[tuple[LossLaw, int]], least: float) -> Fraction | None:
     """Return the step of lattices that hold all losses, if there is one so large.
 
-    It is the greatest common divisor of the laws' steps, or that of one of them.
+    It is the greatest common divisor of the laws' steps, or nearly that of distances of atoms.
     """
     if all(law.lattice is not None for law, _ in laws):
         step = Fraction(0)
@@ -34,13 +36,23 @@ def common_step(laws: Sequence[tuple[LossLaw, int]], least: float) -> Fraction |
             numerators = step.numerator * other.denominator, other.numerator * step.denominator
             step = Fraction(math.gcd(*numerators), both)
     elif all(isinstance(law, AtomicLaw) for law, _ in laws):
-        gaps = [gap_of(law) for law, _ in laws]
-        step = min((gap for gap in gaps if gap), default=Fraction(0))
+        step = Fraction(0)
+        for gap in (gap_of(law) for law, _ in laws):
+            step = nearly_common(step, gap) if gap and step else gap or step
         if not step or any(away(law, origin_of(law), step) is None for law, _ in laws):
             return None
     else:
         return None
     return step if float(step) >= least else None
+
+
+def nearly_common(first: Fraction, second: Fraction) -> Fraction:
+    """Return a divisor of the larger that the smaller is nearly a multiple of (Euclid)."""
+    a, b = max(first, second), min(first, second)
+    while b > ALIKE * max(first, second):
+        rest = a - b * round(a / b)
+        a, b = b, abs(rest)
+    return max(first, second) / round(max(first, second) / a)
 
 
 def away(law: LossLaw, origin: Fraction, step: Fraction) -> float | None:

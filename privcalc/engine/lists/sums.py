@@ -82,8 +82,10 @@ class ListSource:
         )
         self._known = self.spread.known_at(c)
         self._gaps: tuple[Array, Array] | None = None
+        self._least_rate = math.inf
         if self._known and found.variance > 0.0:
             rate = self.spread.rate
+            self._least_rate = rate - c - 0.5
             right = falling(weights, (rate + c + 0.5) * step)
             left = falling(np.append(weights[::-1], 0.0), (rate - c - 0.5) * step)[::-1]
             self._gaps = right, left
@@ -96,9 +98,9 @@ class ListSource:
         """Bracket the finite part of delta, in absolute units.
 
         The sum falls with epsilon - l, so that moving epsilon by the slack covers displacements and
-        the rounding of losses and gaps. An outcome of weight w at any loss contributes at most w,
-        and no more to E H. Noise contributes its root of squares times that of the payoffs': the
-        sum of a function with one maximum, at most 1, is at most its integral over a and that.
+        the rounding of losses and gaps. An outcome of weight w at any loss contributes w / (1 + c)
+        at most, and B w to E H. Noise contributes its root of squares times that of the payoffs, or
+        of what H is: the sum of a function with one maximum is at most its integral over a and it.
         """
         del log_scale
         found, c = self.found, self.found.c
@@ -106,8 +108,11 @@ class ListSource:
         step = float(found.lattice.step)
         reach = self._reach + np.abs(epsilons)
         moved = found.slack * MARGIN + 8.0 * UNIT * reach + self._off
-        noise = found.noise * math.sqrt(1.0 / (step * 2.0 * c * (2.0 * c + 1.0) * (c + 1.0)) + 1.0)
-        off = (noise + found.missing) * MARGIN + UNDERFLOW
+        square = 1.0 / (step * 2.0 * c * (2.0 * c + 1.0) * (c + 1.0)) + 1.0 / (1.0 + c) ** 2
+        off = found.noise * math.sqrt(square) + found.missing / (1.0 + c)
+        off = off * MARGIN + UNDERFLOW
+        other = found.noise * math.sqrt(1.0 / (step * self._least_rate) + 1.0) + found.missing
+        further = off + self.spread.height * other * MARGIN
         given = math.expm1(found.relative * MARGIN)
         ends = []
         for sign in (1.0, -1.0):
@@ -123,7 +128,7 @@ class ListSource:
                     upper = upper + found.lost * MARGIN + SUBNORMAL
                     ends.append(np.where(exponents <= LARGEST_EXPONENT, upper, np.inf))
                 else:
-                    lost = self._lowered(points) * (1.0 + 1e-6) + 2.0 * off
+                    lost = self._lowered(points) * (1.0 + 1e-6) + further
                     lower = (payoff * (1.0 - units) - lost) * factor * (1.0 - 4.0 * UNIT)
                     ends.append(np.maximum(lower - SUBNORMAL, 0.0))
         upper, lower = ends
@@ -139,11 +144,11 @@ class ListSource:
         Below a window there may be outcomes that are not listed: the probability is 0 there.
         """
         payoff, above = self._sums(epsilons)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             factor = np.exp(self.found.log_mgf - log_scale - self.found.c * epsilons)
-        lattice = self.found.lattice
-        inside = epsilons >= float(lattice.origin) + float(lattice.step) * lattice.first
-        return payoff * factor, np.where(inside, above * factor, 0.0)
+            lattice = self.found.lattice
+            inside = epsilons >= float(lattice.origin) + float(lattice.step) * lattice.first
+            return payoff * factor, np.where(inside, above * factor, 0.0)
 
     def _next(self, points: Array) -> tuple[Array, Array]:
         """Return the index of the next point of the lattice, and the distance to it."""

@@ -12,8 +12,8 @@ import pytest
 from scipy.special import ndtr
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.fft.answer import fft_epsilon
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
+from privcalc.engine.lists.answer import list_epsilon
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.spec.parse import parse
@@ -100,7 +100,7 @@ def test_engines_meet(seed: int) -> None:
     sigma, q = r.uniform(0.3, 1.4), log_uniform(r, 1e-6, 0.1)
     composition, delta = uses(sigma, q, r.randint(2, 30)), log_uniform(r, 1e-12, 1e-4)
     found = [certified_epsilon(composition, delta, 1e-6).bound]
-    for solve in (TAIL_SPLIT.epsilon, fft_epsilon):
+    for solve in (TAIL_SPLIT.epsilon, list_epsilon):
         with suppress(NotCertifiedError):
             found.append(solve(composition, delta, delta, 1e-6).bound)
     for k, one in enumerate(found):

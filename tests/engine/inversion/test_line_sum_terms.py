@@ -43,12 +43,6 @@ def gaussian_delta(epsilon: float) -> float:
     return float(ncdf(mpf(1) / 2 - e) - exp(e) * ncdf(-mpf(1) / 2 - e))
 
 
-def smoothed_payoff(x: float, tau: float) -> float:
-    """Return f_tau(x), the price of a put with spot e^-x and strike 1."""
-    d = (-x + 0.5 * tau * tau) / tau
-    return float(ncdf(tau - d) - exp(-mpf(x)) * ncdf(-d))
-
-
 def summed(
     cumulant: Any,
     line: Line,
@@ -72,7 +66,7 @@ def summed(
     def transform(rows: slice) -> tuple[ComplexArray, Array]:
         t = blocks.starts[rows][:, None] + blocks.step * np.arange(blocks.size)
         z = line.c + 1j * t
-        product = np.exp(cumulant(z) - cumulant(np.array([line.c + 0j])) - 1j * t * line.turn)
+        product = np.exp(cumulant(z) - cumulant(np.array([line.c + 0j])) - 1j * t * line.epsilon)
         kernel = z * (z + 1.0)
         return product + sign * error * kernel / np.abs(kernel), np.full(t.shape, error)
 
@@ -81,20 +75,11 @@ def summed(
     return source.deltas(np.array([line.epsilon]), 0.0)
 
 
-def blocks_to(step: float, last: float, **skipped: Any) -> Blocks:
+def blocks_to(step: float, last: float) -> Blocks:
     """Return all blocks up to about a t."""
     count = int(last / (step * SIZE)) + 1
     starts = step * SIZE * np.arange(count)
-    return Blocks(starts, SIZE, step, (count * SIZE - 0.5) * step, **skipped)
-
-
-def without(blocks: Blocks, low: float, high: float, modulus: Any, tau: float) -> Blocks:
-    """Leave out the nodes between two t, and say what they may come to."""
-    out = (blocks.starts >= low) & (blocks.starts < high)
-    t = blocks.starts[out][:, None] + blocks.step * np.arange(SIZE)
-    each = blocks.step / math.pi * modulus(t) * np.exp(-0.5 * (tau * t) ** 2)
-    sums = float((each / t**2).sum()), float(each.sum())
-    return Blocks(blocks.starts[~out], SIZE, blocks.step, blocks.end, *sums)
+    return Blocks(starts, SIZE, step, (count * SIZE - 0.5) * step)
 
 
 EPSILON = 1.0
@@ -159,46 +144,6 @@ def test_decay_is_proved_and_not_estimated() -> None:
     laws = law(-9.0, -1.0), law(-5.0, -0.5)
     composition = cast("Composition", [(None, 3), (None, 2)])
     assert _proved_decay(composition, laws, 4.0, -100.0) == -4.0
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.5, 1.0), (1.5, 2.5)])
-def test_nodes_that_are_left_out(low: float, high: float) -> None:
-    """What they may come to is an error in both ends."""
-
-    def modulus(t: Array) -> Array:
-        return np.exp(-0.5 * t * t)
-
-    found = summed(gaussian, LINE, without(BLOCKS, low, high, modulus, 0.0))
-    assert abs(found.value[0] - TRUTH) > 1e-5
-    assert found.lower[0] <= TRUTH <= found.upper[0]
-
-
-def test_nodes_that_are_left_out_of_the_smoothing() -> None:
-    """At the only loss there is smoothing costs all of its bound, which lacks those nodes too."""
-    tau = 0.3
-    line = Line(0.1, (1.0, 0.0), 0.0, 0.0, tau=tau)
-    blocks = without(blocks_to(0.02, 40.0), 6.0, 12.0, np.ones_like, tau)
-    found = summed(nothing, line, blocks)
-    assert found.value[0] > 0.0
-    assert found.lower[0] <= 0.0 <= found.upper[0]
-    # Nor is it more than what there is.
-    whole = summed(nothing, line, blocks_to(0.02, 40.0))
-    assert -0.01 * whole.value[0] <= whole.lower[0] <= 0.0
-
-
-def test_aliases_of_what_is_smoothed() -> None:
-    """Few nodes: those on the right are of a payoff with a tail, and no more than their bound."""
-    tau, c, step = 1.0, 1.0, 2.0 * math.pi / 3.0
-    line = Line(c, (3.0, 0.0), 0.0, 0.0, tau=tau)
-    found = summed(nothing, line, blocks_to(step, 12.0))
-    right, left = (
-        sum(smoothed_payoff(-3.0 * j, tau) * math.exp(3.0 * j * c) for j in way)
-        for way in (range(1, 9), range(-1, -30, -1))
-    )
-    terms = {name: float(each[0]) for name, each in found.terms.items()}
-    assert right > 0.02
-    assert left > 0.02
-    assert right + left <= terms["aliasing"] <= 4.0 * (right + left)
 
 
 def test_aliases_on_the_left() -> None:

@@ -132,7 +132,7 @@ def test_a_law_with_atoms_may_stay_whole(move: float) -> None:
     assert found.lower is not None
     assert found.lower <= truth * (1.0 + 1e-10)
     assert truth * (1.0 - 1e-10) <= found.upper
-    assert relative(found) <= 1e-7
+    assert relative(found) <= 5e-6
 
 
 @pytest.mark.parametrize("cell", [(0.7, 1e-5, 100_000, 1e-8), (1.0, 1e-4, 10_000, 1e-12)])
@@ -295,7 +295,7 @@ def test_atoms_stay_whole(beside: Any, remove: bool) -> None:
     assert found.lower is not None
     assert found.lower <= high * (1.0 + 1e-12)
     assert low * (1.0 - 1e-12) <= found.upper
-    assert relative(found) <= 1e-8
+    assert relative(found) <= 1e-7
 
 
 @pytest.mark.parametrize("cell", [(1.0, 0.05, 0.03), (0.7, 0.2, 0.2)])

@@ -16,6 +16,7 @@ from privcalc.engine.inversion.measures import Measures, Reversed
 from privcalc.engine.inversion.tail_cut import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT, Closed
+from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.laplace import LaplaceLaw
@@ -254,8 +255,9 @@ def test_zeroing_the_truncation_is_caught() -> None:
 def test_bounds_of_decay_hold_beside_a_law_with_atoms() -> None:
     """|F| beyond each t is below what is said there, which falls; the first of them is enough."""
     composition = Composition.of([(rare(0.7, 0.01), 40), (LaplaceLaw(0.3), 5)])
-    parts = Parts.of(composition)
-    assert parts is not None
+    sketched = Parts.of(composition)
+    assert sketched is not None
+    parts = sketched.listed(Wanted(8.0, 8.0, 1.0, 1e-6, whole=True))
     frame = Frame(parts, parts.cut(0.5, -60.0), 1.0, math.log(1e-6), 1e-9).small
     c = 8.0
     bounds = tail_lines._Decay(frame, Reals.of(frame, c, right=True), c, right=True)

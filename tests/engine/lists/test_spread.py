@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import random
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp, mpc, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.engine.composition import Composition
-from privcalc.engine.enumeration import spread
-from privcalc.engine.enumeration.spread import Spread, gaps
-from privcalc.engine.fft.answer import lattice_at
-from privcalc.engine.planner import certified_delta
+from privcalc.engine.lists import spread
+from privcalc.engine.lists.answer import list_at
+from privcalc.engine.lists.spread import Spread
+from privcalc.engine.lists.sums import ListSource
 from privcalc.spec.parse import parse
 from tests.pairs import two_point
 
@@ -48,7 +50,6 @@ def test_a_gap_covers_what_spreads_add(seed: int) -> None:
         # e^{-R} takes two values with mean 1.
         up = [math.expm1(-low) / (math.exp(-low) - math.exp(-high)) for low, high in ends]
         x = draw.choice([0.0, draw.uniform(-4.0, 4.0) * math.sqrt(tau2)])
-        c = draw.choice([0.0, 1.0, 5.0])
         losses, masses = [], []
         for path in product((0, 1), repeat=len(ends)):
             masses.append(math.prod(p if k else 1.0 - p for k, p in zip(path, up, strict=True)))
@@ -56,42 +57,64 @@ def test_a_gap_covers_what_spreads_add(seed: int) -> None:
         order = np.argsort(losses)
         y, p = np.array(losses)[order], np.array(masses)[order]
         added = math.fsum(m * payoff(loss) for m, loss in zip(p, y, strict=True)) - payoff(x)
-        taken = float(gaps(y, p * np.exp(c * y), np.zeros(1), Spread(c, tau2))[0])
+        taken = float((p * Spread(tau2).at(y) * np.exp(-0.5 * y)).sum())
         assert -1e-15 <= added <= taken + 1e-15
         tightest = max(tightest, added / taken)
-    # It is not far from what is needed: at x = 0 it is within a factor of three.
-    assert tightest > 0.3
+    # It is not far from what is needed: at x = 0 it is within a factor of five.
+    assert tightest > 0.2
 
 
-def test_missing_weights_count() -> None:
-    """What is left out of the list adds as much as it could anywhere."""
-    y, c, tau2 = np.linspace(-0.3, 0.3, 601), 4.0, 0.01
-    weights = np.exp(c * y)
-    [whole] = gaps(y, weights, np.zeros(1), Spread(c, tau2))
-    for left_out in (100, 290, 300, 310):
-        rest = weights.copy()
-        rest[left_out] = 0.0
-        [other] = gaps(y, rest, np.zeros(1), Spread(c, tau2, float(weights[left_out])))
-        assert other >= whole
+@pytest.mark.parametrize("variance", [1e-4, 0.09])
+@pytest.mark.parametrize("c", [0.3, 4.0])
+def test_the_transform_is_that_of_the_bound(variance: float, c: float) -> None:
+    """By integration, on a line and on that of the reversed pair."""
+    spread_of = Spread(variance)
+    assert spread_of.known_at(c) == (c + 0.5 < 0.95 * spread_of.rate)
+    if not spread_of.known_at(c):
+        return
+    for abscissa in (c, -1.0 - c):
+        for t in (0.0, 2.0, 30.0):
+            z = abscissa + 1j * t
+            found = complex(spread_of.transform(np.array([z]))[0])
+            with mp.workdps(30):
+                reach = 60 / spread_of.rate
+
+                def integrand(y: Any, z: complex = z) -> Any:
+                    size = mpf(spread_of.height) * mp.exp(-mpf(spread_of.rate) * abs(y))
+                    return size * mp.exp(-(mpc(z) + mpf(1) / 2) * y)
+
+                places = [reach * k / 16 for k in range(-16, 17)]
+                truth = complex(mp.quad(integrand, places))
+            assert abs(found - truth) <= 1e-9 * abs(truth) + 1e-9 * spread_of.height
 
 
 def test_nothing_is_known_of_wide_spreads() -> None:
-    """The proof ends at tau = 1, and where the tilt carries the gap away."""
-    y, w = np.zeros(1), np.ones(1)
-    assert gaps(y, w, np.zeros(1), Spread(1.0, 1.01))[0] == math.inf
-    assert gaps(y, w, np.zeros(1), Spread(1e3, 0.5))[0] == math.inf
-    assert gaps(y, w, np.zeros(1), Spread(1e3, 0.0))[0] == 0.0
+    """The proof ends at tau = 1, and where the tilt carries the bound away."""
+    assert Spread(0.99).known_at(0.1)
+    assert not Spread(1.01).known_at(0.1)
+    assert not Spread(0.5).known_at(1e3)
+    assert Spread(0.0).known_at(1e9)
+    assert Spread(0.0).height == 0.0
 
 
 def test_without_the_gap_a_lower_end_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lattice's list by itself is above the truth: three uses of losses off the lattice."""
-    composition = Composition.of([(two_point(0.3), 20), (two_point(0.8), 3)])
-    exact = certified_delta(composition, 2.0, 1e-9).bound
-    assert exact.lower is not None
-    source = lattice_at(composition, 2.0, 1e-3)
-    assert 0.99 * exact.lower < source.deltas(np.array([2.0])).lower[0] <= exact.upper
+    # One of the sums is there.
+    epsilon = 0.25 * math.pi + 4 * 0.3
+    composition = Composition.of([(two_point(0.3), 20), (two_point(0.25 * math.pi), 3)])
+
+    def outcomes(e: float, count: int) -> list[tuple[float, float]]:
+        p = 1.0 / (1.0 + math.exp(-e))
+        weights = [math.comb(count, k) * p**k * (1.0 - p) ** (count - k) for k in range(count + 1)]
+        return [((2 * k - count) * e, weight) for k, weight in enumerate(weights)]
+
+    pairs = product(outcomes(0.3, 20), outcomes(0.25 * math.pi, 3))
+    exact = math.fsum(p * q * payoff(x + y - epsilon) for (x, p), (y, q) in pairs)
+    source = list_at(composition, epsilon, 1e-3)
+    assert 0.99 * exact < source.deltas(np.array([epsilon])).lower[0] <= exact * (1.0 + 1e-12)
     monkeypatch.setattr(spread, "HEIGHT", 0.0)
-    assert source.deltas(np.array([2.0])).lower[0] > exact.upper
+    naive = ListSource(source.found)
+    assert naive.deltas(np.array([epsilon])).lower[0] > exact * (1.0 + 1e-6)
 
 
 @pytest.mark.dear("discrete-gaussian:sigma=5@pois")
