@@ -486,8 +486,8 @@ OF_CURVES = (
     Fault(
         "screened-group-either-order",
         "losses/thresholds/screening.py",
-        "    if adjacency is Adjacency.REPLACE:\n        return Term(upper, lower, members=tests)",
-        "    if adjacency:\n        return Term(upper, lower, members=tests)",
+        "    if whole or adjacency is Adjacency.REPLACE:\n        return Term(upper, lower",
+        "    if adjacency:\n        return Term(upper, lower",
         "mechanisms",
         "test_noisy_screening_samples.py",
     ),
