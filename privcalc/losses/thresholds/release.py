@@ -52,7 +52,6 @@ The other order exchanges P and Q: no loss below -x, an atom there, and Q(L = -i
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from math import comb
 from typing import TYPE_CHECKING, ClassVar
@@ -62,7 +61,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed, doubles
 from privcalc.losses.atomic.atoms import two_point
-from privcalc.losses.atomic.exact import exact_law, merged
+from privcalc.losses.atomic.exact import exact_law
 from privcalc.losses.atomic.profiles import PolygonLaw, with_masses
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.term import DirectedMembers, Term
@@ -74,8 +73,6 @@ from privcalc.record import field, record, replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Self
-
-    from numpy.typing import NDArray
 
     from privcalc.losses.atomic.exact import Outcome
     from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
@@ -192,24 +189,16 @@ class ThresholdedLaw(LossLaw):
         w: outcomes between the two are displaced by at most w, and a loss within w of x has P-mass
         that differs from e^x times its Q-mass by less than 2 w of it.
         """
-        if self.remove:
-            return self._tails(losses)
-        found = self._tails(-losses[::-1])
-        between = found.between_p, found.between_q, found.between_error
-        q_between, p_between, wrong = (None if x is None else x[::-1] for x in between)
-        return Tails(
-            above_p=found.below_q[::-1],
-            above_q=found.below_p[::-1],
-            below_p=found.above_q[::-1],
-            below_q=found.above_p[::-1],
-            error=np.asarray(found.error)[::-1],
-            shift=found.shift,
-            between_p=p_between,
-            between_q=q_between,
-            between_error=wrong,
-        )
-
-    def _tails(self, losses: Array) -> Tails:
+        if not self.remove:
+            found = replace(self, remove=True).tails(-losses[::-1])
+            return Tails(
+                above_p=found.below_q[::-1],
+                above_q=found.below_p[::-1],
+                below_p=found.above_q[::-1],
+                below_q=found.above_p[::-1],
+                error=np.asarray(found.error)[::-1],
+                shift=found.shift,
+            )
         base = self.base.tails(losses)
         beyond = losses >= self.cut
         left = np.maximum(base.above_p - self.mass, 0.0)
@@ -218,10 +207,6 @@ class ThresholdedLaw(LossLaw):
         with np.errstate(divide="ignore", invalid="ignore"):
             wrong = (lost + self.mass * self.mass_error) / left * MARGIN + 2.0 * UNIT
         whole = 2.0 * UNIT + self.mass * self.mass_error / (1.0 - self.mass)
-        between_error = None
-        if base.between_error is not None:
-            crossed = ~beyond[:-1] & beyond[1:]
-            between_error = np.where(crossed, np.inf, base.between_error)
         return Tails(
             above_p=np.where(beyond, 0.0, left),
             above_q=np.where(beyond, 0.0, base.above_q),
@@ -229,9 +214,6 @@ class ThresholdedLaw(LossLaw):
             below_q=np.where(beyond, 1.0, base.below_q),
             error=np.where(beyond, whole, np.maximum(np.where(left > 0.0, wrong, 1.0), error)),
             shift=base.shift + self.cut_error,
-            between_p=_none_beyond(base.between_p, beyond),
-            between_q=_none_beyond(base.between_q, beyond),
-            between_error=between_error,
         )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
@@ -245,7 +227,9 @@ class ThresholdedLaw(LossLaw):
         low, high = self.base.renyi(c)
         moved = c * (abs(self.cut) * 8.0 * UNIT + self.cut_error)
         if not self.remove:
-            rest = self.base.tails(np.array([-self.cut + self.cut_error + self.base_shift]))
+            # More than the tails of H displace the loss.
+            before = -self.cut + self.cut_error + 1e-9 * (1.0 + abs(self.cut))
+            rest = self.base.tails(np.array([before]))
             part = float(rest.below_p[0]) * (1.0 + float(np.max(np.asarray(rest.error))))
             raised = math.log(max(part, 1e-300)) - c * self.cut + moved + 16.0 * UNIT
             upper = np.logaddexp(high, raised)
@@ -253,15 +237,6 @@ class ThresholdedLaw(LossLaw):
         finite = math.log1p(-self.mass * (1.0 + self.mass_error)) * (1.0 + 8.0 * UNIT)
         most = c * self.cut + moved + math.log1p(-self.mass) * (1.0 - 8.0 * UNIT)
         return (c + 1.0) * finite * (1.0 + 4.0 * UNIT), np.minimum(high, most)
-
-    @property
-    def base_shift(self) -> float:
-        """Return what is more than the tails of H displace the loss x."""
-        return 1e-9 * (1.0 + abs(self.cut))
-
-
-def _none_beyond(between: Array | None, beyond: NDArray[np.bool_]) -> Array | None:
-    return None if between is None else np.where(beyond[:-1], 0.0, between)
 
 
 # Beyond, e^l is no double.
@@ -531,14 +506,10 @@ def several_new(new: tuple[float, float], keys: int) -> tuple[float, float]:
     return low * (1.0 - 16.0 * UNIT), min(high * (1.0 + 16.0 * UNIT), 1.0)
 
 
-# Logarithms have so many digits, far more than a double.
-DIGITS = 60
-
-
 def law_of_outcomes(
     outcomes: Sequence[Outcome], *, remove: bool, largest: Fraction | None = None
 ) -> PolygonLaw:
-    """Return the law of a pair, or of the other order, with losses that are rounded once.
+    """Return the law of a pair, or of the other order.
 
     Args:
         outcomes: masses with and without the record, as `exact_law` takes them.
@@ -546,11 +517,7 @@ def law_of_outcomes(
         largest: the largest finite loss, where it is a rational number.
     """
     ordered = outcomes if remove else [(q, p) for p, q in outcomes]
-    with localcontext(Context(prec=DIGITS)):
-        ratios = [p / q for p, q in merged(ordered)[0]]
-        losses = [Fraction((Decimal(r.numerator) / Decimal(r.denominator)).ln()) for r in ratios]
-    law = replace(exact_law(ordered, losses), known_loss=largest)
-    return with_masses(law, ordered)
+    return with_masses(replace(exact_law(ordered), known_loss=largest), ordered)
 
 
 def at_least(outcomes: Iterable[Outcome], mass: Fraction) -> list[Outcome]:
