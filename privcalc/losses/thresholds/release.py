@@ -59,7 +59,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.exact import Enclosed, doubles
+from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import two_point
 from privcalc.losses.atomic.exact import exact_law
 from privcalc.losses.atomic.profiles import PolygonLaw, with_masses
@@ -68,10 +68,10 @@ from privcalc.losses.term import DirectedMembers, Term
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.normal import gaussian_profile
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import field, record, replace
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from privcalc.losses.atomic.exact import Outcome
@@ -262,14 +262,11 @@ def laplace_heights(law: LaplaceLaw) -> Heights:
     return law.profile
 
 
-def two_point_heights(e: float) -> Heights:
-    """Return (1 - e^(l - e)) / (1 + e^-e), of two losses e and -e; e is off by a unit."""
+def atomic_heights(law: PolygonLaw) -> Heights:
+    """Return the profile of a law of few outcomes; 0 beyond all that are doubles."""
 
     def heights(loss: float) -> tuple[float, float]:
-        whole, room = 1.0 + math.exp(-e), 16.0 * UNIT
-        ends = (loss - e + sign * 4.0 * UNIT * (e + loss) for sign in (1.0, -1.0))
-        low, high = (max(0.0, -math.expm1(min(end, 0.0)) / whole) for end in ends)
-        return low * (1.0 - room), high * (1.0 + room)
+        return law.delta_at(Fraction(loss)) or (0.0, 0.0)
 
     return heights
 
@@ -342,6 +339,26 @@ def cut(heights: Heights, mass: tuple[float, float]) -> tuple[float, float]:
             return high, width
         width *= 2.0
     raise NotCertifiedError("rounding hides where the profile of the noise meets that of new keys")
+
+
+def larger_of(
+    law: LossLaw, heights: Heights, mass: tuple[float, float], *, remove: bool
+) -> ThresholdedLaw:
+    """Return the law of max(H, p).
+
+    Args:
+        law: of H, the same for both orders.
+        heights: H.
+        mass: bounds on p.
+        remove: whether P has the record.
+
+    Raises:
+        NotCertifiedError: rounding hides where both meet.
+    """
+    x, error = cut(heights, mass)
+    middle = 0.5 * (mass[0] + mass[1])
+    wrong = (0.5 * (mass[1] - mass[0]) / middle) * (1.0 + 4.0 * UNIT) + 2.0 * UNIT
+    return ThresholdedLaw(law, middle, wrong, x, error, remove)
 
 
 @record
@@ -436,16 +453,14 @@ def thresholded(
         raise NotCertifiedError(f"at most {MOST_UNITS} keys of a group are tried, got {keys}")
     law, heights = noise(keys)
     mass = several_new(new, keys)
-    x, error = cut(heights, mass)
+    found = larger_of(law, heights, mass, remove=remove)
     for old in range(1, keys if continuous else 1):
         # -log w^j, rounded down; G falls.
         shift = -(keys - old) * math.log1p(-new[0]) * (1.0 - 8.0 * UNIT)
-        loss = (x - error + shift) - 4.0 * UNIT * (1.0 + abs(x) + shift)
+        loss = found.cut - found.cut_error + shift
+        loss -= 4.0 * UNIT * (1.0 + abs(found.cut) + shift)
         if at_any(noise(old)[1], loss)[1] >= several_new(new, old)[0]:
             raise may_mix(new[1], keys)
-    middle = 0.5 * (mass[0] + mass[1])
-    wrong = (0.5 * (mass[1] - mass[0]) / middle) * (1.0 + 4.0 * UNIT) + 2.0 * UNIT
-    found = ThresholdedLaw(law, middle, wrong, x, error, remove)
     return Term(found, found, members=KeyMembers(law, Fraction(mass[0]), remove))
 
 
@@ -518,57 +533,6 @@ def law_of_outcomes(
     """
     ordered = outcomes if remove else [(q, p) for p, q in outcomes]
     return with_masses(replace(exact_law(ordered), known_loss=largest), ordered)
-
-
-def at_least(outcomes: Iterable[Outcome], mass: Fraction) -> list[Outcome]:
-    """Return the pair whose profile is the larger of that of a pair and of a probability.
-
-    The outcomes of the largest ratios become one, of the ratio a with H(a) = p, as
-    the module has it: with all ratios above a, of masses A and B, it is
-    (A - p) / B.
-
-    Args:
-        outcomes: masses under P and Q, none of them 0.
-        mass: p in (0, 1).
-    """
-    kept = sorted(outcomes, key=lambda each: each[0] / each[1])
-    p = q = Fraction(0)
-    while kept:
-        p, q = p + kept[-1][0], q + kept[-1][1]
-        kept.pop()
-        # H at the next smaller ratio is p - ratio q.
-        following = kept[-1][0] / kept[-1][1] if kept else Fraction(0)
-        if p - following * q >= mass:
-            break
-    return [*kept, (p - mass, q), (mass, Fraction(0))]
-
-
-@record
-class ThresholdedPair(PolygonLaw):
-    """The law of max(H, p) for an H of few losses.
-
-    Attributes:
-        base: the law of H, the same for both orders.
-        mass: p.
-    """
-
-    base: PolygonLaw | None = field(default=None, compare=False)
-    mass: Fraction = field(default=Fraction(0), compare=False)
-
-    __hash__ = PolygonLaw.__hash__
-
-    @classmethod
-    def of(cls, outcomes: Sequence[Outcome], mass: Fraction, *, remove: bool) -> Self:
-        """Take the outcomes of H, and which order is wanted."""
-        law = law_of_outcomes(at_least(outcomes, mass), remove=remove)
-        fields = {name: getattr(law, name) for name in vars(PolygonLaw)["__record_fields__"]}
-        return cls(**fields, base=law_of_outcomes(outcomes, remove=True), mass=mass)
-
-    @classmethod
-    def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
-        """Return the noises, and one pair that reveals everything, of many different releases."""
-        known = [(law.base, doubles(law.mass)[1], n) for law, n in uses if law.base is not None]
-        return noises_apart([(base, p, n) for base, p, n in known]) or uses
 
 
 def several(p: Fraction, q: Fraction, uses: int) -> list[Outcome]:
