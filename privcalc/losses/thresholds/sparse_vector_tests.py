@@ -71,19 +71,19 @@ def log_below(noise: str, x: Array) -> Array:
 
 
 # Shares of the queries that come first, and the others of a round.
-SHARES, OTHERS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), (0, 1, 3)
+SHARES, OTHERS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0), (0, 1, 3)
 # Streams of any length, or longer ones, have so many queries.
 LONGEST = 1_000_000
 # Of nonnegative queries streams that are so many times shorter are tried as well.
 SHORTER = 6
 # Distances to the thresholds, in units of both noises, from where one answer of all is "above".
 FIRST = {"gaussian": np.linspace(-4.0, 1.0, 31), "laplace": np.linspace(-1.5, 2.5, 12)}
-ROUNDS = {"gaussian": np.linspace(-1.5, 2.5, 25), "laplace": np.linspace(-2.0, 5.0, 16)}
+ROUNDS = {"gaussian": np.linspace(-3.0, 2.5, 34), "laplace": np.linspace(-2.0, 5.0, 16)}
 # Points for the search and how far they reach; those of a test, at most; cells for Laplace noise.
 POINTS, SEARCHED = 160, {"gaussian": 9.0, "laplace": 22.0}
 MOST_POINTS, CELLS = 20_000, 10_000
 # Tests that are kept are best at one of so many slopes.
-SLOPES, LEAST = {"gaussian": 60, "laplace": 12}, 1e-30
+SLOPES, LEAST = {"gaussian": 150, "laplace": 12}, 1e-30
 # The error of a sum over a lattice is e^-LOG_ERROR; beyond it is a mass below OUTSIDE.
 LOG_ERROR, OUTSIDE = 25.0, 1e-18
 
