@@ -211,8 +211,8 @@ def _means(
 ) -> tuple[Array, Array, float]:
     """Return the probabilities of all tests, of what they leave to 1, and their relative error.
 
-    An argument x is off by two units, which changes a tail by 4 (1 + |x|)^2 of them, and the tail
-    itself by 16. Chances have their own error, and sums one unit of each term.
+    An argument x is off by a unit, which changes a tail by (1 + |x|)^2 of them at most, and the tail
+    itself by 16 and by five such. Chances have their own error, and sums a unit of each term.
 
     Returns:
         Arrays with a row under Q and one under P.
@@ -231,7 +231,7 @@ def _means(
     x = np.array([float((t - threshold) / sigma) for t in range(votes + 1)])
     # Beyond, one of both tails is FAINT.
     size = min(float(np.abs(x).max()), 38.0)
-    error = UNIT * (16.0 + 4.0 * (1.0 + size) ** 2 + 2.0 * len(moves)) + wrong
+    error = UNIT * (16.0 + 6.0 * (1.0 + size) ** 2 + 2.0 * len(moves)) + wrong
     t = np.arange(votes + 1)[:, None]
     found = []
     for tails in (ndtr(x), ndtr(-x)):
