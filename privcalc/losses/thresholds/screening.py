@@ -211,8 +211,8 @@ def _means(
 ) -> tuple[Array, Array, float]:
     """Return the probabilities of all tests, of what they leave to 1, and their relative error.
 
-    An argument x is off by a unit, which changes a tail by (1 + |x|)^2 of them at most, and the tail
-    itself by 16 and by five such. Chances have their own error, and sums a unit of each term.
+    An argument x is off by a unit, which changes a tail by (1 + |x|)^2 of them at most, and a tail
+    itself by 16 and five such. Chances have their own error, and sums a unit of each term.
 
     Returns:
         Arrays with a row under Q and one under P.
