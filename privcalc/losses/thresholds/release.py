@@ -263,10 +263,15 @@ def laplace_heights(law: LaplaceLaw) -> Heights:
 
 
 def atomic_heights(law: PolygonLaw) -> Heights:
-    """Return the profile of a law of few outcomes; 0 beyond all that are doubles."""
+    """Return the sum of (p - e^l q)_+ over outcomes, whose masses and products are off by units."""
+    outcomes = [(float(p), float(q)) for p, q in law.exact]
 
     def heights(loss: float) -> tuple[float, float]:
-        return law.delta_at(Fraction(loss)) or (0.0, 0.0)
+        a, units = math.exp(loss), UNIT * (16.0 + 4.0 * abs(loss))
+        near = [(p, a * q) for p, q in outcomes if a * q * (1.0 - units) < p]
+        value = math.fsum(max(0.0, p - other) for p, other in near)
+        wrong = 2.0 * units * math.fsum(p for p, _ in near)
+        return max(0.0, value - wrong), value + wrong
 
     return heights
 
