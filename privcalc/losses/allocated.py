@@ -51,6 +51,7 @@ from privcalc.losses.allocated_measures import (
 from privcalc.losses.atomic.exact import exact_law
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.numerics.convolution import transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -314,12 +315,10 @@ def _level(
 ) -> tuple[LatticeMeasure, list[LatticeMeasure]]:
     """Add large ratios of one level.
 
-    Transforms are off by at most 8 UNIT log2(size), relative in the Euclidean norm (Higham 2002,
-    Theorem 24.2), and everywhere by that times the sum of the moduli of what is transformed. Change
-    one factor of D^j L at a time, |D| being at most the mass of the large ratio: by the inequality
-    of Cauchy and Schwarz the convolution of term j is off by at most
-    C(n, j) (j + 3) (that + 4 UNIT) D^{j-1} |D|_2 |L|_2 everywhere, to first order; all further
-    orders are below a hundredth of it.
+    Change one factor of D^j L at a time, |D| being at most the mass of the large ratio: by the
+    inequality of Cauchy and Schwarz the convolution of term j, of transforms that are off as
+    `numerics/convolution.py` has it, is off by at most C(n, j) (j + 3) (that + 4 UNIT) D^{j-1}
+    |D|_2 |L|_2 everywhere, to first order; all further orders are below a hundredth of it.
 
     Args:
         rest: sums of t - 1, t - 2, ... ratios below the level.
@@ -338,7 +337,7 @@ def _level(
     while size < reach:
         size *= 2
     charge(size * (0.4 * len(rest) + 0.4))
-    eta = (8.0 * math.log2(size) + 4.0) * UNIT
+    eta = transform_error(size) + 4.0 * UNIT
     dense = [_dense(each, first, size) for each in rest]
     spectra = [np.fft.rfft(each) for each in dense]
     jump = _dense(large, 0, size)

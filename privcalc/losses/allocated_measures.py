@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.convolution import Spectrum
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -21,7 +22,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array
 
 # Beyond so many deviations below the median nothing is left that is a double.
 DEEPEST = 37.0
@@ -362,8 +363,6 @@ def coarsened(fine: LatticeMeasure, factor: int, *, lower: bool) -> LatticeMeasu
     return below(RatioCells(step, first + low, left[used], right[used], wrong[used], excess[used]))
 
 
-# Frequencies with a smaller power are omitted, and their bounds added.
-LOG_SMALLEST = -80.0
 # Of sums of fewer numbers, compared with which others are large, the untilted bound is enough.
 TILTED = 2
 # Places that share a bound on what is folded into them.
@@ -409,11 +408,9 @@ def powers(
     """Return measures above, or below, the sums of n numbers from one measure, for each n.
 
     With weights w_k = mass e^{tilt x_k} / M, of sum 1, the cyclic sums of n weights are known to
-    the error of the transforms (the bounds are those of `engine/fft/transform.py`): a transform
-    is off by 8 UNIT log2(size) at most, a power of f by n (|f| + e)^{n-1} e, the result by the
-    average over frequencies. A cyclic sum is the sum in the window and what is folded into it from
-    outside, which only adds above, and is subtracted below. Of several tilts each atom takes the
-    best bound.
+    the error of the transforms (`numerics/convolution.py`). A cyclic sum is the sum in the window
+    and what is folded into it from outside, which only adds above, and is subtracted below. Of
+    several tilts each atom takes the best bound.
     """
     size, step = window.size, one.step
     charge(len(window.tilts) * (0.4 + 0.3 * len(counts)) * size)
@@ -434,21 +431,15 @@ def powers(
         total = float(weights.sum())
         log_m = top + math.log(total)
         weights /= total
-        spectrum = np.fft.rfft(
-            np.bincount(np.arange(one.first, one.last + 1) % size, weights=weights, minlength=size)
-        )
-        modulus = np.abs(spectrum)
-        eta = 8.0 * UNIT * math.log2(size)
+        spectrum = Spectrum.of(weights, one.first, size)
         # Weights are off by units of their exponents, which are felt n times.
         size_of = float(np.abs(logs[one.masses > 0.0]).max()) + abs(tilt) * float(x[-1])
         given = UNIT * (64.0 + 8.0 * size_of + 2.0 * len(x) / size + abs(log_m))
-        wrong = (eta + (4.0 + len(x) / size) * UNIT) * MARGIN
-        bound = modulus + wrong
         for n in counts:
             known = _outside(moments, n, ends)
             tails[n] = [min(a, b) for a, b in zip(tails[n], known, strict=True)]
         for i, n in enumerate(counts if tilt == 0.0 else counts[:TILTED]):
-            values, error = cyclic_power(spectrum, bound, n, size, wrong)
+            values, error = spectrum.power(n)
             values = np.roll(values, -(window.first % size))
             off = n * given + UNIT * (32.0 + 8.0 * np.abs(tilt * places) + 8.0 * n * abs(log_m))
             with np.errstate(over="ignore"):
@@ -467,29 +458,6 @@ def powers(
         )
         for masses, n in zip(best, counts, strict=True)
     ]
-
-
-def cyclic_power(
-    spectrum: ComplexArray, bound: Array, n: int, size: int, wrong: float
-) -> tuple[Array, float]:
-    """Return the cyclic sums of n, and a bound on the error of each, given that of a transform."""
-    if n == 0:
-        unit = np.zeros(size)
-        unit[0] = 1.0
-        return unit, 0.0
-    log_bound = np.log(bound)
-    large = np.flatnonzero(n * log_bound > LOG_SMALLEST)
-    used = spectrum[large]
-    with np.errstate(divide="ignore"):
-        log_modulus = np.maximum(np.log(np.abs(used)), -1e6)
-    product = np.zeros(len(spectrum), np.complex128)
-    product[large] = np.exp(n * log_modulus + 1j * (n * np.angle(used)))
-    rounding = UNIT * (32.0 + n * (64.0 + 8.0 * np.abs(log_modulus)))
-    each = np.exp(n * log_bound[large]) * (n * wrong / bound[large]) * (1.0 + 1e-6)
-    each += np.abs(product[large]) * (np.expm1(np.minimum(rounding, 1.0)) + wrong)
-    error = 2.0 * float(each.sum()) / size + 2.0 * math.exp(LOG_SMALLEST)
-    values = np.fft.irfft(product, size)
-    return values, (error + 4.0 * UNIT * float(np.abs(values).max())) * MARGIN
 
 
 def _moments(logs: Array, x: Array, tilt: float, span: float) -> list[tuple[float, float]]:

@@ -331,16 +331,6 @@ class LossLaw(ABC):
         del q, remove
         return None
 
-    def sampled_curve(self, q: float, *, remove: bool) -> RenyiCurve | None:
-        """Return a bound on the divergences of the mechanism that sees a Poisson sample, as above.
-
-        Args:
-            q: sampling probability, or more.
-            remove: direction.
-        """
-        del q, remove
-        return None
-
     def concentration(self, c: Array) -> Array:
         """Return bounds on D_a / a at all orders 1 < a <= c + 1; infinity where there is none.
 

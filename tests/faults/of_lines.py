@@ -240,14 +240,6 @@ OF_LINES = (
         "fixed_size/test_game.py",
     ),
     Fault(
-        "sampled-curve-rate",
-        "losses/sampled/law.py",
-        "q if exact else math.nextafter(q, 1.0), remove=remove",
-        "q, remove=remove",
-        "losses",
-        "test_renyi_sampled.py",
-    ),
-    Fault(
         "lattice-reach",
         "losses/noise/discrete_gaussian.py",
         "REACH = 39.0",

@@ -30,7 +30,7 @@ from privcalc.losses.several_steps import Masses, sum_law
 from privcalc.losses.term import Term
 from privcalc.losses.thresholds import release, sampled_counts, sparse_vector_bounds
 from privcalc.losses.thresholds.sampled_bound import sampled_bound
-from privcalc.losses.thresholds.screening import ScreeningLaw, sampled_screening
+from privcalc.losses.thresholds.screening import screening
 from privcalc.losses.thresholds.sparse_vector_outcomes import stopped_kinds
 from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances
 from privcalc.record import replace
@@ -292,9 +292,8 @@ def test_samples_that_are_out_of_reach() -> None:
         assert found is None
     assert sampled_counts._most_people(10**6, 1, 1e-300) <= 0
     assert sampled_counts._most_people(3, 1, 0.5) > 6
-    setting = (Fraction(2), Fraction(5), 10)
-    assert sampled_screening(setting, 501, (0.5, True), Adjacency.ADD) is None
-    assert ScreeningLaw((0.0,), (1.0,)).sampled_curve(0.5, remove=True) is None
+    setting = (Fraction(2), Fraction(5), 1000)
+    assert screening(setting, 4000, (0.5, True), Adjacency.ADD) is None
 
 
 def test_lattices_that_are_too_coarse() -> None:

@@ -20,7 +20,7 @@ from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from privcalc.losses.thresholds.screening import sampled_screening
+from privcalc.losses.thresholds.screening import screening
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
@@ -287,7 +287,7 @@ def test_tests_of_one_direction(remove: bool) -> None:
 def test_members_of_a_screened_group_are_of_one_direction(adjacency: Adjacency) -> None:
     """When records come, no test loses more than 2 log(1 / (1 - q)); when they go, some lose 9."""
     setting = Fraction("0.349"), Fraction("3.6"), 3
-    term = sampled_screening(setting, 2, (0.183, False), adjacency)
+    term = screening(setting, 2, (0.183, False), adjacency)
     assert term is not None
     assert term.members is not None
     assert term.back is not None

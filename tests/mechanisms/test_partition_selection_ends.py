@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
 import pytest
 from mpmath import mp, mpf
+from scipy.stats import binom
 
 from privcalc.accounting.compose import compose
 from privcalc.losses.thresholds import sampled_counts
@@ -177,6 +179,21 @@ def test_samples_of_more_counts_than_are_gone_through(monkeypatch: pytest.Monkey
         assert other.bound is not None
         assert other.bound.lower is None
         assert 0.0 < one.bound.lower <= other.bound.upper
+
+
+def test_samples_of_few_corners_omit_no_number_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a few numbers of people looked at, all others are below what is said all the same."""
+    monkeypatch.setattr(sampled_counts, "MOST_CORNERS", 1)
+    epsilons = [0.0, 0.002, 0.01, 0.02]
+    found = bounds("partition-selection:epsilon=0.2,delta=1e-4@poisson:q=0.1", epsilons)
+    shown = np.array([float(p) for p in kept(mpf("0.2"), mpf("1e-4"))])
+    n = np.arange(900)
+    law = binom.pmf(np.arange(900), n[:, None], 0.1)
+    r = 1.0 - law[:, : len(shown)] @ (1.0 - shown)
+    for epsilon, bound in zip(epsilons, found, strict=True):
+        a = np.exp(epsilon)
+        true = max((r[1:] - a * r[:-1]).max(), ((1.0 - r[:-1]) - a * (1.0 - r[1:])).max())
+        assert bound.lower - 1e-13 <= true <= bound.upper + 1e-13
 
 
 def test_samples_of_thousands_of_counts_are_answered() -> None:

@@ -10,8 +10,8 @@ below it:
     sum_{x > y} fold(x) <= e^{-tilt y} E(e^{tilt S}; S > high) + e^{-tilt W} P(S < low),
     E(e^{tilt S}; S > high) <= e^{-(r - tilt) high} M(r)^N,  P(S < low) <= e^{-r low} M(r)^N.
 
-Rounding. A transform is off by 8 UNIT log2(size) (`cyclic_power`). Weights are off by units of
-their exponents, which are felt N times.
+Rounding. Transforms and their powers are those of `numerics/convolution.py`. Weights are off by
+units of their exponents, which are felt N times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.allocated_measures import cyclic_power
+from privcalc.numerics.convolution import Spectrum
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -225,15 +225,11 @@ class TiltedSums:
         weights = masses * np.exp(exponents - top)
         total = float(weights.sum())
         self._log_total = math.log(total) + top
-        weights = np.bincount(self._index % plan.size, weights=weights / total, minlength=plan.size)
         largest = float(np.abs(exponents).max()) + abs(top)
         self._given = error + UNIT * (
             32.0 + 4.0 * largest + 2.0 * len(masses) / plan.size + 8.0 * abs(self._log_total)
         )
-        self._spectrum = np.fft.rfft(weights)
-        eta = 8.0 * UNIT * math.log2(plan.size)
-        self._wrong = (eta + (4.0 + len(masses) / plan.size) * UNIT) * MARGIN
-        self._bound = np.abs(self._spectrum) + self._wrong
+        self._spectrum = Spectrum.of(weights / total, first, plan.size)
         self._rates = tuple((rate * plan.step, self._log_moment(rate)) for rate in plan.rates)
 
     def _log_moment(self, rate: float) -> float:
@@ -252,7 +248,7 @@ class TiltedSums:
             error of all that.
         """
         charge(PER_POINT * self._size)
-        values, error = cyclic_power(self._spectrum, self._bound, count, self._size, self._wrong)
+        values, error = self._spectrum.power(count)
         index = np.arange(start, self.high + 1)
         tilts = self._tilt * index
         with np.errstate(over="ignore"):

@@ -12,12 +12,10 @@ e^{lam j h} D_{m+j}, D = C x^{-lam}, which is
 
 A law on the lattice with Q-masses p_j has (T V)_m = sum p_j V_{m+j}.
 
-Rounding. A transform of N points is off by at most ETA log2 N times the sum of moduli of its inputs
-in each value, and N^{1/2} ETA log2 N times their root of squares in its own (Higham 2002, section
-24.1, for factors 2, 3 and 5, which take p + 3 units in a stage of log2 p). So a sum of products
-with weights of total s, whose own transform is off by the first of these, is off by at most 3 ETA
-log2 N s times the root of squares, in each value: an inverse transform divides the root of squares
-by N^{1/2}. One with the n-th power of a law of total s is by (n + 2) ETA log2 N s^n times it.
+Rounding. With eta for the error of a transform (`numerics/convolution.py`), a sum of products with
+weights of total s, of which each value is off by eta s, is off by at most 3 eta s times the root of
+squares, in each value: an inverse transform divides the root of squares by N^{1/2}. One with the
+n-th power of a law of total s is by (n + 2) eta s^n times it.
 """
 
 from __future__ import annotations
@@ -27,12 +25,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.numerics.convolution import fast_size, transform_error
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray, Integers
-
-ETA = 16.0 * UNIT
 
 
 class Circle:
@@ -51,7 +48,7 @@ class Circle:
         self.step, self.lam = step, lam
         self.size = fast_size(math.ceil(length / step))
         self.factor = math.exp((lam + 1.0) * step)
-        self.eta = ETA * math.log2(self.size)
+        self.eta = transform_error(self.size)
 
     @property
     def length(self) -> float:
@@ -121,25 +118,3 @@ class Kernel:
     def __init__(self, spectrum: ComplexArray, total: float) -> None:
         """Take both."""
         self.spectrum, self.total = spectrum, total
-
-
-def power(spectrum: ComplexArray, count: int) -> ComplexArray:
-    """Return the power by squaring: off by 4 units of complex products a factor."""
-    found = np.ones_like(spectrum)
-    while count:
-        if count & 1:
-            found = found * spectrum
-        spectrum = spectrum * spectrum
-        count >>= 1
-    return found
-
-
-def fast_size(least: int) -> int:
-    """Return the least even number of factors 2, 3 and 5 that is at least so large."""
-    best = 1 << max(least - 1, 63).bit_length()
-    for fives in (1, 5, 25):
-        for threes in (1, 3, 9, 27):
-            part = 2 * fives * threes
-            size = part << max(0, (-(-least // part) - 1).bit_length())
-            best = min(best, size) if size >= least else best
-    return best

@@ -49,9 +49,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.fixed_size.circle import Circle, power, size_of
+from privcalc.losses.fixed_size.circle import Circle, size_of
 from privcalc.losses.fixed_size.scale import FINE, GROWTH, ROUGHER, blocks, chord_weights, graded
 from privcalc.losses.fixed_size.triples import RELATIVE, curvature, poisson_values, time_values
+from privcalc.numerics.convolution import power
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.fixed_size.circle import Circle, power, size_of
+from privcalc.losses.fixed_size.circle import Circle, size_of
 from privcalc.losses.fixed_size.scale import (
     COARSE,
     FINE,
@@ -39,6 +39,7 @@ from privcalc.losses.fixed_size.scale import (
     graded,
 )
 from privcalc.losses.fixed_size.triples import RELATIVE, poisson_values, time_values
+from privcalc.numerics.convolution import power
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 

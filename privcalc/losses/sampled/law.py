@@ -228,10 +228,6 @@ def _sampled_atoms(
         below,
         lower_masses=tuple(others),
         infinity_mass_error=own if above > 0.0 else 0.0,
-        # A sample at a lower rate is a mixture.
-        mechanism_rdp_curve=event.sampled_curve(
-            q if exact else math.nextafter(q, 1.0), remove=remove
-        ),
     )
 
 

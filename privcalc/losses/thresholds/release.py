@@ -52,7 +52,6 @@ The other order exchanges P and Q: no loss below -x, an atom there, and Q(L = -i
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from math import comb
 from typing import TYPE_CHECKING, ClassVar
@@ -60,22 +59,20 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.exact import Enclosed, doubles
+from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import two_point
-from privcalc.losses.atomic.exact import exact_law, merged
+from privcalc.losses.atomic.exact import exact_law
 from privcalc.losses.atomic.profiles import PolygonLaw, with_masses
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.term import DirectedMembers, Term
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.normal import gaussian_profile
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import field, record, replace
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Self
-
-    from numpy.typing import NDArray
 
     from privcalc.losses.atomic.exact import Outcome
     from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
@@ -192,24 +189,16 @@ class ThresholdedLaw(LossLaw):
         w: outcomes between the two are displaced by at most w, and a loss within w of x has P-mass
         that differs from e^x times its Q-mass by less than 2 w of it.
         """
-        if self.remove:
-            return self._tails(losses)
-        found = self._tails(-losses[::-1])
-        between = found.between_p, found.between_q, found.between_error
-        q_between, p_between, wrong = (None if x is None else x[::-1] for x in between)
-        return Tails(
-            above_p=found.below_q[::-1],
-            above_q=found.below_p[::-1],
-            below_p=found.above_q[::-1],
-            below_q=found.above_p[::-1],
-            error=np.asarray(found.error)[::-1],
-            shift=found.shift,
-            between_p=p_between,
-            between_q=q_between,
-            between_error=wrong,
-        )
-
-    def _tails(self, losses: Array) -> Tails:
+        if not self.remove:
+            found = replace(self, remove=True).tails(-losses[::-1])
+            return Tails(
+                above_p=found.below_q[::-1],
+                above_q=found.below_p[::-1],
+                below_p=found.above_q[::-1],
+                below_q=found.above_p[::-1],
+                error=np.asarray(found.error)[::-1],
+                shift=found.shift,
+            )
         base = self.base.tails(losses)
         beyond = losses >= self.cut
         left = np.maximum(base.above_p - self.mass, 0.0)
@@ -218,10 +207,6 @@ class ThresholdedLaw(LossLaw):
         with np.errstate(divide="ignore", invalid="ignore"):
             wrong = (lost + self.mass * self.mass_error) / left * MARGIN + 2.0 * UNIT
         whole = 2.0 * UNIT + self.mass * self.mass_error / (1.0 - self.mass)
-        between_error = None
-        if base.between_error is not None:
-            crossed = ~beyond[:-1] & beyond[1:]
-            between_error = np.where(crossed, np.inf, base.between_error)
         return Tails(
             above_p=np.where(beyond, 0.0, left),
             above_q=np.where(beyond, 0.0, base.above_q),
@@ -229,9 +214,6 @@ class ThresholdedLaw(LossLaw):
             below_q=np.where(beyond, 1.0, base.below_q),
             error=np.where(beyond, whole, np.maximum(np.where(left > 0.0, wrong, 1.0), error)),
             shift=base.shift + self.cut_error,
-            between_p=_none_beyond(base.between_p, beyond),
-            between_q=_none_beyond(base.between_q, beyond),
-            between_error=between_error,
         )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
@@ -245,7 +227,9 @@ class ThresholdedLaw(LossLaw):
         low, high = self.base.renyi(c)
         moved = c * (abs(self.cut) * 8.0 * UNIT + self.cut_error)
         if not self.remove:
-            rest = self.base.tails(np.array([-self.cut + self.cut_error + self.base_shift]))
+            # More than the tails of H displace the loss.
+            before = -self.cut + self.cut_error + 1e-9 * (1.0 + abs(self.cut))
+            rest = self.base.tails(np.array([before]))
             part = float(rest.below_p[0]) * (1.0 + float(np.max(np.asarray(rest.error))))
             raised = math.log(max(part, 1e-300)) - c * self.cut + moved + 16.0 * UNIT
             upper = np.logaddexp(high, raised)
@@ -253,15 +237,6 @@ class ThresholdedLaw(LossLaw):
         finite = math.log1p(-self.mass * (1.0 + self.mass_error)) * (1.0 + 8.0 * UNIT)
         most = c * self.cut + moved + math.log1p(-self.mass) * (1.0 - 8.0 * UNIT)
         return (c + 1.0) * finite * (1.0 + 4.0 * UNIT), np.minimum(high, most)
-
-    @property
-    def base_shift(self) -> float:
-        """Return what is more than the tails of H displace the loss x."""
-        return 1e-9 * (1.0 + abs(self.cut))
-
-
-def _none_beyond(between: Array | None, beyond: NDArray[np.bool_]) -> Array | None:
-    return None if between is None else np.where(beyond[:-1], 0.0, between)
 
 
 # Beyond, e^l is no double.
@@ -287,14 +262,16 @@ def laplace_heights(law: LaplaceLaw) -> Heights:
     return law.profile
 
 
-def two_point_heights(e: float) -> Heights:
-    """Return (1 - e^(l - e)) / (1 + e^-e), of two losses e and -e; e is off by a unit."""
+def atomic_heights(law: PolygonLaw) -> Heights:
+    """Return the sum of (p - e^l q)_+ over outcomes, whose masses and products are off by units."""
+    outcomes = [(float(p), float(q)) for p, q in law.exact]
 
     def heights(loss: float) -> tuple[float, float]:
-        whole, room = 1.0 + math.exp(-e), 16.0 * UNIT
-        ends = (loss - e + sign * 4.0 * UNIT * (e + loss) for sign in (1.0, -1.0))
-        low, high = (max(0.0, -math.expm1(min(end, 0.0)) / whole) for end in ends)
-        return low * (1.0 - room), high * (1.0 + room)
+        a, units = math.exp(loss), UNIT * (16.0 + 4.0 * abs(loss))
+        near = [(p, a * q) for p, q in outcomes if a * q * (1.0 - units) < p]
+        value = math.fsum(max(0.0, p - other) for p, other in near)
+        wrong = 2.0 * units * math.fsum(p for p, _ in near)
+        return max(0.0, value - wrong), value + wrong
 
     return heights
 
@@ -367,6 +344,26 @@ def cut(heights: Heights, mass: tuple[float, float]) -> tuple[float, float]:
             return high, width
         width *= 2.0
     raise NotCertifiedError("rounding hides where the profile of the noise meets that of new keys")
+
+
+def larger_of(
+    law: LossLaw, heights: Heights, mass: tuple[float, float], *, remove: bool
+) -> ThresholdedLaw:
+    """Return the law of max(H, p).
+
+    Args:
+        law: of H, the same for both orders.
+        heights: H.
+        mass: bounds on p.
+        remove: whether P has the record.
+
+    Raises:
+        NotCertifiedError: rounding hides where both meet.
+    """
+    x, error = cut(heights, mass)
+    middle = 0.5 * (mass[0] + mass[1])
+    wrong = (0.5 * (mass[1] - mass[0]) / middle) * (1.0 + 4.0 * UNIT) + 2.0 * UNIT
+    return ThresholdedLaw(law, middle, wrong, x, error, remove)
 
 
 @record
@@ -461,16 +458,14 @@ def thresholded(
         raise NotCertifiedError(f"at most {MOST_UNITS} keys of a group are tried, got {keys}")
     law, heights = noise(keys)
     mass = several_new(new, keys)
-    x, error = cut(heights, mass)
+    found = larger_of(law, heights, mass, remove=remove)
     for old in range(1, keys if continuous else 1):
         # -log w^j, rounded down; G falls.
         shift = -(keys - old) * math.log1p(-new[0]) * (1.0 - 8.0 * UNIT)
-        loss = (x - error + shift) - 4.0 * UNIT * (1.0 + abs(x) + shift)
+        loss = found.cut - found.cut_error + shift
+        loss -= 4.0 * UNIT * (1.0 + abs(found.cut) + shift)
         if at_any(noise(old)[1], loss)[1] >= several_new(new, old)[0]:
             raise may_mix(new[1], keys)
-    middle = 0.5 * (mass[0] + mass[1])
-    wrong = (0.5 * (mass[1] - mass[0]) / middle) * (1.0 + 4.0 * UNIT) + 2.0 * UNIT
-    found = ThresholdedLaw(law, middle, wrong, x, error, remove)
     return Term(found, found, members=KeyMembers(law, Fraction(mass[0]), remove))
 
 
@@ -531,14 +526,10 @@ def several_new(new: tuple[float, float], keys: int) -> tuple[float, float]:
     return low * (1.0 - 16.0 * UNIT), min(high * (1.0 + 16.0 * UNIT), 1.0)
 
 
-# Logarithms have so many digits, far more than a double.
-DIGITS = 60
-
-
 def law_of_outcomes(
     outcomes: Sequence[Outcome], *, remove: bool, largest: Fraction | None = None
 ) -> PolygonLaw:
-    """Return the law of a pair, or of the other order, with losses that are rounded once.
+    """Return the law of a pair, or of the other order.
 
     Args:
         outcomes: masses with and without the record, as `exact_law` takes them.
@@ -546,62 +537,7 @@ def law_of_outcomes(
         largest: the largest finite loss, where it is a rational number.
     """
     ordered = outcomes if remove else [(q, p) for p, q in outcomes]
-    with localcontext(Context(prec=DIGITS)):
-        ratios = [p / q for p, q in merged(ordered)[0]]
-        losses = [Fraction((Decimal(r.numerator) / Decimal(r.denominator)).ln()) for r in ratios]
-    law = replace(exact_law(ordered, losses), known_loss=largest)
-    return with_masses(law, ordered)
-
-
-def at_least(outcomes: Iterable[Outcome], mass: Fraction) -> list[Outcome]:
-    """Return the pair whose profile is the larger of that of a pair and of a probability.
-
-    The outcomes of the largest ratios become one, of the ratio a with H(a) = p, as
-    the module has it: with all ratios above a, of masses A and B, it is
-    (A - p) / B.
-
-    Args:
-        outcomes: masses under P and Q, none of them 0.
-        mass: p in (0, 1).
-    """
-    kept = sorted(outcomes, key=lambda each: each[0] / each[1])
-    p = q = Fraction(0)
-    while kept:
-        p, q = p + kept[-1][0], q + kept[-1][1]
-        kept.pop()
-        # H at the next smaller ratio is p - ratio q.
-        following = kept[-1][0] / kept[-1][1] if kept else Fraction(0)
-        if p - following * q >= mass:
-            break
-    return [*kept, (p - mass, q), (mass, Fraction(0))]
-
-
-@record
-class ThresholdedPair(PolygonLaw):
-    """The law of max(H, p) for an H of few losses.
-
-    Attributes:
-        base: the law of H, the same for both orders.
-        mass: p.
-    """
-
-    base: PolygonLaw | None = field(default=None, compare=False)
-    mass: Fraction = field(default=Fraction(0), compare=False)
-
-    __hash__ = PolygonLaw.__hash__
-
-    @classmethod
-    def of(cls, outcomes: Sequence[Outcome], mass: Fraction, *, remove: bool) -> Self:
-        """Take the outcomes of H, and which order is wanted."""
-        law = law_of_outcomes(at_least(outcomes, mass), remove=remove)
-        fields = {name: getattr(law, name) for name in vars(PolygonLaw)["__record_fields__"]}
-        return cls(**fields, base=law_of_outcomes(outcomes, remove=True), mass=mass)
-
-    @classmethod
-    def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
-        """Return the noises, and one pair that reveals everything, of many different releases."""
-        known = [(law.base, doubles(law.mass)[1], n) for law, n in uses if law.base is not None]
-        return noises_apart([(base, p, n) for base, p, n in known]) or uses
+    return with_masses(replace(exact_law(ordered), known_loss=largest), ordered)
 
 
 def several(p: Fraction, q: Fraction, uses: int) -> list[Outcome]:

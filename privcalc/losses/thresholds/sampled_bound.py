@@ -13,8 +13,8 @@ chords on either side, extended to where they meet.
 All n up to N are listed. With more others the published count is made of the number in the sample
 alone, with noise that nobody adds to: the pair costs no more than Bin(n + 1, q) against Bin(n, q),
 and this no more than the same at N, to which independent people are added. Besides, no n costs more
-than the release without a sample does, sampled. So at some slopes a the largest g - a y is known
-from above, b(a), and the power function is below all lines b(a) + a y.
+than the release without a sample does, sampled. So at some slopes a the largest g - a y, which is
+the profile at a, is known from above.
 """
 
 from __future__ import annotations
@@ -25,17 +25,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.profiles import polygon_law
+from privcalc.losses.atomic.atoms import LOSS_ULPS
+from privcalc.losses.atomic.profiles import (
+    ONE,
+    START,
+    ProfileCorner,
+    convex_hull,
+    law_of_corners,
+)
 from privcalc.losses.thresholds.release import at_any
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left
+from privcalc.record import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from privcalc.losses.atomic.profiles import Point, PolygonLaw
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.thresholds.release import Heights
     from privcalc.numerics.arrays import Array
 
@@ -60,7 +68,7 @@ def sampled_bound(
     *,
     remove: bool,
     discrete: bool,
-) -> PolygonLaw | None:
+) -> AtomicLaw | None:
     """Return a law above all pairs of a release that sees a Poisson sample.
 
     Args:
@@ -90,8 +98,7 @@ def sampled_bound(
     places = threshold + np.concatenate([[0.0], steps])
     at: Array = np.unique(np.ceil(places)) if discrete else places
     found = _gained(tail, at, (people, counts), q, slopes, remove=remove, discrete=discrete)
-    lines = zip(slopes.tolist(), np.minimum(whole, found).tolist(), strict=True)
-    return polygon_law(_below(lines), above=True)
+    return _law(slopes, np.minimum(whole, found))
 
 
 def _largest(heights: Heights, mass: float, q: float) -> float:
@@ -249,29 +256,11 @@ def _above(
     return xs, np.minimum(heights * (1.0 + room), 1.0)
 
 
-def _below(lines: Iterable[tuple[float, float]]) -> list[Point]:
-    """Return the corners of what is below all lines and 1, for 0 <= y <= 1.
-
-    Args:
-        lines: slopes and heights at y = 0.
-    """
-    lowest: dict[Fraction, Fraction] = {Fraction(0): Fraction(1)}
-    for a, above in lines:
-        slope, height = Fraction(a), Fraction(above)
-        lowest[slope] = min(height, lowest.get(slope, height))
-    # By falling slope: a line counts from where it is below the one before.
-    kept: list[tuple[Fraction, Fraction, Fraction]] = []
-    for slope, height in sorted(lowest.items(), reverse=True):
-        start = Fraction(0)
-        while kept:
-            begins, steeper, lower = kept[-1]
-            start = (height - lower) / (steeper - slope)
-            if start > begins:
-                break
-            kept.pop()
-            start = Fraction(0)
-        if start < 1:
-            kept.append((start, slope, height))
-    points = [(start, height + slope * start) for start, slope, height in kept]
-    _, slope, height = kept[-1]
-    return [*points, (Fraction(1), min(Fraction(1), slope + height))]
+def _law(slopes: Array, heights: Array) -> AtomicLaw:
+    """Return the law of the largest profile with these bounds, of which none is below 1 - a."""
+    corners = [START]
+    for a, height in zip(slopes.tolist(), heights.tolist(), strict=True):
+        (x, w), value = a.as_integer_ratio(), min(ONE, max(Fraction(height), 1 - Fraction(a)))
+        h, other = value.as_integer_ratio()
+        corners.append(ProfileCorner(Fraction(math.log(a)), x * other, h * w, w * other))
+    return replace(law_of_corners(convex_hull(corners)), loss_units=LOSS_ULPS)

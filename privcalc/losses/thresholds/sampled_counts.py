@@ -18,6 +18,7 @@ is at least its limit for n -> infinity, (1 - q)^k, where the largest j of f dec
 
 So between two corners the function is below both tangents there, and above the chord. Corners are
 added where the two differ by much. No n is omitted above, and below each corner is that of an n.
+Without the people, what is less likely with them is the complement: (y, g) becomes (1 - g, 1 - y).
 
 Noisy counts above a threshold, of people who are sampled: what keys with n others cost.
 
@@ -47,15 +48,16 @@ import numpy as np
 
 from privcalc.losses.atomic.profiles import concave_hull, polygon_law
 from privcalc.losses.term import Term
+from privcalc.losses.thresholds.chances import PER_CHANCE, binomial_chances, moved
 from privcalc.losses.thresholds.release import CountMembers
 from privcalc.numerics.binomials import log_probabilities
-from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.numerics.work import charge
+from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left as left_over
-from privcalc.record import record, replace
+from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Self
 
     from privcalc.losses.atomic.profiles import Point
     from privcalc.numerics.arrays import Array
@@ -67,179 +69,152 @@ MOST_COUNTS, MOST_PEOPLE, HALF = 20_000, 2.0**30, 0.5
 LEAST_LOG, LEAST_GROUP_LOG = -150.0, -300.0
 # The two functions may differ by this part of what the test there gains, or by this probability.
 CLOSE, FAINT = 1e-7, 1e-40
-# Corners; products of a probability of N and a p(N) that are formed for them, at once and in all.
-MOST_CORNERS, AT_ONCE, MOST_PRODUCTS = 1200, 2_000_000, 8_000_000
-# Work for one of them, and the part of what is left that one direction may take: of those of a few
-# thousand counts all would be gone.
-PER_PRODUCT, PART = 4.0, 0.2
+# Corners; products of a probability of N and a p(N) that are formed for them, at once and in all,
+# and the part of the work that is left that one direction may take.
+MOST_CORNERS, AT_ONCE, MOST_PRODUCTS, PART = 1200, 2_000_000, 8_000_000, 0.2
 # Corners among which members are, and other numbers of corners to begin with.
 TRIED, FIRST = 32, 40
-# Probabilities of N below that are omitted, which is nothing next to r(n) and d(n) where the
-# least increment is not too small.
-NO_DOUBLE, LEAST_STEP = -650.0, Fraction(1, 10**60)
+# What is omitted is nothing next to r(n) and d(n) where the least increment is not below.
+LEAST_STEP = Fraction(1, 10**60)
 # More counts, where keys are shown for certain, that have a part in small r(n).
 BEYOND = 300
 
 
 @record
-class CountCorner:
-    """A corner, or another point of a function above all, with what both miss to 1.
+class Corners:
+    """Corners of the function, or other points; `y_rest` and `g_rest` are what is missing to 1.
 
     Attributes:
-        y: probability under Q, and 1 less it.
-        g: probability under P, and 1 less it.
+        people: n of each, in increasing order.
+        y: probability without the people.
+        y_rest: 1 less it.
+        g: probability with them.
+        g_rest: 1 less it.
         left: slope on its left.
         right: slope on its right.
-        people: n, or -1 of another point.
     """
 
-    y: tuple[float, float]
-    g: tuple[float, float]
-    left: float = 0.0
-    right: float = 0.0
-    people: int = -1
+    people: Array
+    y: Array
+    y_rest: Array
+    g: Array
+    g_rest: Array
+    left: Array
+    right: Array
+
+    def joined(self, other: Self) -> Self:
+        """Return all of both, in order."""
+        columns = [np.concatenate([getattr(each, x) for each in (self, other)]) for x in COLUMNS]
+        order = np.argsort(columns[0], kind="stable")
+        return type(self)(*(each[order] for each in columns))
+
+    def points(self, error: float, *, above: bool) -> list[Point]:
+        """Return them, moved to one side by the error; nobody's key is never shown."""
+        y = moved(self.y, self.y_rest, error, up=not above)
+        g = moved(self.g, self.g_rest, error, up=above)
+        of_nobody = (self.people + self.y == 0.0).tolist()
+        return [(0 * a if z else a, b) for a, b, z in zip(y, g, of_nobody, strict=True)]
 
 
-def binomial_chances(n: Array, counts: Array, q: float, *, exact: bool) -> tuple[Array, float]:
-    """Return P(N = j), N ~ Bin(n, q), for each n and each j, and a bound on relative errors.
-
-    Logarithms have their own errors, exponentials two units and one of the exponent. Where q is off
-    by 2 units, chances are off by 2 (j + q n / (1 - q)) of them. Those below e^NO_DOUBLE are 0.
-    """
-    n = n[:, None]
-    j = np.minimum(counts, n)
-    charge(PER_PRODUCT * j.size)
-    logs, wrong = log_probabilities(np.maximum(np.broadcast_to(n, j.shape), 1.0), j, q)
-    logs = np.where(n == 0.0, 0.0, logs)
-    used = (counts <= n) & (logs > NO_DOUBLE)
-    units = np.abs(logs) + 4.0 + (0.0 if exact else 2.0) * (j + q / (1.0 - q) * n)
-    most = float(np.where(used, wrong + UNIT * units, 0.0).max())
-    return np.where(used, np.exp(np.where(used, logs, 0.0)), 0.0), most * MARGIN
+COLUMNS = ("people", "y", "y_rest", "g", "g_rest", "left", "right")
 
 
 class Keys:
-    """Corners of a release of keys that sees a sample, in one order of the neighbours.
+    """A release of keys that sees a sample.
 
     Attributes:
         error: bounds the relative error of each number of a corner.
+        products: how many were formed.
     """
 
-    def __init__(
-        self, shown: Sequence[Fraction], k: int, rate: tuple[float, bool], *, remove: bool
-    ) -> None:
-        """Take p(0), ..., p(m) = 1, the group, the sampling probability, and the direction."""
+    def __init__(self, shown: Sequence[Fraction], k: int, rate: tuple[float, bool]) -> None:
+        """Take p(0), ..., p(m) = 1, the group, and the sampling probability."""
         self.q, self._exact = rate
-        self.k, self.remove = k, remove
+        self.k, self.error, self.products = k, 0.0, 0
         self._shown = np.array([*map(float, shown), *[1.0] * BEYOND])
         self._hidden = np.array([*(float(1 - p) for p in shown), *[0.0] * BEYOND])
         self._steps = np.array([float(b - a) for a, b in pairwise(shown)])
-        self._known: dict[int, tuple[tuple[float, float], float]] = {}
-        self.error = 0.0
-        self.products = 0
 
-    def corners(self, people: Iterable[int]) -> list[CountCorner]:
-        """Return the corners of some n, in increasing order of y."""
-        numbers = sorted(people, reverse=not self.remove)
-        self._work_out({max(0, n + i + j) for n in numbers for i in (0, self.k) for j in (-1, 0)})
-        return [self._corner(n) for n in numbers]
+    def corners(self, people: Array) -> Corners:
+        """Return the corners of some n."""
+        before = np.maximum(people - 1.0, 0.0)
+        used = np.unique(np.concatenate([x + j for x in (before, people) for j in (0, self.k)]))
+        found = self._at(used)
+        (y, y_rest, d), (g, g_rest, more), (_, _, d_before), (_, _, more_before) = (
+            found[:, np.searchsorted(used, x)]
+            for x in (people, people + self.k, before, before + self.k)
+        )
+        left = np.where(people == 0.0, np.inf, more_before / d_before)
+        return Corners(people, y, y_rest, g, g_rest, left, more / d)
 
-    def _corner(self, n: int) -> CountCorner:
-        (y, _), (g, _) = self._known[n], self._known[n + self.k]
-        after = self._slope(n)
-        before = self._slope(n - 1) if n else math.inf
-        if self.remove:
-            return CountCorner(y, g, before, after, n)
-        return CountCorner(g[::-1], y[::-1], 1.0 / after, 1.0 / before, n)
-
-    def _slope(self, n: int) -> float:
-        return self._known[n + self.k][1] / self._known[n][1]
-
-    def _work_out(self, people: Iterable[int]) -> None:
-        """Work out r(n), 1 - r(n) and d(n) where they are not known.
+    def _at(self, people: Array) -> Array:
+        """Return r(n), 1 - r(n) and d(n) as rows.
 
         Sums are off by a unit of each term. What is beyond the last term falls by quotients that
         fall themselves.
         """
-        new = sorted(n for n in people if n not in self._known)
-        rows = max(1, AT_ONCE // len(self._shown))
-        for i in range(0, len(new), rows):
-            self._add(new[i : i + rows])
-
-    def _add(self, people: list[int]) -> None:
-        n = np.array(people, dtype=float)
         counts = np.arange(len(self._shown), dtype=float)
-        chances, most = binomial_chances(n, counts, self.q, exact=self._exact)
-        self.products += chances.size
-        hidden, shown = chances @ self._hidden, chances @ self._shown
-        last = len(counts) - 1.0
-        falls = np.maximum(n - last, 0.0) * self.q / ((last + 1.0) * (1.0 - self.q))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rest = np.where(falls < 1.0, chances[:, -1] * falls / (1.0 - falls), np.inf)
-            lost = float(np.where(hidden > HALF, rest / shown, 0.0).max())
-        self.error = max(self.error, 1.01 * (most + lost + UNIT * (2.0 * len(counts) + 32.0)))
-        steps = self.q * (chances[:, : len(self._steps)] @ self._steps)
-        for number, few, many, step in zip(
-            people, shown.tolist(), hidden.tolist(), steps.tolist(), strict=True
-        ):
-            pair = (few, 1.0 - few) if many > HALF else (1.0 - many, many)
-            self._known[number] = pair, step
-
-    def above(self, corners: Sequence[CountCorner]) -> list[CountCorner]:
-        """Return points of a function above all corners, those of any n.
-
-        The first and the last corner have the limit of the slopes beyond.
-        """
-        limit = (1.0 - self.q) ** self.k
-        start, end = CountCorner((0.0, 1.0), (0.0, 1.0)), CountCorner((1.0, 0.0), (1.0, 0.0))
-        if self.remove:
-            chain = [*corners, replace(end, left=limit)]
-        else:
-            chain = [replace(start, right=1.0 / limit), *corners]
+        rows = max(1, AT_ONCE // len(counts))
         found = []
-        for a, b in pairwise(chain):
-            found.append(a)
-            if abs(a.people - b.people) > 1 or min(a.people, b.people) < 0:
-                found.append(self._between(a, b))
-        return [*found, chain[-1]]
+        for i in range(0, len(people), rows):
+            n = people[i : i + rows]
+            chances, most = binomial_chances(n, counts, self.q, exact=self._exact)
+            self.products += chances.size
+            hidden, shown = chances @ self._hidden, chances @ self._shown
+            falls = np.maximum(n - counts[-1], 0.0) * self.q / (len(counts) * (1.0 - self.q))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rest = np.where(falls < 1.0, chances[:, -1] * falls / (1.0 - falls), np.inf)
+                lost = float(np.where(hidden > HALF, rest / shown, 0.0).max())
+            wrong = 1.01 * (most + lost + UNIT * (2.0 * len(counts) + 32.0))
+            self.error = max(self.error, wrong)
+            few = hidden > HALF
+            r, left = np.where(few, shown, 1.0 - hidden), np.where(few, 1.0 - shown, hidden)
+            d = self.q * (chances[:, : len(self._steps)] @ self._steps)
+            found.append(np.array([r, left, d]))
+        return np.concatenate(found, axis=1)
 
-    def _between(self, a: CountCorner, b: CountCorner) -> CountCorner:
-        """Return a point above both tangents, where they meet.
+    def between(self, corners: Corners, *, remove: bool) -> tuple[Corners, Array]:
+        """Return points above the tangents of neighbours where these meet, and what chords miss.
 
-        Wherever it is, the chords to a and b are above the tangents if it is. Slopes and corners
-        are off by `error`, which moves a tangent by 4 times that: of its values, as G(0) >= 0.
+        That is how much more they are above the chord than is allowed, in one of the orders.
+
+        The last neighbour is (1, 1) with the limit of the slopes. Wherever a point is, the chords
+        to both corners are above the tangents if it is. Slopes and corners are off by `error`,
+        which moves a tangent by 4 times that: of its values, as G(0) >= 0.
         """
-        width, rise = _less(b.y, a.y), _less(b.g, a.g)
+        one, none = np.ones(1), np.zeros(1)
+        limit = one * (1.0 - self.q) ** self.k
+        a, end = corners, Corners(np.inf * one, one, none, one, none, limit, none)
+        b = Corners(*(np.append(getattr(a, x)[1:], getattr(end, x)) for x in COLUMNS))
+        width, rise = _less(b.y, b.y_rest, a.y, a.y_rest), _less(b.g, b.g_rest, a.g, a.g_rest)
         bend = a.right - b.left
-        part = width
-        if bend > 1e-12 * a.right:
-            part = min(max((rise - b.left * width) / bend, 0.0), width)
-        rest = width - part
+        bent = bend > 1e-12 * a.right
+        part = np.where(bent, (rise - b.left * width) / np.where(bent, bend, 1.0), width)
+        part = np.clip(part, 0.0, width)
+        up, down = a.right * part, b.left * (width - part)
         slack = (4.0 * self.error + 16.0 * UNIT) * (1.0 + 1e-9)
-        y = (a.y[0] + part, max(a.y[1] - part, b.y[1]))
-        up = a.right * part, b.left * rest
-        g = max(a.g[0] + up[0], b.g[0] - up[1]) + slack * b.g[0]
-        left = min(a.g[1] - up[0], b.g[1] + up[1]) - slack * a.g[1]
-        return CountCorner(y, (min(g, 1.0), max(left, 0.0)))
-
-    def rough(self, corners: Sequence[CountCorner]) -> list[int]:
-        """Return more n, between neighbouring corners with too much between chord and tangents."""
-        more = []
-        for a, b in pairwise(corners):
-            if abs(a.people - b.people) < 2:
-                continue
-            middle = self._between(a, b)
-            width = _less(b.y, a.y)
-            share = _less(middle.y, a.y) / width if width > 0.0 else 0.0
-            gap = _less(middle.g, a.g) - share * _less(b.g, a.g)
-            gained = max(a.g[0] - a.right * a.y[0], FAINT / CLOSE)
-            if gap > CLOSE * gained + 8.0 * self.error * b.g[0]:
-                more.append((a.people + b.people) // 2)
-        return more
+        found = Corners(
+            a.people,
+            a.y + part,
+            np.maximum(a.y_rest - part, b.y_rest),
+            np.minimum(np.maximum(a.g + up, b.g - down) + slack * b.g, 1.0),
+            np.maximum(np.minimum(a.g_rest - up, b.g_rest + down) - slack * a.g_rest, 0.0),
+            a.right,
+            b.left,
+        )
+        share = part / np.where(width > 0.0, width, 1.0)
+        gap = np.maximum(up, rise - down) - share * rise
+        gained, least, most = a.g - a.right * a.y, a.g, b.g
+        if not remove:
+            gap = gap * width / np.where(rise > 0.0, rise, 1.0)
+            gained, least, most = b.y_rest - b.g_rest / b.left, b.y_rest, a.y_rest
+        allowed = CLOSE * np.maximum(gained, FAINT / CLOSE) + 8.0 * self.error * least
+        return found, gap + slack * most - allowed
 
 
-def _less(b: tuple[float, float], a: tuple[float, float]) -> float:
+def _less(b: Array, b_rest: Array, a: Array, a_rest: Array) -> Array:
     """Return b - a >= 0 of numbers that are given with what they miss to 1."""
-    return max(0.0, b[0] - a[0] if b[0] < HALF else a[1] - b[1])
+    return np.maximum(0.0, np.where(b < HALF, b - a, a_rest - b_rest))
 
 
 def sampled_counts(
@@ -259,30 +234,37 @@ def sampled_counts(
     end = _most_people(len(shown) - 1, k, rate[0])
     if end < 1 or min(b - a for a, b in pairwise(shown)) < LEAST_STEP:
         return None
-    keys = Keys(shown, k, rate, remove=remove)
-    first = np.geomspace(1.0, end, FIRST).round().astype(int)
-    people = {0, *range(8), *first.tolist()}
-    corners = keys.corners(people)
-    most = min(MOST_PRODUCTS, PART * left_over() / PER_PRODUCT)
-    while len(people) < MOST_CORNERS:
-        more = keys.rough(corners)
-        if not more or keys.products + 4 * len(more) * len(shown) > most:
+    keys = Keys(shown, k, rate)
+    first = np.concatenate([np.arange(8.0), np.geomspace(1.0, end, FIRST).round()])
+    corners = keys.corners(np.unique(first))
+    most = min(MOST_PRODUCTS, PART * left_over() / PER_CHANCE)
+    while True:
+        middles, missed = keys.between(corners, remove=remove)
+        wide = np.diff(corners.people) > 1.0
+        more = np.flatnonzero(wide & (missed[:-1] > 0.0))
+        room = min(MOST_CORNERS - len(wide), int((most - keys.products) / (4 * len(shown))))
+        if not len(more) or room <= 0:
             break
-        people |= set(more)
-        corners = keys.corners(people)
-    error = Fraction(2.0 * keys.error + 8.0 * UNIT)
-    above = [(_moved(each.y, -error), _moved(each.g, error)) for each in keys.above(corners)]
-    below = [(_moved(each.y, error), _moved(each.g, -error)) for each in corners]
-    # The limit at the end is a tangent, too: what is beyond the last point is 1.
+        # Those where most is missed.
+        more = np.sort(more[np.argsort(-missed[more])[:room]])
+        new = np.floor(0.5 * (corners.people[more] + corners.people[more + 1]))
+        corners = corners.joined(keys.corners(new))
+    error = 2.0 * keys.error + 8.0 * UNIT
+    open_ = np.append(wide, [True])
+    middles = Corners(*(getattr(middles, x)[open_] for x in COLUMNS))
+    above = corners.joined(middles).points(error, above=True)
+    below = corners.points(error, above=False)
     step = max(1, len(below) // TRIED)
-    none = below[0] if remove else below[-1]
-    tests = [none, *below[1:-1:step], below[len(below) // 2]]
-    pairs = tuple((g, y) if remove else (1 - y, 1 - g) for y, g in tests)
+    tests = [below[0], *below[1:-1:step], below[len(below) // 2]]
     return Term(
-        polygon_law(above, above=True),
-        polygon_law(below, above=False),
-        members=SampledCountMembers(pairs, remove),
+        polygon_law(_turned(above, remove=remove), above=True),
+        polygon_law(_turned(below, remove=remove), above=False),
+        members=SampledCountMembers(tuple((g, y) for y, g in tests), remove),
     )
+
+
+def _turned(points: list[Point], *, remove: bool) -> list[Point]:
+    return points if remove else [(1 - g, 1 - y) for y, g in points]
 
 
 def _most_people(last: int, k: int, q: float) -> int:
@@ -306,13 +288,6 @@ def _most_people(last: int, k: int, q: float) -> int:
         enough = chance(middle) >= LEAST_LOG and chance(middle + k) >= LEAST_GROUP_LOG
         left, right = (middle, right) if enough else (left, middle)
     return left
-
-
-def _moved(number: tuple[float, float], error: Fraction) -> Fraction:
-    """Return a number that is given with what it misses to 1, moved by a part of the smaller."""
-    value, rest = map(Fraction, number)
-    moved = value * (1 + error) if value <= rest else 1 - rest * (1 - error)
-    return min(max(moved, Fraction(0)), Fraction(1))
 
 
 @record

@@ -355,16 +355,12 @@ def answer_weights(
     def beyond(z: float) -> float:
         most = outcomes * float(ndtr(-z)) if math.isfinite(outcomes) else math.inf
         y = (threshold + s * z) / t
-        tail = float(log_ndtr(-y))
-        if y > 30.0:
-            # By Mills' ratio.
-            hazard = y + 1.0 / y
-        else:
-            hazard = math.exp(-0.5 * y * y - tail) / math.sqrt(2.0 * math.pi) if y > -30.0 else 0.0
+        # The slope of -log(1 - F) grows, and is below this where y >= 0 (Birnbaum 1942).
+        hazard = 0.5 * (max(y, 0.0) + math.hypot(max(y, 0.0), 2.0))
         slope = -z + cutoff * s / t * hazard * ROUNDING
         if not (concave and slope < -1e-6):
             return most
-        psi = -0.5 * z * z - cutoff * tail
+        psi = -0.5 * z * z - cutoff * float(log_ndtr(-y))
         return min(most, math.exp(min(psi, 300.0)) / (-slope * (1.0 - 1e-6)))
 
     z = 1.0

@@ -79,8 +79,9 @@ if TYPE_CHECKING:
 # What is beyond so many deviations, a mass of 1e-23, is counted as it is.
 REACH = 10.0
 BEYOND = 2e-23
-# Distance of points of Omega in deviations of its noise, if they are not more than MOST.
-STEP, MOST = 0.01, 20_000
+# Distance of points of Omega in deviations of its noise, if they are not more than FINEST; and
+# where its sum needs more than MOST it is taken for many j.
+STEP, FINEST, MOST = 0.01, 20_000, 60_000
 # Cells of Y for one deviation of nu in its twenty, at most MOST_CELLS.
 CELLS, MOST_CELLS = 480, 1000
 # The sum for Omega has a step in deviations of its noise with an error of e^-LOG_ERROR.
@@ -118,13 +119,13 @@ class _OmegaTable:
     """Omega and R at points of a lattice, from the safe sides, and beyond."""
 
     def __init__(self, spread: float, t: float, below: int, move: float) -> None:
-        """Sum over a lattice of the noise, of deviation `spread`.
+        """Sum over a lattice of the noise, of deviation `spread`, each step several of the points.
 
         With h its step, in deviations, the integrand is at xi + i d at most e^{(1 + j q) d^2 / 2}
         times what it is at xi, q = spread^2 / t^2, as |Phi(x + i y)| <= e^{y^2 / 2} Phi(x). So the
         sum is off by 2 / (e^{2 pi d / h} - 1) times that (Trefethen, Weideman 2014, Theorem 5.1):
-        by 2 e^{-(2 pi / h)^2 / (2 (1 + j q))} for the best d. Where that step is below the one of
-        the points the limit of many j is taken.
+        by 2 e^{-(2 pi / h)^2 / (2 (1 + j q))} for the best d. Where that takes too many points the
+        limit of many j is taken.
         """
         from scipy.special import log_ndtr, ndtr
 
@@ -133,25 +134,25 @@ class _OmegaTable:
         self.low = -REACH * (spread + t)
         high = REACH * spread + t * math.sqrt(2.0 * math.log(1e12 * (below + 1.0)))
         # Omega changes on the scale of both.
-        self.step = max(STEP * math.hypot(spread, 0.2 * t), (high - self.low) / MOST)
-        stride = int(step * spread / self.step)
+        self.step = max(STEP * math.hypot(spread, 0.2 * t), (high - self.low) / FINEST)
+        summed = below > 0 and high - self.low < MOST * step * spread
+        if step < WIDEST:
+            summed = summed and step * spread >= self.step
+        if summed:
+            self.step = min(self.step, step * spread)
         count = math.ceil((high - self.low) / self.step) + 1
         x = self.low + self.step * np.arange(count)
-        if below and (stride or step == WIDEST):
-            if stride:
-                step = self.step * stride / spread
+        if summed:
+            stride = int(step * spread / self.step * (1.0 + 1e-9))
+            step = self.step * stride / spread
             reach = math.ceil(REACH / step)
             xi = step * np.arange(-reach, reach + 1)
             weights = np.exp(-0.5 * xi * xi) * step / math.sqrt(2.0 * math.pi)
             more = self.step * np.arange(-reach * stride, count + (reach + 1) * stride) + self.low
-            charge(1.0 * len(more) * (1 if stride else len(xi)) + 0.02 * count * len(xi))
+            charge(1.0 * len(more) + 0.02 * count * len(xi))
 
             def mean(d: float) -> Array:
                 """Return the mean of Phi((x - d + noise) / t)^j."""
-                if not stride:
-                    at = (x[:, None] - d + spread * xi) / t
-                    direct: Array = np.exp(below * log_ndtr(at)) @ weights
-                    return direct
                 powers = np.exp(below * log_ndtr((more - d) / t))
                 parts = np.lib.stride_tricks.sliding_window_view(powers, len(xi) * stride)
                 found: Array = parts[:count, ::stride] @ weights

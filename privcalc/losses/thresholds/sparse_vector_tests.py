@@ -1,20 +1,10 @@
 """Lower bounds on the sparse vector technique: streams that cost much, and tests of them.
 
-Under x, m queries are t below their thresholds and then c are u below, under x' the former are D
-higher and the latter D lower, so that none changes by more than D. The event that the m are
-"below" and the c are "above" has probability
-
-    P = E F(t + rho)^m F(-u - rho)^c,    P' = E F(t - D + rho)^m F(-u - D - rho)^c,
-
-F the distribution function of nu, of a symmetric law. Both noises have the same kind of law, and
-each test serves for both orders, by symmetry.
-
-Streams in which many queries may be the one above: lower bounds on the sparse vector technique.
-
-Under x, m queries are t below their thresholds; R rounds follow, in each of which one query is u
-below, and then b others are as well. Under x' the query that begins a round is D lower, and all
-others are D higher. The event A is that c answers are "above", all at beginnings of rounds. So
-those few answers are as unlikely as may be under x', and so is that all the others are "below".
+Both noises have the same kind of symmetric law, F that of nu, and each test serves for both orders,
+by symmetry. Under x, m queries are t below their thresholds; R rounds follow, in each of which one
+query is u below, and then b others are as well. Under x' the query that begins a round is D lower,
+and all others are D higher. The event A is that c answers are "above", all at beginnings of rounds.
+So those few answers are as unlikely as may be under x', and so is that all the others are "below".
 
 Given the noise r of the threshold let alpha be the chance of "above" at the beginning of a round,
 beta that the b others are "below", and x = (1 - alpha) beta. The c-th of them comes in round k with
@@ -32,11 +22,9 @@ size. At z + i d each is at most e^{(1 + n (s / size)^2) d^2 / 2} times what it 
 2 e^{-(2 pi / h)^2 / (2 (1 + n (s / size)^2))} of itself, nearly (`sparse_vector_outcomes.py`).
 
 Laplace noise. On a cell of r the factors are between their values at its ends, each at one of them.
-
-Integrals over the noise of the threshold, from both sides, of powers of chances of answers.
-
-Let f be a factor of the integrand, about the middle z of a cell of half width w, with
-|(log f)'| <= l and |(log f)''| <= k on the cell. Then
+Where all answers at the end are "above" (R = c, b = 0) they are known far better: let f be a factor
+of the integrand, about the middle z of a cell of half width w, with |(log f)'| <= l and
+|(log f)''| <= k on the cell. Then
 
     f(z) e^{-k w^2 / 2} <= (f(z + y) f(z - y))^{1/2},    f(z + y) <= f(z) e^{l |y| + k y^2 / 2}.
 
@@ -59,108 +47,16 @@ from privcalc.losses.members import threshold_tests
 from privcalc.numerics.work import charge, remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from privcalc.losses.members import ThresholdTests
     from privcalc.numerics.arrays import Array
 
-# Cells, of which two meet at 0, and how far they reach, in units of the noise: beyond is a mass of
-# less than e^-36 for both laws.
-NOISE_CELLS, REACH = 2000, {"laplace": 36.0, "gaussian": 9.0}
+# How far cells and sums reach, in units of the noise: beyond is a mass of less than e^-36.
+REACH = {"laplace": 36.0, "gaussian": 9.0}
 # What functions, powers that are not negligible and sums of thousands of terms are off by, with
 # room; rounding the sizes of the noise moves arguments by no more.
-CELL_ROUNDING = 1e-9
-
-
-class Arguments(NamedTuple):
-    """Arguments of F and its logarithm: at the left ends, the middles and the right ends.
-
-    And half the width of the cells.
-    """
-
-    left: Array
-    right: Array
-    logs: tuple[Array, Array, Array]
-    half: float
-
-
-class NoiseCells:
-    """Cells of the noise of the threshold.
-
-    Attributes:
-        edges: their ends, in units of that noise.
-        weight: the density in the middle, times the width.
-    """
-
-    def __init__(
-        self,
-        noise: str,
-        sizes: tuple[float, float],
-        count: int = NOISE_CELLS,
-        reach: float | None = None,
-    ) -> None:
-        """Divide what is within `reach` of 0 into an even number of cells.
-
-        Args:
-            noise: laplace or gaussian.
-            sizes: of rho and nu in units of D.
-            count: number of cells.
-            reach: in units of rho; REACH if None.
-        """
-        reach = REACH[noise] if reach is None else reach
-        self._noise, self._sizes = noise, sizes
-        self.edges = np.linspace(-reach, reach, count + 1)
-        self._middle = 0.5 * (self.edges[1:] + self.edges[:-1])
-        half = self._half = 0.5 * float(self.edges[1] - self.edges[0])
-        self._corrections: tuple[Array | float, Array | float]
-        # The density, with k = 0 and l = 1 on either side of 0, or k = 1 and l = |z| + w.
-        if noise == "gaussian":
-            self.weight = np.exp(-0.5 * self._middle**2) * (2.0 * half / math.sqrt(2.0 * math.pi))
-            steep = 1.5 * (np.abs(self._middle) + half) ** 2 * half**2
-            self._corrections = -0.5 * half**2, 0.5 * half**2 + steep
-            self._outside = 2.0 * _tail_of_normal(reach)
-        else:
-            self.weight = np.exp(-np.abs(self._middle)) * half
-            self._corrections = 0.0, 1.5 * half**2
-            self._outside = math.exp(-reach)
-
-    def at(self, gaps: Array, sign: float) -> Arguments:
-        """Return sign (gap + rho) over the size of nu."""
-        threshold, queries = self._sizes
-        ends, centre = (
-            sign * (gaps[:, None] + threshold * x) / queries for x in (self.edges, self._middle)
-        )
-        logs = log_below(self._noise, ends)
-        left, right = (slice(0, -1), slice(1, None))[:: int(sign)]
-        known = logs[:, left], log_below(self._noise, centre), logs[:, right]
-        return Arguments(ends[:, left], ends[:, right], known, self._half * threshold / queries)
-
-    def powers(self, given: Arguments, powers: Sequence[int], *, least: bool) -> Iterator[Array]:
-        """Yield what is at most, or at least, the part of F^m in the integral over each cell.
-
-        F is log-concave, so that its logarithm has its largest slope at the left end.
-        """
-        slope, bend = _derivatives(self._noise, given)
-        left, middle, right = given.logs
-        curved, steep = 0.5 * bend * given.half**2, 1.5 * (slope * given.half) ** 2
-        for m in powers:
-            if m == 0:
-                yield np.ones_like(middle)
-            elif least:
-                yield np.exp(np.maximum(m * (middle - curved), m * left))
-            else:
-                inside = np.minimum(m * (middle + curved) + m * m * steep, 1.0)
-                yield np.exp(np.minimum(inside, m * right))
-
-    def least(self, first: Array, second: Array) -> Array:
-        """Return lower bounds on the mean of products of two factors, each with each."""
-        found: Array = (first * (self.weight * np.exp(self._corrections[0]))) @ second.T
-        return found
-
-    def most(self, first: Array, second: Array) -> Array:
-        """Return upper bounds, with the mass outside."""
-        found: Array = (first * (self.weight * np.exp(self._corrections[1]))) @ second.T
-        return found + self._outside
+ROUNDING = 1e-9
 
 
 def log_below(noise: str, x: Array) -> Array:
@@ -174,46 +70,22 @@ def log_below(noise: str, x: Array) -> Array:
     return np.where(x < 0.0, -np.log(2.0) - np.abs(x), np.log1p(-half))
 
 
-def _derivatives(noise: str, given: Arguments) -> tuple[Array, Array]:
-    """Return bounds on r = (log F)' and |(log F)''| on each cell.
-
-    Of a normal law r' = -r (x + r), between -1 and 0. Of a Laplace law r is 1 below 0; above it is
-    s / (1 - s), s = e^-x / 2, with derivative -s / (1 - s)^2, which falls in size.
-    """
-    if noise == "gaussian":
-        left = np.maximum(given.left, -1e8)
-        with np.errstate(over="ignore"):
-            r = np.exp(-0.5 * left * left - 0.5 * np.log(2.0 * np.pi) - given.logs[0])
-        r = np.where(left < -30.0, np.abs(left) + 1.0, r) * (1.0 + CELL_ROUNDING)
-        return r, np.minimum(1.0, r * (np.maximum(np.abs(left), np.abs(given.right)) + r))
-    s = 0.5 * np.exp(-np.maximum(given.left, 0.0))
-    r = np.where(given.left < 0.0, 1.0, s / (1.0 - s)) * (1.0 + CELL_ROUNDING)
-    return r, np.where(given.right <= 0.0, 0.0, s / (1.0 - s) ** 2) * (1.0 + CELL_ROUNDING)
-
-
-def _tail_of_normal(x: float) -> float:
-    from scipy.special import ndtr
-
-    return float(ndtr(-x))
-
-
 # Shares of the queries that come first, and the others of a round.
-SHARES, OTHERS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), (0, 1, 3)
+SHARES, OTHERS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0), (0, 1, 3)
 # Streams of any length, or longer ones, have so many queries.
 LONGEST = 1_000_000
 # Of nonnegative queries streams that are so many times shorter are tried as well.
 SHORTER = 6
 # Distances to the thresholds, in units of both noises, from where one answer of all is "above".
 FIRST = {"gaussian": np.linspace(-4.0, 1.0, 31), "laplace": np.linspace(-1.5, 2.5, 12)}
-ROUNDS = {"gaussian": np.linspace(-1.5, 2.5, 25), "laplace": np.linspace(-2.0, 5.0, 16)}
+ROUNDS = {"gaussian": np.linspace(-3.0, 2.5, 34), "laplace": np.linspace(-2.0, 5.0, 16)}
 # Points for the search and how far they reach; those of a test, at most; cells for Laplace noise.
 POINTS, SEARCHED = 160, {"gaussian": 9.0, "laplace": 22.0}
 MOST_POINTS, CELLS = 20_000, 10_000
 # Tests that are kept are best at one of so many slopes.
-SLOPES, LEAST = {"gaussian": 60, "laplace": 12}, 1e-30
-# The error of a sum over a lattice is e^-LOG_ERROR; with room for that of functions. Beyond the
-# lattice for normal noise is a mass below OUTSIDE.
-LOG_ERROR, ROUNDING, OUTSIDE = 25.0, 1e-9, 1e-18
+SLOPES, LEAST = {"gaussian": 150, "laplace": 12}, 1e-30
+# The error of a sum over a lattice is e^-LOG_ERROR; beyond it is a mass below OUTSIDE.
+LOG_ERROR, OUTSIDE = 25.0, 1e-18
 
 
 class Technique(NamedTuple):
@@ -364,8 +236,9 @@ def _raced(
     return found
 
 
-# Numbers of queries below, and distances to the threshold, in units of both noises.
-BELOW = (0, 1, 2, 5, 20, 100, 1000, 10_000)
+# Of streams with Laplace noise: cells, of which two meet at 0, numbers of queries below, and
+# distances to the threshold, in units of both noises.
+NOISE_CELLS, BELOW = 2000, (0, 1, 2, 5, 20, 100, 1000, 10_000)
 DISTANCES = 24
 # A distance at which every answer is "above".
 NO_TOP = -1e9
@@ -387,16 +260,16 @@ def stream_tests(
         threshold: the highest one, in units of D, where no query is negative: those below it are t
             below, and the others u, and D more where they are lower.
     """
-    unit, tops = sum(sizes), min(cutoff, length)
-    below = [m for m in BELOW if m <= length - tops]
-    t = np.linspace(-2.0, 8.0, DISTANCES) * unit
-    u = np.append(np.linspace(-3.0, 9.0, DISTANCES) * unit, NO_TOP * unit)
-    # Many are the same where the threshold is low.
-    t, u = np.unique(np.minimum(t, threshold)), np.unique(np.minimum(u, threshold - 1.0))
-    lower, upper = stream_chances(noise, sizes, (below, tops), (t, u))
-    more = race_tests(Technique(noise, *sizes, tops), length, threshold)
-    p = np.concatenate([lower.ravel() * (1.0 - CELL_ROUNDING), more[0]])
-    q = np.concatenate([upper.ravel() * (1.0 + CELL_ROUNDING), more[1]])
+    tops = min(cutoff, length)
+    p, q = race_tests(Technique(noise, *sizes, tops), length, threshold)
+    if noise == "laplace":
+        below = [m for m in BELOW if m <= length - tops]
+        t = np.linspace(-2.0, 8.0, DISTANCES) * sum(sizes)
+        u = np.append(np.linspace(-3.0, 9.0, DISTANCES), NO_TOP) * sum(sizes)
+        # Many are the same where the threshold is low.
+        t, u = np.unique(np.minimum(t, threshold)), np.unique(np.minimum(u, threshold - 1.0))
+        lower, upper = stream_chances(sizes, (below, tops), (t, u))
+        p, q = np.append(p, lower), np.append(q, upper)
     largest = float(np.log(np.maximum(p, 1e-300) / q).max())
     slopes = np.exp(np.linspace(0.0, max(largest, 1e-3), STREAM_SLOPES))
     kept = sorted({int(np.argmax(p - a * q)) for a in slopes})
@@ -404,15 +277,15 @@ def stream_tests(
 
 
 def stream_chances(
-    noise: str,
     sizes: tuple[float, float],
     counts: tuple[Sequence[int], int],
     distances: tuple[Array, Array],
 ) -> tuple[Array, Array]:
-    """Return lower bounds on P, and upper ones on P', of streams.
+    """Return lower bounds on P, and upper ones on P', of streams with Laplace noise.
+
+    The density of rho has l = 1 and k = 0 on either side of 0.
 
     Args:
-        noise: laplace or gaussian.
         sizes: of rho and nu in units of D.
         counts: several m, and c.
         distances: several t, and several u.
@@ -420,11 +293,44 @@ def stream_chances(
     Returns:
         Arrays with a row for each m and t, in this order, and a column for each u.
     """
-    (below, tops), (t, u) = counts, distances
-    cells = NoiseCells(noise, sizes)
+    (below, tops), (t, u), reach = counts, distances, REACH["laplace"]
     charge(1.0 * NOISE_CELLS * len(t) * len(below))
-    first = np.concatenate(list(cells.powers(cells.at(t, 1.0), below, least=True)))
-    moved = np.concatenate(list(cells.powers(cells.at(t - 1.0, 1.0), below, least=False)))
-    (above,) = cells.powers(cells.at(u, -1.0), [tops], least=True)
-    (other,) = cells.powers(cells.at(u + 1.0, -1.0), [tops], least=False)
-    return cells.least(first, above), cells.most(moved, other)
+    edges = np.linspace(-reach, reach, NOISE_CELLS + 1)
+    middle, half = 0.5 * (edges[1:] + edges[:-1]), reach / NOISE_CELLS
+    weight = np.exp(-np.abs(middle)) * half
+    found = []
+    for move, least in ((0.0, True), (1.0, False)):
+        ends, centres = ((t - move)[:, None] + sizes[0] * z for z in (edges, middle))
+        cells = ends[:, :-1], centres, ends[:, 1:]
+        first = np.concatenate([_powers(cells, sizes, m, least=least) for m in below])
+        ends, centres = ((u + move)[:, None] + sizes[0] * z for z in (edges, middle))
+        cells = -ends[:, 1:], -centres, -ends[:, :-1]
+        found.append((first * weight) @ _powers(cells, sizes, tops, least=least).T)
+    lower, upper = found[0], found[1] * math.exp(1.5 * half**2) + math.exp(-reach)
+    return lower * (1.0 - ROUNDING), upper * (1.0 + ROUNDING)
+
+
+def _powers(
+    cells: tuple[Array, Array, Array], sizes: tuple[float, float], m: int, *, least: bool
+) -> Array:
+    """Return what is at least, or at most, the part of F^m in the integral over each cell.
+
+    F is log-concave: (log F)' is 1 below 0; above, s / (1 - s) with s = e^-x / 2, of which the
+    derivative is -s / (1 - s)^2; both are largest at the left end.
+
+    Args:
+        cells: arguments of F times the size of nu, at left ends, middles and right ends.
+        sizes: of rho and nu.
+        m: the power.
+        least: which of the two.
+    """
+    x, _, end = (each / sizes[1] for each in cells)
+    left, middle, right = (log_below("laplace", each / sizes[1]) for each in cells)
+    half = REACH["laplace"] / NOISE_CELLS * sizes[0] / sizes[1] * (1.0 + ROUNDING)
+    s = 0.5 * np.exp(-np.maximum(x, 0.0))
+    slope = np.where(x < 0.0, 1.0, s / (1.0 - s))
+    curved = np.where(end <= 0.0, 0.0, 0.5 * s / (1.0 - s) ** 2 * half**2)
+    if least:
+        return np.exp(np.maximum(m * (middle - curved), m * left))
+    inside = np.minimum(m * (middle + curved) + 1.5 * (m * slope * half) ** 2, 1.0)
+    return np.exp(np.minimum(inside, m * right))

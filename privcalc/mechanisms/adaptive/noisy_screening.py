@@ -136,16 +136,15 @@ class NoisyScreening(Mechanism):
         del adjacency
         from privcalc.losses.thresholds.screening import screening
 
-        return screening(self.sigma, self.threshold, self.votes, self.records)
+        found = screening((self.sigma, self.threshold, self.votes), self.records)
+        if found is None:
+            raise AssertionError
+        return found
 
     def in_sample(
         self, rate: tuple[float, bool], adjacency: Adjacency, records: int
     ) -> Term | None:
-        """Return the law of a sampled test, where records are replaced or several; else None."""
-        from privcalc.losses.thresholds.screening import sampled_screening
-        from privcalc.relation import Adjacency
+        """Return the law of a sampled test; None where there is too much to add up."""
+        from privcalc.losses.thresholds.screening import screening
 
-        if records == 1 and adjacency is not Adjacency.REPLACE:
-            return None
-        setting = self.sigma, self.threshold, self.votes
-        return sampled_screening(setting, records, rate, adjacency)
+        return screening((self.sigma, self.threshold, self.votes), records, rate, adjacency)

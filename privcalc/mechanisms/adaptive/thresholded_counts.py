@@ -262,12 +262,16 @@ class ThresholdedCounts(Mechanism):
         return replace(found, upper=upper)
 
     def _heights(self) -> Heights:
-        """Return the profile of the noise on one old key."""
+        """Return the profile of the noise on one old key, or slightly more."""
         if self.noise != DISCRETE_LAPLACE:
             return self._noise_on(1)[1]
-        from privcalc.losses.thresholds.release import two_point_heights
+        import numpy as np
 
-        return two_point_heights(self.rate.nearest()[0])
+        from privcalc.losses.thresholds.release import atomic_heights, law_of_outcomes
+
+        found, wrong = self._tail(np.ones(1))
+        few = Fraction(float(found[0]) * (1.0 - 2.0 * wrong))
+        return atomic_heights(law_of_outcomes([(1 - few, few), (few, 1 - few)], remove=True))
 
     def _tail(self, x: Array) -> tuple[Array, float]:
         """Return P(noise >= x), and a bound on relative errors.
@@ -353,7 +357,8 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,
-            at_least,
+            atomic_heights,
+            larger_of,
             law_of_outcomes,
             several,
         )
@@ -365,9 +370,9 @@ class ThresholdedCounts(Mechanism):
         q = Fraction(0.5 * math.exp(-e) * (1.0 + 8.0 * UNIT))
         outcomes = several(Fraction(1, 2), q, count)
         mass = term.members.mass if isinstance(term.members, KeyMembers) else Fraction(0)
-        law = law_of_outcomes(at_least(outcomes, mass), remove=remove)
         # Large counts tell of the person either way: noise has one law for both orders.
         old = law_of_outcomes(outcomes, remove=True)
+        law = larger_of(old, atomic_heights(old), doubles(mass), remove=remove)
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
 
     def _discrete_laplace(self, *, remove: bool) -> Term:
@@ -385,7 +390,8 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,
-            ThresholdedPair,
+            atomic_heights,
+            larger_of,
             law_of_outcomes,
             may_mix,
         )
@@ -414,8 +420,9 @@ class ThresholdedCounts(Mechanism):
                 raise NotCertifiedError("the losses of a group are beyond the range of doubles")
             most = 1 - least - sum((x for x, _ in outcomes), Fraction(0))
         outcomes += [(most, least), (least, most)]
-        law = ThresholdedPair.of(outcomes, p, remove=remove)
-        return Term(law, law, members=KeyMembers(law_of_outcomes(outcomes, remove=True), p, remove))
+        old = law_of_outcomes(outcomes, remove=True)
+        law = larger_of(old, atomic_heights(old), doubles(p), remove=remove)
+        return Term(law, law, members=KeyMembers(old, p, remove))
 
 
 def _ends(value: float) -> tuple[Fraction, Fraction]:
