@@ -391,6 +391,11 @@ class Plan:
                     break
                 self._ask(methods, *step)
         notes = tuple(dict.fromkeys(self.notes))
+        if self.found is None and not methods:
+            raise NotCertifiedError(
+                f"the engine {self.engine} needs Gaussian noise, or samples of it, in the"
+                " composition; use --engine fft"
+            )
         if self.found is None:
             reasons = "; ".join(notes) or "there is none"
             raise NotCertifiedError(f"no engine proves a finite upper end: {reasons}")

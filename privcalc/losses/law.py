@@ -407,7 +407,8 @@ NEAR = 0.01
 
 def rough_variance(law: LossLaw) -> float:
     """Return about the variance of the finite loss, K''(0), for choices; infinite where K is."""
-    once, twice = (float(each) for each in law.renyi(np.array([NEAR, 2.0 * NEAR]))[1])
+    with np.errstate(all="ignore"):
+        once, twice = (float(each) for each in law.renyi(np.array([NEAR, 2.0 * NEAR]))[1])
     if not math.isfinite(twice) or law.infinity_mass >= 1.0:
         return math.inf
     return max(0.0, twice - 2.0 * once + math.log1p(-law.infinity_mass)) / (NEAR * NEAR)

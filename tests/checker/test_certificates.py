@@ -58,7 +58,6 @@ QUESTIONS = (
     "discrete-laplace:scale=3,sensitivity=2@40 --relation replace-one --delta 1e-9",
     "discrete-gaussian:sigma=3@4+discrete-gaussian:variance=7,sensitivity=2 --delta 1e-6",
     "discrete-gaussian:rho=0.1@100 --delta 1e-9",
-    "discrete-gaussian:sigma=0.366@poisson:q=0.0704@18+gaussian:sigma=3 --delta 1e-5",
     "gaussian:sigma=1.3@poisson:q=0.0498 --delta 4.91e-08",
     "gaussian:sigma=0.445@poisson:q=0.00999 --epsilon 3",
     "gdp:mu=0.5@7+gaussian:sigma=3 --epsilon 2",

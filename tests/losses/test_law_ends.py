@@ -152,13 +152,6 @@ def test_divergences_of_truncated_noise(scale: str, bound: str) -> None:
             assert high - low <= 1e-12 * (1 + abs(truth))
 
 
-def test_laplace_phases_that_overflow() -> None:
-    """Where e^(c e) is no double, |phi| is at most 1, as that of any law."""
-    law = LaplaceLaw(300.0)
-    for c in (0.5, 5.0):
-        assert 0.0 < law.on_contour(c, 1.0, -20.0).modulus_supremum(1.0) <= 1.0
-
-
 def test_a_term_of_a_curve_has_no_law() -> None:
     """What is known by its divergences only proves no upper end by a law."""
     with pytest.raises(AssertionError, match="only the Renyi curve is known"):

@@ -111,7 +111,7 @@ CASES: list[tuple[str, tuple[LossLaw, Truth], float]] = [
         for theta, excess in ((0.0, 0.5), (1.0, 1.0), (0.5, -0.5), (0.001, -1e-4), (0.1, 2e-6))
     ),
     *(
-        (f"discrete {v} {d}", _discrete(v, d), 2e-11)
+        (f"discrete {v} {d}", _discrete(v, d), 2e-10)
         for v, d in (
             (Fraction(1, 10000), 1),
             (Fraction(1, 7), 1),

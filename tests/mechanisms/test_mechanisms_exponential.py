@@ -14,7 +14,6 @@ from mpmath import mp, mpc, mpf
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
-from privcalc.losses.sampled.law import sampled
 from privcalc.mechanisms.exponential import Exponential
 from privcalc.relation import Adjacency
 from tests.pairs import bracket
@@ -82,53 +81,6 @@ def test_the_density_is_the_one_of_the_profile() -> None:
         )
         < 1e-10
     )
-
-
-@pytest.mark.parametrize("eta", RANGES)
-def test_log_mgf_is_within_its_own_error(eta: float) -> None:
-    """K(c + it) agrees with mpmath modulo 2 pi i, and the error is small."""
-    rng = random.Random(eta)
-    law = BoundedRangeLaw(eta)
-    with mp.workdps(300):
-        for c in (2.0**-20, 0.125, 3.5, 4096.0):
-            t = np.array([0.0, rng.uniform(0.0, 1.0), rng.uniform(1.0, 9.0), rng.uniform(9.0, 1e4)])
-            value, error = law.on_contour(c, 1e5, -36.0).log_mgf(t)
-            for k in range(len(t)):
-                wrong = mpc(complex(value[k])) - mp.log(mgf(eta, complex(c, t[k])))
-                wrong -= 2j * mp.pi * mp.nint(wrong.imag / (2 * mp.pi))
-                assert abs(wrong) <= float(error[k])
-                assert float(error[k]) < 1e-13 * (1.0 + abs(complex(value[k])) + abs(t[k]) * eta)
-
-
-@pytest.mark.parametrize("eta", RANGES)
-def test_cumulants_are_derivatives(eta: float) -> None:
-    """K, K' and K'' are those of the moment generating function to 1e-8."""
-    law = BoundedRangeLaw(eta)
-    with mp.workdps(200):
-        for c in (2.0**-20, 0.5, 7.0, 1000.0):
-            h = mpf(10) ** -40 / (1 + mpf(eta))
-            low, mid, high = (mp.log(mgf(eta, mpf(c) + shift)).real for shift in (-h, 0, h))
-            k0, k1, k2 = law.cumulants(c)
-            assert abs(k0 - mid) <= 1e-9 * abs(mid)
-            assert abs(k1 - (high - low) / (2 * h)) <= 1e-8 * abs(k1)
-            assert abs(k2 - (high - 2 * mid + low) / h**2) <= 1e-8 * abs(k2)
-
-
-@pytest.mark.parametrize("eta", [1e-3, 0.3, 1.0, 5.0, 40.0, 700.0])
-@pytest.mark.parametrize("start", [1e-3, 0.3, 2.0, 15.0, 200.0])
-def test_modulus_supremum_is_tight(eta: float, start: float) -> None:
-    """No sampled |phi| beyond the start exceeds the bound, which is nearly attained."""
-    for c in (2.0**-10, 1.0, 60.0):
-        contour = BoundedRangeLaw(eta).on_contour(c, 1e5, -30.0)
-        bound = contour.modulus_supremum(start)
-        t = np.concatenate(
-            [start + np.linspace(0.0, 40.0 / eta, 4000), start * 1.01 ** np.arange(600)]
-        )
-        value, error = contour.log_mgf(np.concatenate([[0.0], t]))
-        seen = float(np.exp(value[1:].real - value[0].real - error[1:] - error[0]).max())
-        assert seen <= bound <= 1.0
-        assert 1.0 - bound >= 0.9 * (1.0 - seen) - 1e-13 or bound <= 1.1 * seen
-    assert BoundedRangeLaw(eta).on_contour(1.0, 1e5, -30.0).modulus_supremum(1e12) < 1e-5
 
 
 @pytest.mark.parametrize("eta", RANGES)
@@ -239,20 +191,3 @@ def test_brute_force_over_candidates() -> None:
             for x in (0.0, 0.1, 0.3 * law.e, 0.8 * law.e):
                 seen = sum(max(0.0, p - math.exp(x) * q) for p, q in way)
                 assert seen <= law.profile(x)[1] + 1e-14
-
-
-@pytest.mark.parametrize("remove", [True, False])
-def test_poisson_sampling_reads_the_density(*, remove: bool) -> None:
-    """The sampled law integrates the bounded piece that `log_ratio` gives."""
-    eta, q = 0.9, 0.2
-    contour = sampled(BoundedRangeLaw(eta), q, remove=remove).on_contour(2.0, 4.0, -36.0)
-    value, error = contour.log_mgf(np.array([0.0, 1.5]))
-    for k, t in enumerate((0.0, 1.5)):
-        power = mpc(3.0, t) if remove else -mpc(2.0, t)
-
-        def integrand(x: Any, power: Any = power) -> Any:
-            weight = mp.exp((-x - mpf(eta)) / 2) / (2 * (1 - mp.exp(-mpf(eta))))
-            return weight * (1 + mpf(q) * mp.expm1(x)) ** power
-
-        true = mp.log(mp.quad(integrand, [-mpf(eta), 0, mpf(eta)]))
-        assert abs(mpc(complex(value[k])) - true) <= float(error[k])
