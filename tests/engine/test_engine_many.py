@@ -254,7 +254,7 @@ def test_monotony_sharpens() -> None:
     assert [each.bound for each in work.monotone([1.0, 0.0])] == [Bound(0.3, 0.2)] * 2
 
 
-@pytest.mark.parametrize("text", [MNIST, "laplace:scale=20@1000", "gaussian:sigma=5@100"])
+@pytest.mark.parametrize("text", [MNIST, "gaussian:sigma=5@100"])
 def test_many_epsilons_at_once_are_each_by_itself(text: str) -> None:
     """One matrix of nodes and epsilons gives the same values and error bounds, row by row."""
     for composition in compositions(text):

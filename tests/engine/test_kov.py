@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Number = Any
-WIDTH = 1e-9
+WIDTH = 1e-6
 
 
 @pytest.fixture(autouse=True)

@@ -113,7 +113,7 @@ class ListSource:
         off = off * MARGIN + UNDERFLOW
         other = found.noise * math.sqrt(1.0 / (step * self._least_rate) + 1.0) + found.missing
         further = off + self.spread.height * other * MARGIN
-        given = math.expm1(found.relative * MARGIN)
+        given = math.expm1(min(found.relative * MARGIN, LARGEST_EXPONENT))
         ends = []
         for sign in (1.0, -1.0):
             points = epsilons - sign * moved
