@@ -17,7 +17,6 @@ from privcalc.losses.atomic import atoms, power, profiles
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.profiles import polygon_law, profile_law
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
-from privcalc.losses.choices.noisy_max_pieces import Chord, Largest, LargestOf, Normal, Pieces
 from privcalc.losses.choices.range_laws import block_of, range_uses
 from privcalc.losses.concentration import sampled_range
 from privcalc.losses.contour import steps_bound
@@ -38,7 +37,6 @@ from privcalc.relation import Adjacency
 from tests.pairs import law_of
 
 if TYPE_CHECKING:
-    from privcalc.losses.choices.noisy_max_pieces import Piece
     from privcalc.losses.quadrature_nodes import DensityPart
     from privcalc.numerics.arrays import Array
 
@@ -235,25 +233,6 @@ def test_two_ranges_are_one_block() -> None:
         found = profile(epsilon)[1]
         pure = (math.exp(0.5) - math.exp(epsilon)) / (1.0 + math.exp(0.5))
         assert second.profile(epsilon)[0] < found < pure
-
-
-def test_pieces_that_are_no_profile() -> None:
-    """What has no far end, bends upwards, or starts above what symmetry allows is refused."""
-    normal = Normal(0.0, 1.0, 1.0)
-    assert Pieces([normal]).value(0.5).upper > 0.0
-    value = normal.value(1.0)
-    with pytest.raises(NotCertifiedError, match="no far end"):
-        Pieces([Chord(0.0, 1.0, None, value)])
-    largest = LargestOf(0.0, Largest(3.0, 1.0))
-    profiles: list[list[Piece]] = [
-        [Normal(0.5, 1.0, 1.0)],
-        [Normal(0.0, 2.0, 1.0)],
-        [normal, Normal(0.5, 4.0, 1.0)],
-        [largest, Normal(0.5, 1.0, 3.0)],
-    ]
-    for bad in profiles:
-        with pytest.raises(NotCertifiedError, match="rounding hides"):
-            Pieces(bad)
 
 
 def test_cuts_that_rounding_hides() -> None:
