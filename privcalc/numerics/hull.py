@@ -37,6 +37,25 @@ def lower_hull(x: Array, y: Array) -> Integers:
         kept = np.delete(kept, out)
 
 
+def falling_hull(logs: Array, y: Array) -> Integers:
+    """Return the indices of the corners of a convex, non-increasing function of s = e^x below y.
+
+    The slopes are taken as logarithms, so that they keep their digits where neighbouring x are next
+    to one another and s leaves the range of doubles. Flat pieces before others are taken out.
+    """
+    kept = np.arange(len(logs))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        while True:
+            x, gap = logs[kept], np.diff(logs[kept])
+            slopes = np.log(-np.diff(y[kept])) - x[:-1] - gap - np.log(-np.expm1(-gap))
+            # What rises counts as flat.
+            slopes[np.isnan(slopes)] = -np.inf
+            out = np.flatnonzero(slopes[1:] >= slopes[:-1]) + 1
+            if not len(out):
+                return kept
+            kept = np.delete(kept, out)
+
+
 def upper_hull(x: Array, y: Array) -> Integers:
     """Return the indices of the corners of the least concave function above points."""
     return lower_hull(x, -y)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privcalc.numerics.hull import lower_hull, upper_hull
+from privcalc.numerics.hull import falling_hull, lower_hull, upper_hull
 
 
 def corners(x: list[float], y: list[float]) -> list[int]:
@@ -43,3 +43,12 @@ def test_ends_always_stay() -> None:
     x = np.arange(9.0)
     assert lower_hull(x, 2.0 * x).tolist() == [0, 8]
     assert lower_hull(x, x * x).tolist() == list(range(9))
+
+
+def test_hulls_of_functions_of_logarithms() -> None:
+    """Where s = e^x is a double they are those of s; a chord past two points takes out both."""
+    x = np.linspace(-3.0, 3.0, 25)
+    y = np.exp(-np.exp(x)) * (1.0 + 0.3 * (np.arange(25) % 3 == 1))
+    assert falling_hull(x, y).tolist() == lower_hull(np.exp(x), y).tolist()
+    far = np.array([-900.0, -800.0, 0.0, 800.0, 900.0])
+    assert falling_hull(far, np.array([1.0, 1.0, 0.5, 0.1, 0.0])).tolist() == [0, 2, 3, 4]

@@ -358,6 +358,36 @@ def polygon_law(
     return with_masses(exact_law(outcomes), outcomes, alternative_dominating_pair)
 
 
+def law_of_tests(p: Array, q: Array, *, both: bool = True) -> PolygonLaw:
+    """Return the law of tests, as a pair below any that has them.
+
+    The corners are chosen in doubles, and the pair is exactly that of these tests.
+
+    Args:
+        p: lower bounds on their probabilities under P.
+        q: upper bounds under Q.
+        both: whether the pair in the other order is the same, so that 1 - q, 1 - p is a test, too.
+    """
+    import numpy as np
+
+    from privcalc.numerics.hull import upper_hull
+
+    count = len(p)
+    x, y = np.append(q, [0.0, 1.0]), np.append(p, [0.0, 1.0])
+    if both:
+        x, y = np.append(x, 1.0 - p), np.append(y, 1.0 - q)
+    order = np.lexsort((-y, x))
+    order = order[np.diff(x[order], prepend=-1.0) > 0.0]
+    points: list[Point] = []
+    for i in order[upper_hull(x[order], y[order])].tolist():
+        if i < count:
+            points.append((Fraction(float(q[i])), Fraction(float(p[i]))))
+        elif i >= count + 2:
+            image = i - count - 2
+            points.append((1 - Fraction(float(p[image])), 1 - Fraction(float(q[image]))))
+    return polygon_law(points, above=False)
+
+
 def likeliest_law(
     masses: tuple[Array, Array], error: float, lost: float, other: LossLaw
 ) -> PolygonLaw:

@@ -77,6 +77,7 @@ import numpy as np
 from privcalc.losses.choices.range_laws import RangeUses, law_above, law_below
 from privcalc.losses.members import threshold_tests
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
+from privcalc.numerics.hull import upper_hull
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import replace
@@ -547,7 +548,15 @@ class TestedProfile:
         self.largest = self.step * POINTS
         if not self._pair:
             p, q = _tests(candidates, moved)
-            self._p, self._q = _hull(np.append(p, 1.0 - q), np.append(q, 1.0 - p))
+            # By increasing Q; each of them is a test.
+            y, x = (
+                np.concatenate([p, 1.0 - q, [0.0, 1.0]]),
+                np.concatenate([q, 1.0 - p, [0.0, 1.0]]),
+            )
+            order = np.lexsort((-y, x))
+            order = order[np.diff(x[order], prepend=-1.0) > 0.0]
+            order = order[upper_hull(x[order], y[order])]
+            self._p, self._q = y[order], x[order]
         losses = self.step * np.arange(POINTS)
         self.values, flat, steep = self._bounds(losses)
         # At another a the same test has more, or less, by (a - a') Q.
@@ -574,27 +583,6 @@ class TestedProfile:
         place = np.searchsorted(-np.diff(self._p) / np.diff(self._q), -a)
         p, q = self._p[place], self._q[place] * a
         return np.maximum(p - q - 8.0 * UNIT * (p + q), 0.0), q, q
-
-
-def _hull(p: Array, q: Array) -> tuple[Array, Array]:
-    """Return tests on the upper concave hull, by increasing Q, from (0, 0) to (1, 1).
-
-    Rounding may choose a test that is not the best one; each is one of those given.
-    """
-    order = np.lexsort((-p, q))
-    hull = [(0.0, 0.0)]
-    for x, y in zip(q[order].tolist(), p[order].tolist(), strict=True):
-        if y <= hull[-1][1]:
-            continue
-        while len(hull) > 1 and (y - hull[-1][1]) * (hull[-1][0] - hull[-2][0]) >= (
-            hull[-1][1] - hull[-2][1]
-        ) * (x - hull[-1][0]):
-            hull.pop()
-        hull.append((x, y))
-    if hull[-1][0] < 1.0:
-        hull.append((1.0, 1.0))
-    points = np.array(hull)
-    return points[:, 1], points[:, 0]
 
 
 @remembered(32)
