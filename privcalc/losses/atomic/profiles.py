@@ -277,6 +277,7 @@ Point = tuple[Fraction, Fraction]
 ZERO, ONE = Fraction(0), Fraction(1)
 # Points nearer to 0 are moved to it, so that masses between points are normal doubles.
 NEAREST = Fraction(1, 10**270)
+FAINT = 1e-270
 # Digits of e^epsilon beyond those that the difference of two masses may lose.
 DIGITS = 40
 # Relative error of an exact difference of masses that have far more digits.
@@ -361,7 +362,8 @@ def polygon_law(
 def law_of_tests(p: Array, q: Array, *, both: bool = True) -> PolygonLaw:
     """Return the law of tests, as a pair below any that has them.
 
-    The corners are chosen in doubles, and the pair is exactly that of these tests.
+    The corners are chosen in doubles, and the pair is exactly that of these tests. Those that are
+    next to impossible are omitted.
 
     Args:
         p: lower bounds on their probabilities under P.
@@ -377,7 +379,9 @@ def law_of_tests(p: Array, q: Array, *, both: bool = True) -> PolygonLaw:
     if both:
         x, y = np.append(x, 1.0 - p), np.append(y, 1.0 - q)
     order = np.lexsort((-y, x))
-    order = order[np.diff(x[order], prepend=-1.0) > 0.0]
+    order = order[
+        (np.diff(x[order], prepend=-1.0) > 0.0) & ((x[order] > FAINT) | (y[order] == 0.0))
+    ]
     points: list[Point] = []
     for i in order[upper_hull(x[order], y[order])].tolist():
         if i < count:
