@@ -46,7 +46,6 @@ from privcalc.losses.allocated_measures import (
     coarsened,
     powers,
 )
-from privcalc.losses.atomic.exact import exact_law
 from privcalc.losses.atomic.profiles import law_of_tests
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -392,8 +391,7 @@ def largest_output(steps: int, v: float, *, remove: bool) -> AtomicLaw:
     log_not = np.log1p(-q)
     false = -np.expm1(steps * log_not) * (1.0 + SLACK)
     true = (p - (1.0 - p) * np.expm1((steps - 1) * log_not)) * (1.0 - SLACK)
-    law = law_of_tests(np.minimum(true, 1.0), np.minimum(false, 1.0), both=False)
-    return law if remove else exact_law((q, p) for p, q in law.exact)
+    return law_of_tests(true, false, both=False, reverse=not remove)
 
 
 # Work for an atom of a law, which is sorted, and for one at an order.

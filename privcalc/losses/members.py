@@ -56,15 +56,11 @@ class RangePairs(Members):
     ) -> tuple[LossLaw, Sequence[tuple[Self, int]]] | None:
         """Return the law of a block of adaptive uses: of all, or of those that vary most."""
         from privcalc.losses.choices.range_laws import block_of, is_block, range_attained
-        from privcalc.losses.choices.range_order import range_in_order
 
         kinds = tuple((members.least, count) for members, count in uses)
         if is_block(kinds):
             attained = range_attained(kinds)
             return None if attained is None else (attained, ())
-        ordered = range_in_order(kinds)
-        if ordered is not None:
-            return ordered, ()
         place = max(range(len(uses)), key=lambda i: kinds[i][0] ** 2 * kinds[i][1])
         (eta, count), (members, _) = kinds[place], uses[place]
         block = block_of(eta, count)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.losses.atomic.atoms import ProvedLaw
-from privcalc.losses.atomic.exact import exact_law
 from privcalc.losses.atomic.profiles import law_of_tests, profile_law
 from privcalc.losses.term import DirectedMembers
 from privcalc.numerics.binomials import log_probabilities
@@ -605,8 +604,7 @@ def _tested(n: int, epsilon: float, categories: int | None, *, remove: bool) -> 
     signs = (1.0,) if first.symmetric else (1.0, -1.0)
     found = [first.test(sign * x) for x in _points(first, epsilon) for sign in signs]
     p, q = np.array([each for each in found if each[0] > LEAST_MASS]).T
-    law = law_of_tests(p, q, both=first.symmetric)
-    return law if remove else exact_law((other, mass) for mass, other in law.exact)
+    return law_of_tests(p, q, both=first.symmetric, reverse=not remove)
 
 
 def _points(pair: CountsPair, epsilon: float) -> list[float]:

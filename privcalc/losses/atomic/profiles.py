@@ -359,37 +359,73 @@ def polygon_law(
     return with_masses(exact_law(outcomes), outcomes, alternative_dominating_pair)
 
 
-def law_of_tests(p: Array, q: Array, *, both: bool = True) -> PolygonLaw:
+# Doubles in [0, 1] are whole multiples of 1 / WHOLE: such numbers are compared and multiplied far
+# faster than fractions.
+WHOLE = 2**1074
+# Smaller masses are no normal doubles.
+SMALLEST_WHOLE = math.ceil(SMALLEST_MASS * WHOLE)
+
+
+def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False) -> AtomicLaw:
     """Return the law of tests, as a pair below any that has them.
 
     The corners are chosen in doubles, and the pair is exactly that of these tests. Those that are
-    next to impossible are omitted.
+    next to impossible, or certain, are omitted.
 
     Args:
         p: lower bounds on their probabilities under P.
         q: upper bounds under Q.
         both: whether the pair in the other order is the same, so that 1 - q, 1 - p is a test, too.
+        reverse: whether the law of the pair in the other order is wanted.
     """
     import numpy as np
 
     from privcalc.numerics.hull import upper_hull
 
-    count = len(p)
-    x, y = np.append(q, [0.0, 1.0]), np.append(p, [0.0, 1.0])
-    if both:
-        x, y = np.append(x, 1.0 - p), np.append(y, 1.0 - q)
-    order = np.lexsort((-y, x))
-    order = order[
-        (np.diff(x[order], prepend=-1.0) > 0.0) & ((x[order] > FAINT) | (y[order] == 0.0))
-    ]
-    points: list[Point] = []
-    for i in order[upper_hull(x[order], y[order])].tolist():
-        if i < count:
-            points.append((Fraction(float(q[i])), Fraction(float(p[i]))))
-        elif i >= count + 2:
-            image = i - count - 2
-            points.append((1 - Fraction(float(p[image])), 1 - Fraction(float(q[image]))))
-    return polygon_law(points, above=False)
+    x, y = (q, p) if not both else (np.append(q, 1.0 - p), np.append(p, 1.0 - q))
+    kept = np.flatnonzero((x > FAINT) & (x < 1.0) & (y < 1.0))
+    kept = kept[np.lexsort((-y[kept], x[kept]))]
+    kept = kept[np.diff(x[kept], prepend=0.0) > 0.0]
+    ends = (np.concatenate([[0.0], each[kept], [1.0]]) for each in (x, y))
+    hull = [(0, 0)]
+    for i in upper_hull(*ends)[1:].tolist():
+        if i > len(kept):
+            test = WHOLE, WHOLE
+        elif (k := int(kept[i - 1])) < len(q):
+            test = _whole(q[k]), _whole(p[k])
+        else:
+            test = WHOLE - _whole(p[k - len(q)]), WHOLE - _whole(q[k - len(q)])
+        run, rise = test[0] - hull[-1][0], test[1] - hull[-1][1]
+        if min(run, rise) < SMALLEST_WHOLE:
+            continue
+        while len(hull) > 1 and rise * (hull[-1][0] - hull[-2][0]) >= run * (
+            hull[-1][1] - hull[-2][1]
+        ):
+            hull.pop()
+            run, rise = test[0] - hull[-1][0], test[1] - hull[-1][1]
+        hull.append(test)
+    pieces = [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(hull)]
+    if reverse:
+        pieces = [(other, mass) for mass, other in pieces]
+    else:
+        pieces.reverse()
+    return AtomicLaw(
+        losses=tuple(_log_quotient(*piece) for piece in pieces),
+        masses=tuple(mass / WHOLE for mass, _ in pieces),
+        lower_masses=tuple(other / WHOLE for _, other in pieces),
+    )
+
+
+def _whole(value: float) -> int:
+    """Return a double as a multiple of 1 / WHOLE."""
+    above, below = float(value).as_integer_ratio()
+    return above * (WHOLE // below)
+
+
+def _log_quotient(a: int, b: int) -> float:
+    """Return log(a / b) to a few units; see `exact.log_ratio`."""
+    quotient = a / b
+    return math.log1p((a - b) / b) if 0.5 < quotient < 2.0 else math.log(quotient)
 
 
 def likeliest_law(
