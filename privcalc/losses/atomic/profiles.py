@@ -387,14 +387,17 @@ def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False
     kept = kept[np.lexsort((-y[kept], x[kept]))]
     kept = kept[np.diff(x[kept], prepend=0.0) > 0.0]
     ends = (np.concatenate([[0.0], each[kept], [1.0]]) for each in (x, y))
+    tests: list[tuple[int, int]] = []
+    for k in kept[upper_hull(*ends)[1:-1] - 1].tolist():
+        i = k % len(q)
+        test = _whole(q[i]), _whole(p[i])
+        tests.append(test if k < len(q) else (WHOLE - test[1], WHOLE - test[0]))
+    if both:
+        # Images next to (1, 1) are no doubles.
+        tests = [test for test in tests if sum(test) <= WHOLE]
+        tests += [(WHOLE - g, WHOLE - y) for y, g in reversed(tests)]
     hull = [(0, 0)]
-    for i in upper_hull(*ends)[1:].tolist():
-        if i > len(kept):
-            test = WHOLE, WHOLE
-        elif (k := int(kept[i - 1])) < len(q):
-            test = _whole(q[k]), _whole(p[k])
-        else:
-            test = WHOLE - _whole(p[k - len(q)]), WHOLE - _whole(q[k - len(q)])
+    for test in (*tests, (WHOLE, WHOLE)):
         run, rise = test[0] - hull[-1][0], test[1] - hull[-1][1]
         if min(run, rise) < SMALLEST_WHOLE:
             continue
