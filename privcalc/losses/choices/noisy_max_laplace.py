@@ -293,11 +293,11 @@ def _pair_points(step: float, t: Array) -> tuple[Array, Array, Array, Array]:
     and s, or of w = -t and v = s - w for t < 0. t + s is rounded once, which moves a tail and a
     density by as much at most. What a loss is off by counts as much as e^loss Q.
     """
-    v = t + step
+    v, w = t + step, np.maximum(-t, 0.0)
     loss = np.where(
         t >= 0.0,
         step - np.log1p(step / (1.0 + np.maximum(t, 0.0))),
-        np.log1p((-t - v) / (1.0 + v)) + (v + t),
+        np.log1p((w - v) / (1.0 + v)) + (v - w),
     )
     p, q = _two(t)[0], _two(v)[0]
     units = PAIR_UNITS + 16.0 * (np.abs(t) + step)

@@ -527,7 +527,7 @@ def _law(total: _Lattice, step: float, largest: float, plain: RangeUses) -> Rang
 
 
 # Tests of a law from below.
-TESTS = 4000
+TESTS = 6000
 
 
 @remembered(32)
