@@ -15,7 +15,7 @@ from privcalc.exact import Enclosed
 from privcalc.losses import allocated_measures
 from privcalc.losses.atomic import atoms, power, profiles
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.profiles import polygon_law, profile_law
+from privcalc.losses.atomic.profiles import law_of_tests, polygon_law, profile_law
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.choices.range_laws import block_of, range_uses
 from privcalc.losses.concentration import sampled_range
@@ -233,6 +233,25 @@ def test_two_ranges_are_one_block() -> None:
         found = profile(epsilon)[1]
         pure = (math.exp(0.5) - math.exp(epsilon)) / (1.0 + math.exp(0.5))
         assert second.profile(epsilon)[0] < found < pure
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_laws_of_tests_have_the_best_of_them(both: bool, reverse: bool) -> None:
+    """Also of those likelier than not, and of images; a test below a chord adds nothing."""
+    tests = [(0.25, 0.0625), (0.5, 0.1875), (0.3, 0.2), (0.875, 0.5)]
+    p, q = (np.array(each) for each in zip(*tests, strict=True))
+    law = law_of_tests(p, q, both=both, reverse=reverse)
+    points = [*tests, (1.0, 1.0), (0.0, 0.0)]
+    points += [(1.0 - b, 1.0 - a) for a, b in points] if both else []
+    if reverse:
+        points = [(1.0 - b, 1.0 - a) for a, b in points]
+    assert law.symmetric is both
+    for loss in (-0.5, 0.0, 0.3, 0.9, 1.3):
+        expected = max(a - math.exp(loss) * b for a, b in points)
+        tails = law.tails(np.array([loss]))
+        found = float(tails.above_p[0] - math.exp(loss) * tails.above_q[0])
+        assert found == pytest.approx(expected, abs=1e-14)
 
 
 def test_cuts_that_rounding_hides() -> None:
