@@ -331,7 +331,7 @@ class PoissonSampled(Sampling):
         from privcalc.losses.sampled.replaced import replaced
 
         opposite = not member and _opposite(event, asked.walk)
-        return Term.of(replaced(law, reverse, q, exact=exact, opposite=opposite))
+        return Term.of(replaced(law, reverse, q, exact=exact, opposite_records=opposite))
 
     def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: SampledEvent) -> Term:
         """Return the sampled event for a group of records, given its term for one.
