@@ -80,6 +80,8 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     taken from the least losses. What Q-masses lack is that of outcomes without P.
     """
     losses, masses = _gathered(found)
+    # Masses that are no normal doubles are moved up.
+    masses[-1] += TINY * (len(found.losses) - len(losses))
     alone = min(1.0, found.alone)
     before = np.cumsum(masses[::-1])[::-1] - masses
     masses = np.clip((1.0 - alone) - before, 0.0, masses)
