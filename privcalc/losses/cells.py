@@ -37,11 +37,16 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 # A law is cut at so many losses, in the ranges that hold all but one of these parts of its P-mass.
-CELLS, LEVELS = 20_000, (0.1, 1e-5, 1e-12, 1e-30)
+CELLS, LEVELS = 30_000, (0.1, 1e-5, 1e-12, 1e-30)
 # Losses are looked for between these magnitudes; beyond the larger one Q-masses leave the range.
 SMALLEST_LOSS, LARGEST_LOSS, RUNGS = 1e-12, 690.0, 500
 # Of a law on a lattice with no more points than this all are taken.
 MOST_LOSSES = 40_000
+# Losses that differ by no more, relatively, are one, and so are those that are as small beside the
+# largest.
+EQUAL, NEAR_ZERO = 1e-12, 1e-13
+# What rounding may leave, as a part of a mass.
+NOISE = 1e-11
 # What underflow can hide in one mass.
 TINY = 1e-300
 
@@ -54,11 +59,13 @@ class Outcomes:
         losses: finite, in any order.
         masses: under P, not negative.
         alone: the P-mass of outcomes that Q never has.
+        other: the Q-mass of outcomes that P never has, or less; of lists below.
     """
 
     losses: Array
     masses: Array
     alone: float = 0.0
+    other: float = 0.0
 
     @classmethod
     def of(cls, law: AtomicLaw, *, above: bool) -> Outcomes:
@@ -70,6 +77,7 @@ class Outcomes:
             losses + sign * (law.loss_units + 2.0) * np.abs(losses) * (law.loss_units > 0.0),
             masses * (1.0 + sign * (MASS_ULPS + 2.0)),
             law.infinity_mass * (1.0 + math.copysign(error, sign)),
+            law.lower_infinity_mass * (1.0 - (MASS_ULPS + 2.0) * UNIT),
         )
 
 
@@ -79,7 +87,7 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     The largest P(A) of events with Q(A) <= y is at most 1: what P-masses come to beyond that is
     taken from the least losses. What Q-masses lack is that of outcomes without P.
     """
-    losses, masses = _gathered(found)
+    losses, masses = _gathered(found, above=True)
     # Masses that are no normal doubles are moved up.
     masses[-1] += TINY * (len(found.losses) - len(losses))
     alone = min(1.0, found.alone)
@@ -94,29 +102,41 @@ def lower_law(found: Outcomes) -> AtomicLaw:
     Any of them together are an event, which has at least that P-mass and at most that Q-mass. The
     least ones give way to one outcome that has all that is missing to 1 of both, with a loss that
     is no larger than any other: then the corners of the testing curve are such events, and (1, 1).
+    Where that is rounding alone it is merged with the next.
     """
-    losses, masses = _gathered(found)
+    losses, masses = _gathered(found, above=False)
     losses, masses = losses[::-1], masses[::-1]
     with np.errstate(over="ignore"):
         other = masses * np.exp(-losses) * (1.0 + 4.0 * UNIT)
     rest_p = 1.0 - found.alone - np.cumsum(masses)
-    rest_q = 1.0 - np.cumsum(other)
+    rest_q = 1.0 - found.other - np.cumsum(other)
     fits = (rest_p >= 0.0) & (rest_q > 0.0) & (rest_p * other <= rest_q * masses)
     kept = int(np.flatnonzero(fits)[-1]) + 1 if fits.any() else 0
-    last_p, last_q = (float(rest[kept - 1]) if kept else 1.0 for rest in (rest_p, rest_q))
-    last_p = last_p if kept else 1.0 - found.alone
+    last_p, last_q = 1.0 - found.alone, 1.0 - found.other
+    if kept:
+        last_p, last_q = float(rest_p[kept - 1]), float(rest_q[kept - 1])
+        p, q = float(masses[kept - 1]), float(other[kept - 1])
+        if last_p <= NOISE * p and last_q <= NOISE * q:
+            kept, last_p, last_q = kept - 1, last_p + p, last_q + q
     losses, masses = losses[:kept], masses[:kept]
     if last_p > TINY:
-        end = math.log(last_p / last_q) - 8.0 * UNIT
-        end = min(end - 8.0 * UNIT * abs(end), float(losses[-1]) if kept else end)
+        end = math.log(last_p) - math.log(last_q)
+        end -= UNIT * (8.0 + 16.0 * (abs(math.log(last_p)) + abs(math.log(last_q))))
+        end = min(end, float(losses[-1])) if kept else end
         losses, masses = np.append(losses, end), np.append(masses, last_p)
-    return _law(*_gathered(Outcomes(losses, masses)), found.alone)
+    return _law(*_gathered(Outcomes(losses, masses), above=False), found.alone)
 
 
-def _gathered(found: Outcomes) -> tuple[Array, Array]:
-    """Return the outcomes that occur, in the order of their losses, equal ones once."""
-    losses, place = np.unique(found.losses, return_inverse=True)
-    masses = np.bincount(place, weights=found.masses, minlength=len(losses)).astype(float)
+def _gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
+    """Return outcomes that occur in the order of their losses, those as good as equal once."""
+    order = np.argsort(found.losses)
+    losses, masses = found.losses[order], found.masses[order]
+    size = np.abs(losses)
+    near_zero = np.maximum(size[1:], size[:-1]) <= NEAR_ZERO * size.max()
+    apart = (np.diff(losses) > EQUAL * size[1:]) & ~near_zero
+    first = np.flatnonzero(np.append(True, apart))
+    masses = np.add.reduceat(masses, first)
+    losses = losses[np.flatnonzero(np.append(apart, True))] if above else losses[first]
     kept = masses > TINY
     return losses[kept], masses[kept]
 
@@ -225,24 +245,26 @@ def _below(law: LossLaw) -> Outcomes:
     alone = law.infinity_mass * (1.0 - law.infinity_mass_error)
     if own is not None:
         p = np.maximum(cells.p - cells.p_error, 0.0)
-        return Outcomes(own - cells.shift - 8.0 * UNIT * np.abs(own), p, alone)
+        other = law.lower_infinity_mass * (1.0 - (MASS_ULPS + 2.0) * UNIT)
+        return Outcomes(own - cells.shift - 8.0 * UNIT * np.abs(own), p, alone, other)
     p = np.concatenate([[cells.below[0]], cells.p, [cells.above[0]]])
-    q = np.concatenate([[cells.below[1] + law.lower_infinity_mass], cells.q, [cells.above[1]]])
+    other = law.lower_infinity_mass * (1.0 - (MASS_ULPS + 2.0) * UNIT)
+    q = np.concatenate([[cells.below[1]], cells.q, [cells.above[1]]])
     ends = np.array([1.0, 1.0]) * cells.error
     p_error = np.concatenate([[p[0] * ends[0]], cells.p_error, [p[-1] * ends[1]]])
     q_error = np.concatenate([[q[0] * ends[0]], cells.q_error, [q[-1] * ends[1]]])
     p, q = np.maximum(p - p_error, 0.0), q + q_error + TINY
-    return merged(p, q, alone)
+    return merged(p, q, alone, other)
 
 
-def merged(p: Array, q: Array, alone: float) -> Outcomes:
+def merged(p: Array, q: Array, alone: float, other: float) -> Outcomes:
     """Return outcomes of at most these P-masses and at least these Q-masses."""
     some = p > TINY
     losses = np.log(p[some]) - np.log(q[some])
     size = np.abs(np.log(p[some])) + np.abs(np.log(q[some]))
     losses = losses - UNIT * (8.0 + 8.0 * size)
     inside = losses > -LARGEST_LOSS
-    return Outcomes(losses[inside], p[some][inside], alone)
+    return Outcomes(losses[inside], p[some][inside], alone, other)
 
 
 def _points(law: LossLaw) -> tuple[Array, Array | None]:
@@ -335,6 +357,7 @@ def opposite(law: AtomicLaw, q: float, *, above: bool) -> Outcomes:
     return Outcomes(
         np.concatenate([loss, -loss + sign * UNIT * 64.0 * np.abs(loss)]),
         np.concatenate([width * more, width * less]) * (1.0 + error),
+        alone,
         alone,
     )
 

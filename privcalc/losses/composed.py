@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.cells import (
     CELLS,
     MOST_LOSSES,
@@ -24,6 +25,7 @@ from privcalc.losses.cells import (
     merged,
     upper_law,
 )
+from privcalc.losses.law import LawProperties
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -31,9 +33,34 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array, ComplexArray, Integers
+    from privcalc.renyi.curve import RenyiCurve
+
+
+@record
+class ListWithCurve(AtomicLaw):
+    """A list above a pair whose divergences are known by a curve.
+
+    What little mass was moved to infinity makes all those of the list infinite.
+    """
+
+    properties = LawProperties(has_atoms=True, rdp_implied_by_pld=True)
+
+    @classmethod
+    def of(cls, law: AtomicLaw, curve: RenyiCurve) -> ListWithCurve:
+        """Give a list a curve."""
+        return cls(
+            law.losses,
+            law.masses,
+            law.infinity_mass,
+            law.lower_infinity_mass,
+            law.loss_units,
+            law.lower_masses,
+            law.infinity_mass_error,
+            mechanism_rdp_curve=curve,
+        )
+
 
 # Rates -log P of the losses around which a composition is to have its digits; what may be outside.
 RATES, LOG_OUTSIDE = (0.0, 9.0, 45.0), -44.0
@@ -105,7 +132,8 @@ def _composed(found: Sequence[tuple[Outcomes, int]], coarser: float, *, above: b
     q_rows = [_row([(k, q) for k, _, q in cells], counts, (s + 1.0) * step) for s in tilts]
     p = np.maximum.reduce(p_ends)
     q = np.minimum.reduce([row.bounds(k, above=True) for row in q_rows])
-    return lower_law(_rejoined(p, q, alone))
+    other = -math.expm1(math.fsum(n * math.log1p(-o.other) for o, n in found))
+    return lower_law(_rejoined(p, q, alone, other * (1.0 - 16.0 * UNIT * len(found))))
 
 
 class _Moments:
@@ -324,7 +352,7 @@ def _regrouped(losses: Array, p: Array, alone: float) -> Outcomes:
     return Outcomes(points, masses * (1.0 + (len(p) / 1000.0 + 600.0) * UNIT), alone)
 
 
-def _rejoined(p: Array, q: Array, alone: float) -> Outcomes:
+def _rejoined(p: Array, q: Array, alone: float, other: float) -> Outcomes:
     """Merge many outcomes to fewer, of about the same loss."""
     some = p > TINY
     p, q = p[some], q[some]
@@ -336,4 +364,4 @@ def _rejoined(p: Array, q: Array, alone: float) -> Outcomes:
         starts = np.flatnonzero(np.diff(place, prepend=-1))
         many = UNIT * (4.0 + float(np.diff(starts).max(initial=1)))
         p, q = np.add.reduceat(p, starts) * (1.0 - many), np.add.reduceat(q, starts) * (1.0 + many)
-    return merged(p, q, alone)
+    return merged(p, q, alone, other)
