@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
+from privcalc.losses.law import LawProperties
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
+    from privcalc.renyi.curve import RenyiCurve
 
 # A law is cut at so many losses, in the ranges that hold all but one of these parts of its P-mass.
 CELLS, LEVELS = 30_000, (0.1, 1e-5, 1e-12, 1e-30)
@@ -93,7 +95,7 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     alone = min(1.0, found.alone)
     before = np.cumsum(masses[::-1])[::-1] - masses
     masses = np.clip((1.0 - alone) - before, 0.0, masses)
-    return _law(losses, masses, alone)
+    return _law(losses, _of_sum(masses, alone, above=True), alone)
 
 
 def lower_law(found: Outcomes) -> AtomicLaw:
@@ -112,19 +114,31 @@ def lower_law(found: Outcomes) -> AtomicLaw:
     rest_q = 1.0 - found.other - np.cumsum(other)
     fits = (rest_p >= 0.0) & (rest_q > 0.0) & (rest_p * other <= rest_q * masses)
     kept = int(np.flatnonzero(fits)[-1]) + 1 if fits.any() else 0
-    last_p, last_q = 1.0 - found.alone, 1.0 - found.other
-    if kept:
-        last_p, last_q = float(rest_p[kept - 1]), float(rest_q[kept - 1])
-        p, q = float(masses[kept - 1]), float(other[kept - 1])
-        if last_p <= NOISE * p and last_q <= NOISE * q:
-            kept, last_p, last_q = kept - 1, last_p + p, last_q + q
+    if kept and rest_p[kept - 1] <= NOISE * masses[kept - 1]:
+        kept -= int(rest_q[kept - 1] <= NOISE * other[kept - 1])
+    # All that is missing, off by a unit.
+    last_p = -math.fsum([found.alone, -1.0, *masses[:kept].tolist()]) * (1.0 - 4.0 * UNIT)
+    last_q = -math.fsum([found.other, -1.0, *other[:kept].tolist()]) * (1.0 + 4.0 * UNIT)
     losses, masses = losses[:kept], masses[:kept]
-    if last_p > TINY:
+    if min(last_p, last_q) > TINY:
         end = math.log(last_p) - math.log(last_q)
         end -= UNIT * (8.0 + 16.0 * (abs(math.log(last_p)) + abs(math.log(last_q))))
         end = min(end, float(losses[-1])) if kept else end
         losses, masses = np.append(losses, end), np.append(masses, last_p)
-    return _law(*_gathered(Outcomes(losses, masses), above=False), found.alone)
+    losses, masses = _gathered(Outcomes(losses, masses), above=False)
+    return _law(losses, _of_sum(masses, found.alone, above=False), found.alone)
+
+
+def _of_sum(masses: Array, alone: float, *, above: bool) -> Array:
+    """Let all P-masses come to 1 or more above, to 1 or less below, without rounding.
+
+    What divergences of orders near 1 are is seen beside that sum.
+    """
+    over = math.fsum([*masses.tolist(), alone, -1.0])
+    place = int(np.argmax(masses))
+    if over != 0.0 and above == (over < 0.0):
+        masses[place] -= over * (1.0 + 4.0 * UNIT) - math.copysign(2.0 * UNIT, -over)
+    return masses
 
 
 def _gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
@@ -154,6 +168,43 @@ def _law(losses: Array, masses: Array, alone: float) -> AtomicLaw:
         loss_units=0.0,
         lower_masses=tuple(other.tolist()),
     )
+
+
+@record
+class KnownList(AtomicLaw):
+    """A list of a pair of which more is known than such outcomes say.
+
+    What little mass was moved to infinity makes all divergences of a list above infinite.
+
+    Attributes:
+        mu: see `gaussian_range`.
+    """
+
+    mu: tuple[float, float] = (0.0, math.inf)
+
+    properties = LawProperties(has_atoms=True, rdp_implied_by_pld=True)
+
+    @classmethod
+    def of(
+        cls, law: AtomicLaw, curve: RenyiCurve | None, mu: tuple[float, float] = (0.0, math.inf)
+    ) -> KnownList:
+        """Say what is known of the pair of a list."""
+        return cls(
+            law.losses,
+            law.masses,
+            law.infinity_mass,
+            law.lower_infinity_mass,
+            law.loss_units,
+            law.lower_masses,
+            law.infinity_mass_error,
+            mechanism_rdp_curve=curve,
+            mu=mu,
+        )
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return what is known of the pair."""
+        return self.mu
 
 
 @remembered(32)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.cells import (
     CELLS,
     MOST_LOSSES,
@@ -25,7 +24,6 @@ from privcalc.losses.cells import (
     merged,
     upper_law,
 )
-from privcalc.losses.law import LawProperties
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -33,33 +31,9 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array, ComplexArray, Integers
-    from privcalc.renyi.curve import RenyiCurve
-
-
-@record
-class ListWithCurve(AtomicLaw):
-    """A list above a pair whose divergences are known by a curve.
-
-    What little mass was moved to infinity makes all those of the list infinite.
-    """
-
-    properties = LawProperties(has_atoms=True, rdp_implied_by_pld=True)
-
-    @classmethod
-    def of(cls, law: AtomicLaw, curve: RenyiCurve) -> ListWithCurve:
-        """Give a list a curve."""
-        return cls(
-            law.losses,
-            law.masses,
-            law.infinity_mass,
-            law.lower_infinity_mass,
-            law.loss_units,
-            law.lower_masses,
-            law.infinity_mass_error,
-            mechanism_rdp_curve=curve,
-        )
 
 
 # Rates -log P of the losses around which a composition is to have its digits; what may be outside.

@@ -316,10 +316,25 @@ class PoissonSampled(Sampling):
         if asked.adjacency is not Adjacency.REPLACE:
             remove = asked.adjacency is Adjacency.REMOVE
             return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
-        from privcalc.losses.sampled.replaced import replaced
+        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.cells import KnownList
+        from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
+        from privcalc.renyi.of_law import LawCurve
 
         opposite = not member and _opposite(event, asked.walk)
-        return Term.of(replaced(law, reverse, q, exact=exact, opposite_records=opposite))
+        found = Term.of(replaced(law, reverse, q, exact=exact, opposite_records=opposite))
+        if not isinstance(law, GaussianLaw | DiscreteGaussianLaw) or q == 0.0:
+            return found
+        bounds = ReplacedNoise(law, q)
+        upper, lower = (
+            KnownList.of(each, curve, bounds.gaussian_range)
+            if isinstance(each, AtomicLaw)
+            else each
+            for each, curve in ((found.upper, LawCurve(bounds)), (found.lower, None))
+        )
+        return replace(found, upper=upper, lower=lower)
 
     def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: SampledEvent) -> Term:
         """Return the sampled event for a group of records, given its term for one.

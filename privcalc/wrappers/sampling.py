@@ -307,7 +307,8 @@ class Sampling(Wrapper):
         moved to infinity: there a curve is known as well.
         """
         from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.composed import ListWithCurve, composed
+        from privcalc.losses.cells import KnownList
+        from privcalc.losses.composed import composed
         from privcalc.losses.term import Term
 
         one, other = ([(term, n) for term, n in each if n] for each in (terms, back))
@@ -344,7 +345,7 @@ class Sampling(Wrapper):
         if isinstance(law, AtomicLaw) and law.infinity_mass > 0.0:
             with suppress(UnsupportedError):
                 curve = self._by_curve(terms, back, asked).curve
-                law = law if curve is None else ListWithCurve.of(law, curve)
+                law = KnownList.of(law, curve)
         if not attained:
             return Term(law)
         return Term(law, lower.lower, members=lower.members, back=lower.back)

@@ -11,16 +11,81 @@ dimension, since W and W' are bounded by their tests against R alone.)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.cells import listed, lower_law, opposite, upper_law
+from privcalc.losses.law import MOST_UNITS, LossLaw, Tails
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
+from privcalc.losses.sampled.renyi import from_excess, opposite_excess
 from privcalc.losses.term import Term
 from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array
+
+
+@record
+class ReplacedNoise(LossLaw):
+    """What is known of the divergences of opposite records without outcomes.
+
+    Attributes:
+        base: the event's law for adding a record, that of noise of a symmetric density.
+        q: sampling probability, 0 < q < 1.
+    """
+
+    base: GaussianLaw | DiscreteGaussianLaw
+    q: float
+
+    max_loss: ClassVar[float] = math.inf
+
+    def tails(self, losses: Array) -> Tails:
+        """Refuse: lists have them."""
+        raise NotImplementedError
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K by that of W against W', and by the sampled event's for removing.
+
+        By joint convexity M <= 1 - q + q e^{K of W against W'}. With 1 + y = dP/dR, and dQ/dR at
+        least 1 - q, M <= (1 - q)^-c E_R (1 + y)^{c + 1}. Of Gaussian noise it is known by cells.
+        """
+        base, q = self.base, self.q
+        double: LossLaw
+        if isinstance(base, GaussianLaw):
+            double = GaussianLaw(2.0 * base.mu, base.error)
+        else:
+            double = DiscreteGaussianLaw(base.variance, 2 * base.shift)
+        alone = sampled(base, q, remove=True).renyi(c)[1]
+        floor = -c * math.log1p(-q)
+        convex = np.logaddexp(math.log1p(-q), math.log(q) + double.renyi(c)[1])
+        above = np.minimum(convex, alone + floor)
+        size = np.where(np.isfinite(above), np.abs(above) + floor + abs(math.log(q)), 0.0)
+        ends = np.zeros(c.shape), above + 16.0 * UNIT * (1.0 + size)
+        if not isinstance(base, GaussianLaw) or base.error > MOST_UNITS * UNIT:
+            return ends
+        return from_excess(lambda each: opposite_excess(q, base.mu, each), c, *ends)
+
+    def concentration(self, c: Array) -> Array:
+        """Return four times the event's: the divergence is convex, and W from W' twice as far."""
+        return 4.0 * self.base.concentration(c)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return mu and 2 mu: by convexity the pair is no worse than W and W'.
+
+        The tests z > x have P(z > x) >= q P(N > x - mu) and Q(z > x) <= P(N > x); in compositions
+        the same is true of sums of the z, as under Q each is stochastically smaller than under R.
+        That is what a lower end has to say (`losses/law.py`).
+        """
+        if not isinstance(self.base, GaussianLaw):
+            return 0.0, math.inf
+        return self.base.mu * (1.0 - 8.0 * UNIT), 2.0 * self.base.mu * (1.0 + 8.0 * UNIT)
 
 
 def replaced(
