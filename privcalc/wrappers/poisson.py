@@ -329,10 +329,10 @@ class PoissonSampled(Sampling):
             return found
         bounds = ReplacedNoise(law, q)
         upper, lower = (
-            KnownList.of(each, curve, bounds.gaussian_range)
+            KnownList.of(each, LawCurve(bounds), bounds.gaussian_range)
             if isinstance(each, AtomicLaw)
             else each
-            for each, curve in ((found.upper, LawCurve(bounds)), (found.lower, None))
+            for each in (found.upper, found.lower)
         )
         return replace(found, upper=upper, lower=lower)
 

@@ -42,13 +42,17 @@ if TYPE_CHECKING:
     Logs = tuple[float, float]
 
 # What the two ends of K may differ by, relatively; cells before any is halved, and at most.
-WIDTH, FIRST, MOST_FIRST, MOST_CELLS, MOST_ROUNDS = 5e-7, 200, 20_000, 200_000, 10
-# Parts of a cell in which g grows fast.
-MOST_PARTS = 2000.0
+WIDTH, FIRST, MOST_FIRST, MOST_CELLS, MOST_ROUNDS = 7e-7, 200, 20_000, 200_000, 10
+# Parts of a cell whose bounds differ by more than this part of all.
+MOST_PARTS, STEEP = 2000.0, 0.1
 # Half of the square of the quantile beyond which mass is omitted, before what a law adds to it.
 HALF_SQUARE = 40.0
 # Work for a cell in one round.
 PER_CELL = 1.5
+# Where a log r is more, powers are subtracted from.
+ENOUGH = 3.0
+# No outcomes further out are looked at.
+FARTHEST = 1e5
 # Beyond this exponentials are not formed.
 LARGE = 300.0
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
@@ -65,6 +69,7 @@ class RatioCells:
         off: absolute errors of these.
         low: at most log r.
         high: at least log r.
+        powers: logs of bounds on E_R[r^a; cell] for the a that is asked for, where they are known.
     """
 
     least: Array
@@ -73,25 +78,49 @@ class RatioCells:
     off: Array
     low: Array
     high: Array
+    powers: tuple[Array, Array] | None = None
 
     @np.errstate(divide="ignore", invalid="ignore", over="ignore")
     def bounds(self, c: float, *, remove: bool) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """Return logs of bounds on E_R[g] of each cell from below and above, with their errors."""
         towards = np.sign(self.means) * np.maximum(np.abs(self.means) - self.off, 0.0)
         below, error = log_g(np.clip(towards, self.low, self.high), c, remove=remove)
-        lower = self.least + below, error
         ends = [log_g(end, c, remove=remove) for end in (self.low, self.high)]
-        whole = np.expm1(self.low - self.high)
-        down = np.expm1(self.means - self.off - self.high) / whole
-        up = np.expm1(self.low - self.means - self.off) / whole
-        # r_high - r over r_high - r_low, and r - r_low over that, which is e^{l - high} as much.
-        up = up * np.exp(np.minimum(self.means + self.off - self.high, 0.0))
-        shares = [np.log(np.clip(np.nan_to_num(each, nan=1.0), 0.0, 1.0)) for each in (down, up)]
-        both = [share + value for share, (value, _) in zip(shares, ends, strict=True)]
-        error = np.maximum(ends[0][1], ends[1][1]) + 64.0 * UNIT
-        # No chord is above its ends.
-        chord = np.minimum(np.logaddexp(*both), np.maximum(ends[0][0], ends[1][0]))
-        return lower, (self.most + chord, error)
+        values = ends[0][0], ends[1][0]
+        chord = chords(values, self.means, self.off, (self.low, self.high))
+        upper = self.most + chord, np.maximum(ends[0][1], ends[1][1]) + 64.0 * UNIT
+        if self.powers is None or not remove:
+            return (self.least + below, error), upper
+        # E[g] is E[r^a] less 1 + a y, where that is small.
+        a, slack = c + 1.0, 32.0 * UNIT * (1.0 + np.abs(self.least) + np.abs(self.means))
+        less = np.log1p(a * np.expm1(np.minimum(self.means, LARGE)))
+        less_error = slack + 2.0 * self.off * a
+        first, second = self.powers
+        first = first + np.log(-np.expm1(self.most + less + less_error - first))
+        second = second + np.log(
+            -np.expm1(np.minimum(self.least + less - less_error - second, 0.0))
+        )
+        large = a * self.means > ENOUGH
+        better = large & (first > self.least + below)
+        lower = np.where(better, first, self.least + below), np.where(better, 8.0 * UNIT, error)
+        better = large & (second < upper[0])
+        return lower, (np.where(better, second, upper[0]), np.where(better, 8.0 * UNIT, upper[1]))
+
+
+def chords(
+    values: tuple[Array, Array], means: Array, off: Array, ends: tuple[Array, Array]
+) -> Array:
+    """Return logs of chords at means of e^x, e^x between two ends, from logs of values there."""
+    low, high = ends
+    whole = np.expm1(low - high)
+    down = np.expm1(means - off - high) / whole
+    # r_high - r over r_high - r_low, and r - r_low over that, which is e^{l - high} as much.
+    up = np.expm1(low - means - off) / whole * np.exp(np.minimum(means + off - high, 0.0))
+    shares = [np.log(np.clip(np.nan_to_num(each, nan=1.0), 0.0, 1.0)) for each in (down, up)]
+    both = np.logaddexp(shares[0] + values[0], shares[1] + values[1])
+    # No chord is above its ends.
+    found: Array = np.minimum(both, np.maximum(*values))
+    return found
 
 
 def log_g(loss: Array, c: float, *, remove: bool) -> tuple[Array, Array]:
@@ -121,13 +150,13 @@ def integrated(
         with np.errstate(over="ignore", invalid="ignore"):
             gaps = np.exp(upper[0] - low) - np.exp(np.minimum(lower[0], upper[0]) - low)
             apart = np.nan_to_num(upper[0] - lower[0], nan=0.0, posinf=MOST_PARTS)
-        # Where g grows so fast that its two bounds have nothing in common.
-        steep = (apart > 1.0) & (gaps > 1e-3 * WIDTH)
-        roots = np.cbrt(np.where(steep, 0.0, np.maximum(gaps, 0.0)))
+        roots = np.cbrt(np.clip(gaps, 0.0, 1.0))
         # A part of E as large as that of K, and half of it for what is left to be found.
         part = 0.5 * WIDTH * float(small[0]) * float(np.exp(np.logaddexp(0.0, -low)))
         parts = np.ceil(roots * math.sqrt(float(roots.sum()) / max(part, 1e-12))).astype(int)
-        parts = np.where(steep, np.minimum(2.0 * apart, MOST_PARTS).astype(int), parts)
+        # Where g grows so fast that its two bounds have nothing in common.
+        steep = gaps > STEEP
+        parts = np.where(steep, np.minimum(2.0 * apart + 1.0, MOST_PARTS).astype(int), parts)
         parts = np.maximum(parts, 1)
         if int(parts.sum()) > MOST_CELLS or int(parts.max()) == 1:
             break
@@ -201,11 +230,16 @@ def normal_masses(
     return value, np.where(np.isfinite(value), error, 0.0)
 
 
-def mixture_cells(ratio: ExponentialSum, points: Array) -> RatioCells:
+def mixture_cells(ratio: ExponentialSum, points: Array, power: float) -> RatioCells:
     """Return cells of N(0, 1) for r = sum_j b_j e^{c_j x - c_j^2 / 2}.
 
     Masses of N(c_j, 1) over those of N(0, 1) are e^{x_j}; log m = log1p(sum b_j (e^{x_j} - 1)), as
     the weights sum to 1, where that is exact; else it is that of a sum of positive terms.
+
+    Powers. With k the last term, t = a c_k and s = r e^{-(c_k x - c_k^2 / 2)}, which varies little
+    where r^a has its weight, r^a times the density of N(0, 1) is s^a e^{a (a - 1) c_k^2 / 2} times
+    that of N(t, 1), and s^a is between Jensen's bound and the chord. The mean of s is that of r
+    times masses of N(t + c_j - c_k, 1) over those of N(t, 1).
     """
     low, high = points[:-1], points[1:]
     logs, wrong = normal_masses(low, high, 0.0)
@@ -218,7 +252,36 @@ def mixture_cells(ratio: ExponentialSum, points: Array) -> RatioCells:
         means[part], off[part] = ratio.log_of_sum(x, inexact, terms)
     ends, moved = ratio.losses(points, np.zeros(len(points)))
     least, most = (ends - moved)[:-1], (ends + moved)[1:]
-    return RatioCells(logs - wrong, logs + wrong, means, off, least, most)
+    powers = _tilted_powers(ratio, points, power, (ends, moved)) if power else None
+    return RatioCells(logs - wrong, logs + wrong, means, off, least, most, powers)
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def _tilted_powers(
+    ratio: ExponentialSum, points: Array, a: float, ends: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Return logs of bounds on E[r^a] in cells, from log r at points and its errors."""
+    top = float(ratio.centres[-1])
+    t, low, high = a * top, points[:-1], points[1:]
+    own, wrong = normal_masses(low, high, t)
+    means, off = np.empty(len(low)), np.empty(len(low))
+    for part in np.array_split(np.arange(len(low)), max(1, len(low) * len(ratio.centres) // 10**6)):
+        shift = ratio.centres - top
+        mass, error = normal_masses(low[part, None], high[part, None], t + shift)
+        exponents = ratio.log_weights + mass - own[part, None] + shift * (t - top)
+        error = error + wrong[part, None] + ratio.weight_errors
+        error = error + 16.0 * UNIT * (np.abs(exponents) + np.abs(shift) * (t + top))
+        means[part] = np.logaddexp.reduce(exponents, axis=1)
+        off[part] = error.max(axis=1) + UNIT * (16.0 + len(shift) + np.abs(means[part]))
+    # s falls in x.
+    line = top * points - 0.5 * top * top
+    s, wide = ends[0] - line, ends[1] + 8.0 * UNIT * (np.abs(line) + np.abs(ends[0]) + 1.0)
+    s_low = np.minimum((s - wide)[1:], means - off)
+    s_high = np.maximum((s + wide)[:-1], means + off)
+    level = 0.5 * a * (a - 1.0) * top * top + own
+    slack = wrong + 32.0 * UNIT * (np.abs(level) + a * np.abs(means) + t * t)
+    above = chords((a * s_low, a * s_high), means, off, (s_low, s_high))
+    return level + a * (means - off) - slack, level + above + slack
 
 
 def mixture_excess(
@@ -253,7 +316,8 @@ def mixture_excess(
     if positive:
         low = 0.5 * mu
     points = spread(low, high, tilt, (c + 1.0) * top if remove else top)
-    inside = integrated(lambda cuts: mixture_cells(ratio, cuts), points, c, remove=remove)
+    a = c + 1.0 if remove else 0.0
+    inside = integrated(lambda cuts: mixture_cells(ratio, cuts, a), points, c, remove=remove)
     beyond = [_above(ratio, c, high, remove=remove)]
     if not positive:
         beyond.append(_below(ratio, c, low, remove=remove))
@@ -261,7 +325,13 @@ def mixture_excess(
 
 
 def spread(low: float, high: float, tilt: float, steep: float) -> Array:
-    """Return places between two ends, nearer where g may grow like e^{steep x}, around a tilt."""
+    """Return places between two ends, nearer where g may grow like e^{steep x}, around a tilt.
+
+    Raises:
+        NotCertifiedError: rounding would leave nothing so far out.
+    """
+    if not high - low < FARTHEST:
+        raise NotCertifiedError("a Renyi divergence needs outcomes too far out")
     near = np.linspace(low, high, FIRST + 1)
     reach = high - tilt
     count = int(min(max(2.0 * reach * steep, FIRST), MOST_FIRST))

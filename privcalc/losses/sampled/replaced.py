@@ -53,7 +53,9 @@ class ReplacedNoise(LossLaw):
         """Bound K by that of W against W', and by the sampled event's for removing.
 
         By joint convexity M <= 1 - q + q e^{K of W against W'}. With 1 + y = dP/dR, and dQ/dR at
-        least 1 - q, M <= (1 - q)^-c E_R (1 + y)^{c + 1}. Of Gaussian noise it is known by cells.
+        least 1 - q, M <= (1 - q)^-c E_R (1 + y)^{c + 1}. Where dP/dR > 1 it is above dQ/dR, which
+        is below 1 there, so that M >= E_R (1 + y)^{c + 1} - 1. Of Gaussian noise it is known by
+        cells.
         """
         base, q = self.base, self.q
         double: LossLaw
@@ -61,12 +63,17 @@ class ReplacedNoise(LossLaw):
             double = GaussianLaw(2.0 * base.mu, base.error)
         else:
             double = DiscreteGaussianLaw(base.variance, 2 * base.shift)
-        alone = sampled(base, q, remove=True).renyi(c)[1]
+        alone = sampled(base, q, remove=True).renyi(c)
         floor = -c * math.log1p(-q)
         convex = np.logaddexp(math.log1p(-q), math.log(q) + double.renyi(c)[1])
-        above = np.minimum(convex, alone + floor)
+        above = np.minimum(convex, alone[1] + floor)
         size = np.where(np.isfinite(above), np.abs(above) + floor + abs(math.log(q)), 0.0)
-        ends = np.zeros(c.shape), above + 16.0 * UNIT * (1.0 + size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            below = alone[0] + np.log(-np.expm1(-alone[0]))
+            below = below - 16.0 * UNIT * (1.0 + np.abs(below) + alone[0])
+        # An infinite lower end is as certain as it was.
+        below = np.where(alone[0] > 1.0, np.where(np.isinf(alone[0]), np.inf, below), 0.0)
+        ends = np.maximum(below, 0.0), above + 16.0 * UNIT * (1.0 + size)
         if not isinstance(base, GaussianLaw) or base.error > MOST_UNITS * UNIT:
             return ends
         return from_excess(lambda each: opposite_excess(q, base.mu, each), c, *ends)
