@@ -49,6 +49,8 @@ MOST_LOSSES = 40_000
 EQUAL, NEAR_ZERO = 1e-12, 1e-13
 # What rounding may leave, as a part of a mass.
 NOISE = 1e-11
+# Relative error of a sum of so many masses in blocks (`_sums`), and a difference.
+ROUNDED = 1e-13
 # What underflow can hide in one mass.
 TINY = 1e-300
 
@@ -83,6 +85,8 @@ class Outcomes:
         )
 
 
+# What overflows or underflows far out gives masses of 0 or infinite errors, never a smaller bound.
+@np.errstate(all="ignore")
 def upper_law(found: Outcomes) -> AtomicLaw:
     """Return the pair of outcomes above.
 
@@ -98,6 +102,7 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     return _law(losses, _of_sum(masses, alone, above=True), alone)
 
 
+@np.errstate(all="ignore")
 def lower_law(found: Outcomes) -> AtomicLaw:
     """Return the pair of outcomes below.
 
@@ -108,22 +113,26 @@ def lower_law(found: Outcomes) -> AtomicLaw:
     """
     losses, masses = _gathered(found, above=False)
     losses, masses = losses[::-1], masses[::-1]
-    with np.errstate(over="ignore"):
-        other = masses * np.exp(-losses) * (1.0 + 4.0 * UNIT)
-    rest_p = 1.0 - found.alone - np.cumsum(masses)
-    rest_q = 1.0 - found.other - np.cumsum(other)
+    other = masses * np.exp(-losses) * (1.0 + 4.0 * UNIT)
+    # What is missing after each of them: after all, exactly, and the sums of those that follow.
+    lack_p = -math.fsum([found.alone, -1.0, *masses.tolist()])
+    lack_q = -math.fsum([found.other, -1.0, *other.tolist()])
+    rest_p = lack_p + _sums(masses[::-1])[::-1] - masses
+    rest_q = lack_q + _sums(other[::-1])[::-1] - other
+    rest_p[-1], rest_q[-1] = lack_p, lack_q
+    rest_p, rest_q = rest_p * (1.0 - ROUNDED), rest_q * (1.0 + ROUNDED)
     fits = (rest_p >= 0.0) & (rest_q > 0.0) & (rest_p * other <= rest_q * masses)
     kept = int(np.flatnonzero(fits)[-1]) + 1 if fits.any() else 0
-    if kept and rest_p[kept - 1] <= NOISE * masses[kept - 1]:
-        kept -= int(rest_q[kept - 1] <= NOISE * other[kept - 1])
-    # All that is missing, off by a unit.
-    last_p = -math.fsum([found.alone, -1.0, *masses[:kept].tolist()]) * (1.0 - 4.0 * UNIT)
-    last_q = -math.fsum([found.other, -1.0, *other[:kept].tolist()]) * (1.0 + 4.0 * UNIT)
+    last_p, last_q = 1.0 - found.alone, 1.0 - found.other
+    if kept:
+        last_p, last_q = float(rest_p[kept - 1]), float(rest_q[kept - 1])
+        p, q = float(masses[kept - 1]), float(other[kept - 1])
+        if last_p <= NOISE * p and last_q <= NOISE * q:
+            kept, last_p, last_q = kept - 1, last_p + p, last_q + q
     losses, masses = losses[:kept], masses[:kept]
     if min(last_p, last_q) > TINY:
         end = math.log(last_p) - math.log(last_q)
         end -= UNIT * (8.0 + 16.0 * (abs(math.log(last_p)) + abs(math.log(last_q))))
-        end = min(end, float(losses[-1])) if kept else end
         losses, masses = np.append(losses, end), np.append(masses, last_p)
     losses, masses = _gathered(Outcomes(losses, masses), above=False)
     return _law(losses, _of_sum(masses, found.alone, above=False), found.alone)
@@ -158,8 +167,7 @@ def _gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
 def _law(losses: Array, masses: Array, alone: float) -> AtomicLaw:
     kept = masses > TINY
     losses, masses = losses[kept], masses[kept]
-    with np.errstate(over="ignore"):
-        other = masses * np.exp(-losses)
+    other = masses * np.exp(-losses)
     return AtomicLaw(
         tuple(losses.tolist()),
         tuple(masses.tolist()),
@@ -230,6 +238,7 @@ class Cells:
     shift: float
 
 
+@np.errstate(all="ignore")
 def masses_between(law: LossLaw, points: Array) -> Cells:
     """Subtract whichever tail is smaller, or take the masses of cells where a law knows them."""
     charge(0.5 * len(points))
@@ -245,8 +254,7 @@ def masses_between(law: LossLaw, points: Array) -> Cells:
         ends = np.where(smaller, above[:-1] + above[1:], below[1:] + below[:-1])
         wrong = np.maximum(error[1:], error[:-1]) * ends * MARGIN + TINY
         if direct is not None and tails.between_error is not None:
-            with np.errstate(invalid="ignore"):
-                own = np.nan_to_num(direct * tails.between_error, nan=np.inf) * MARGIN + TINY
+            own = np.nan_to_num(direct * tails.between_error, nan=np.inf) * MARGIN + TINY
             mass, wrong = np.where(own < wrong, direct, mass), np.minimum(own, wrong)
         found += [np.maximum(mass, 0.0), wrong]
     p, p_error, q, q_error = found
@@ -262,6 +270,7 @@ def masses_between(law: LossLaw, points: Array) -> Cells:
     )
 
 
+@np.errstate(all="ignore")
 def _above(law: LossLaw) -> Outcomes:
     """Split cells between their ends, B at the upper one with (p - B) e^-low + B e^-high = q.
 
@@ -289,6 +298,7 @@ def _above(law: LossLaw) -> Outcomes:
     return Outcomes(ends, masses * (1.0 + 4.0 * UNIT), lost)
 
 
+@np.errstate(all="ignore")
 def _below(law: LossLaw) -> Outcomes:
     """Merge each cell to one outcome; so is what is below all points, and what is above."""
     points, own = _points(law)
@@ -308,6 +318,7 @@ def _below(law: LossLaw) -> Outcomes:
     return merged(p, q, alone, other)
 
 
+@np.errstate(all="ignore")
 def merged(p: Array, q: Array, alone: float, other: float) -> Outcomes:
     """Return outcomes of at most these P-masses and at least these Q-masses."""
     some = p > TINY
@@ -365,6 +376,7 @@ def _sums(masses: Array) -> Array:
     return sums
 
 
+@np.errstate(all="ignore")
 def opposite(law: AtomicLaw, q: float, *, above: bool) -> Outcomes:
     """Return (1 - q) R + q W against (1 - q) R + q W', for two records that pull apart.
 
@@ -390,8 +402,7 @@ def opposite(law: AtomicLaw, q: float, *, above: bool) -> Outcomes:
     """
     losses, _ = law.columns
     order = np.argsort(losses)
-    with np.errstate(over="ignore"):
-        slopes = np.append(0.0, np.exp(losses[order]))
+    slopes = np.append(0.0, np.exp(losses[order]))
     lengths = np.append(law.lower_infinity_mass, np.array(law.lower_masses)[order])
     falling, rising = _sums(lengths[::-1]), _sums(lengths)
     cuts = np.unique(np.clip(np.concatenate([[0.0, 0.5], falling, rising]), 0.0, 0.5))
@@ -413,6 +424,7 @@ def opposite(law: AtomicLaw, q: float, *, above: bool) -> Outcomes:
     )
 
 
+@np.errstate(all="ignore")
 def glued(law: AtomicLaw, q: float) -> AtomicLaw:
     """Return the pair that is M against P for larger losses than 0, and P against M for smaller.
 

@@ -77,6 +77,8 @@ class _TooLargeError(NotCertifiedError):
     """A lattice has too many points; a coarser one may do."""
 
 
+# What overflows or underflows gives bounds that say nothing.
+@np.errstate(all="ignore")
 def _composed(found: Sequence[tuple[Outcomes, int]], coarser: float, *, above: bool) -> AtomicLaw:
     """Return the same on a lattice whose step is so many times the one that is wanted."""
     # The P-mass of losses that are infinite in some use.
@@ -210,9 +212,8 @@ class _Row:
         exponent = self.log_scale - self.tilt * k[inside]
         units = UNIT * (32.0 + 8.0 * (abs(self.log_scale) + np.abs(self.tilt * k[inside])))
         units = units + self.relative
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            scale = np.exp(exponent) * (1.0 + units if above else 1.0 - units)
-            found = np.where(value > 0.0, value * scale, 0.0)
+        scale = np.exp(exponent) * (1.0 + units if above else 1.0 - units)
+        found = np.where(value > 0.0, value * scale, 0.0)
         ends[inside] = found if above else np.where(np.isfinite(found), found, 0.0)
         return ends + (TINY if above else 0.0)
 
@@ -234,8 +235,7 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
     """
     weights, log_scale, relative, centres, spread = [], 0.0, 0.0, [], 0.0
     for (k, masses), count in zip(parts, counts, strict=True):
-        with np.errstate(divide="ignore"):
-            logs = np.log(masses) + tilt * k
+        logs = np.log(masses) + tilt * k
         top = float(logs.max())
         w = np.exp(logs - top)
         size = float(w.sum())
@@ -257,8 +257,7 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
         for deviations in (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0):
             d, moment = sign * deviations / (math.sqrt(spread) + 1.0), 0.0
             for (k, _), w, n, c in zip(parts, weights, counts, centres, strict=True):
-                with np.errstate(over="ignore", invalid="ignore"):
-                    moment += n * math.log(float(w @ np.exp(d * (k - c))))
+                moment += n * math.log(float(w @ np.exp(d * (k - c))))
             if moment < 700.0:
                 reach = min(reach, (moment - LOG_OUTSIDE + 1e-6) / abs(d))
         ends.append(int(reach) + 1)

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.mixture_sums import ExponentialSum
     from privcalc.numerics.arrays import Array, Integers
 
-    # Bounds on the log of an excess.
-    Logs = tuple[float, float]
-
+# Bounds on the log of an excess.
+Logs = tuple[float, float]
 # What the two ends of K may differ by, relatively; cells before any is halved, and at most.
 WIDTH, FIRST, MOST_FIRST, MOST_CELLS, MOST_ROUNDS = 7e-7, 200, 20_000, 200_000, 10
 # Parts of a cell whose bounds differ by more than this part of all.
@@ -129,6 +128,7 @@ def log_g(loss: Array, c: float, *, remove: bool) -> tuple[Array, Array]:
     return (value + loss, error + 2.0 * UNIT * np.abs(loss)) if remove else (value, error)
 
 
+@np.errstate(all="ignore")
 def integrated(
     cut: Callable[[Array], RatioCells], points: Array, c: float, *, remove: bool
 ) -> Logs:
@@ -404,13 +404,15 @@ def sampled_excess(base: LossLaw, q: float, c: float, *, remove: bool, positive:
     Raises:
         NotCertifiedError: losses have no bound, or masses are at infinity.
     """
-    reverse = base.reverse_direction
-    if reverse is None or base.infinity_mass > 0.0 or base.lower_infinity_mass > 0.0:
-        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
-    top, bottom = base.max_loss, -reverse.max_loss
-    if not (math.isfinite(top) and math.isfinite(bottom)):
+    # Whether that is the least loss will be seen.
+    top, bottom = base.max_loss, -(base.reverse_direction or base).max_loss
+    lost = base.infinity_mass > 0.0 or base.lower_infinity_mass > 0.0
+    if lost or not (math.isfinite(top) and math.isfinite(bottom)):
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
     span = 1e-9 * (top - bottom)
+    whole = masses_between(base, np.array([bottom - span, top + span]))
+    if max(*whole.below, *whole.above) > 0.0:
+        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
     ends = np.linspace(bottom - span, 0.0 if positive else top + span, FIRST + 1)
     sides = np.array([each + sign * span for each in base.atom_locations for sign in (-1.0, 1.0)])
     points = np.unique(np.append(ends, sides[(sides > ends[0]) & (sides < ends[-1])]))
@@ -558,6 +560,7 @@ def pair_excess(q: float, centre: float, deviation: float, c: float, *, remove: 
 MOST_OUTCOMES = 500_000
 
 
+@np.errstate(all="ignore")
 def lattice_excess(
     normal: tuple[float, int, float], q: float, c: float, *, remove: bool, positive: bool
 ) -> Logs:

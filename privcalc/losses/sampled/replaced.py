@@ -21,6 +21,7 @@ from privcalc.losses.cells import listed, lower_law, opposite, upper_law
 from privcalc.losses.law import MOST_UNITS, LossLaw, Tails
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.renyi import from_excess, opposite_excess
 from privcalc.losses.term import Term
@@ -114,8 +115,11 @@ def replaced(
     """
     if q == 0.0:
         return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
+    below, above = reverse, reverse
+    if isinstance(reverse, GaussianLaw | LaplaceLaw) and reverse.error > MOST_UNITS * UNIT:
+        below, above = reverse.ends
     low, high = (q, q) if exact else (q * (1.0 - 2.0 * UNIT), q * (1.0 + 2.0 * UNIT))
-    upper = upper_law(opposite(listed(reverse, above=True), high, above=True))
+    upper = upper_law(opposite(listed(above, above=True), high, above=True))
     if opposite_records:
-        return Term(upper, lower_law(opposite(listed(reverse, above=False), low, above=False)))
+        return Term(upper, lower_law(opposite(listed(below, above=False), low, above=False)))
     return Term(upper, sampled(event, q, remove=True, exact=exact, reverse=reverse))
