@@ -51,7 +51,7 @@ PER_CELL = 1.5
 # Where a log r is more, powers are subtracted from.
 ENOUGH = 3.0
 # No outcomes further out are looked at.
-FARTHEST = 1e5
+FARTHEST = 2e6
 # Beyond this exponentials are not formed.
 LARGE = 300.0
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
@@ -155,7 +155,7 @@ def integrated(
         part = 0.5 * WIDTH * float(small[0]) * float(np.exp(np.logaddexp(0.0, -low)))
         parts = np.ceil(roots * math.sqrt(float(roots.sum()) / max(part, 1e-12))).astype(int)
         # Where g grows so fast that its two bounds have nothing in common.
-        steep = gaps > STEEP
+        steep = (gaps > STEEP) & (apart > 1.0)
         parts = np.where(steep, np.minimum(2.0 * apart + 1.0, MOST_PARTS).astype(int), parts)
         parts = np.maximum(parts, 1)
         if int(parts.sum()) > MOST_CELLS or int(parts.max()) == 1:
@@ -413,7 +413,8 @@ def sampled_excess(base: LossLaw, q: float, c: float, *, remove: bool, positive:
     whole = masses_between(base, np.array([bottom - span, top + span]))
     if max(*whole.below, *whole.above) > 0.0:
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
-    ends = np.linspace(bottom - span, 0.0 if positive else top + span, FIRST + 1)
+    count = int(min(max(2.0 * (top - bottom) * (c + 1.0), FIRST), MOST_FIRST))
+    ends = np.linspace(bottom - span, 0.0 if positive else top + span, count + 1)
     sides = np.array([each + sign * span for each in base.atom_locations for sign in (-1.0, 1.0)])
     points = np.unique(np.append(ends, sides[(sides > ends[0]) & (sides < ends[-1])]))
     return integrated(lambda cuts: _tail_cells(base, q, cuts), points, c, remove=remove)
@@ -492,13 +493,10 @@ def opposite_excess(q: float, mu: float, c: float) -> Logs:
 def pair_excess(q: float, centre: float, deviation: float, c: float, *, remove: bool) -> Logs:
     """Return bounds for R = N(0, 1) and W = N(centre, deviation^2) of another variance.
 
-    X = log dW/dR = x0 + x1 z + x2 z^2 is monotone on either side of its vertex. Beyond an end where
-    it grows outward, and X > 0, r <= (q + (1 - q) e^-X(end)) e^X, so that g is at most a power of
-    that for removing, and c q e^X for adding; there E[e^{aX}] is that of a normal law. Where it
-    falls outward, and X < 0, g is at most its value at the floor.
-
-    Raises:
-        NotCertifiedError: an end is neither.
+    X = log dW/dR = x0 + x1 z + x2 z^2 is monotone on either side of its vertex. Beyond an end, with
+    b the larger of X there and 0: g is at most its value at the floor where X <= 0; for removing at
+    most r(b)^a where X <= b, and r(b)^a e^{a (X - b)} elsewhere, as the slope of log r in X is at
+    most 1; for adding at most c q e^X. E[e^{aX}] is that of a normal law.
     """
     precision = 1.0 / (deviation * deviation)
     x0, x1 = -math.log(deviation) - 0.5 * centre * centre * precision, centre * precision
@@ -538,21 +536,19 @@ def pair_excess(q: float, centre: float, deviation: float, c: float, *, remove: 
     beyond = [inside[1]]
     for end, sign in ((low, -1.0), (high, 1.0)):
         there, wrong = exponents(np.array([end]))
-        x, off = float(there[0]), float(wrong[0])
-        outward = sign * (x1 + 2.0 * x2 * end)
-        if outward < 0.0 and x < -off:
-            beyond.append(log_largest_low(floor, c, remove=remove) + log_tail(sign * end) + 1e-12)
-        elif outward > 0.0 and x > off:
-            factor = math.log(q) + (math.log(c) if not remove else 0.0)
-            if remove:
-                factor = a * math.log(q + (1.0 - q) * math.exp(-x))
-            argument = sign * (end - m) * math.sqrt(t)
-            exponent = a * x0 + 0.5 * m * m * t - 0.5 * math.log(t)
-            sizes = 1.0 + a * (abs(x0) + abs(x1 * end) + abs(x2) * end * end) + m * m * t
-            slack = 64.0 * UNIT * (sizes + abs(factor) + argument * argument) * (1.0 + a / t)
-            beyond.append(factor + exponent + log_tail(argument) + slack + 1e-12)
-        else:
-            raise NotCertifiedError("a Renyi divergence needs outcomes too far out")
+        least = max(float(there[0] + wrong[0]), 0.0)
+        mass = log_tail(sign * end)
+        beyond.append(log_largest_low(floor, c, remove=remove) + mass + 1e-12)
+        factor = math.log(q) + math.log(c)
+        if remove:
+            log_r = float(np.logaddexp(floor, math.log(q) + least))
+            beyond.append(a * log_r + mass + 64.0 * UNIT * a * (1.0 + log_r))
+            factor = a * (log_r - least)
+        argument = sign * (end - m) * math.sqrt(t)
+        exponent = a * x0 + 0.5 * m * m * t - 0.5 * math.log(t)
+        sizes = 1.0 + a * (abs(x0) + abs(x1 * end) + abs(x2) * end * end) + m * m * t
+        slack = 64.0 * UNIT * (sizes + abs(factor) + argument * argument) * (1.0 + a / t)
+        beyond.append(factor + exponent + log_tail(argument) + slack + 1e-12)
     return inside[0], log_total(beyond)
 
 
