@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, UnsupportedError
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 # Binomial probabilities are known to here, and sums of those of so large a variance.
 MOST_RECORDS, LARGEST_VARIANCE = 10**15, 10**9
 # Samples that are too large more rarely than this count as if they told everything.
-RAREST = 1e-250
+RAREST = 1e-60
 
 
 def capped(
@@ -70,9 +69,12 @@ def capped(
         UnsupportedError: a group, another sampling inside, or noise that is not Gaussian.
     """
     from privcalc.engine.terms import one_law
+    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.cells import listed, mixed
     from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.sampled.capped import opposite_law
     from privcalc.losses.sampled.law import sampled
+    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
     adjacency, records = question
@@ -104,7 +106,13 @@ def capped(
     below = opposite_law(low.mu, (exact.doubles()[0], *cap), below, remove=remove) or below
     once = sampled(high, odds.q, remove=remove)
     twice = sampled(double, odds.other_rate, remove=remove)
-    return _coin(odds, once, twice, below)
+    if odds.binds[1] < RAREST:
+        lost = AtomicLaw((0.0,), (1.0,), RAREST, lower_masses=(1.0,))
+        nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+        return [(Term(once, below), 1), (Term(lost, nothing), 1)]
+    sides = (once, odds.free[1]), (twice, odds.binds[1])
+    chosen = mixed([(listed(law, above=True), weight) for law, weight in sides])
+    return [(Term(chosen, below), 1)]
 
 
 class Odds:
@@ -141,26 +149,6 @@ class Odds:
         self.other_rate = min(rate, 1.0)
         least = low * self.free[0] + share * over[0]
         self.least_rate = min(max(least * (1.0 - slack), 0.0), low)
-
-
-def _coin(odds: Odds, once: LossLaw, twice: LossLaw, below: LossLaw) -> Terms:
-    """Return the pair of the coin; a side of it that hardly ever comes up tells everything."""
-    from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.sampled.coin import CoinLaw
-    from privcalc.losses.term import Term
-
-    rare = odds.binds[1] < RAREST, odds.free[1] < RAREST
-    if any(rare):
-        lost = AtomicLaw((0.0,), (1.0,), RAREST, infinity_mass_error=0.0, lower_masses=(1.0,))
-        nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
-        return [(Term(once if rare[0] else twice, below), 1), (Term(lost, nothing), 1)]
-    middles = [0.5 * (low + high) for low, high in (odds.free, odds.binds)]
-    error = max(
-        (high - low) / low if low > 0.0 else math.inf for low, high in (odds.free, odds.binds)
-    )
-    if not error < 1e-3:
-        raise UnsupportedError("how often the cap binds is not known to three digits")
-    return [(Term(CoinLaw((once, twice), (middles[0], middles[1]), error), below), 1)]
 
 
 @wrapper(
@@ -328,10 +316,25 @@ class PoissonSampled(Sampling):
         if asked.adjacency is not Adjacency.REPLACE:
             remove = asked.adjacency is Adjacency.REMOVE
             return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
-        from privcalc.losses.sampled.replaced import replaced
+        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.cells import KnownList
+        from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
+        from privcalc.renyi.of_law import LawCurve
 
         opposite = not member and _opposite(event, asked.walk)
-        return Term.of(replaced(law, reverse, q, exact=exact, opposite=opposite))
+        found = Term.of(replaced(law, reverse, q, exact=exact, opposite_records=opposite))
+        if not isinstance(law, GaussianLaw | DiscreteGaussianLaw) or q == 0.0:
+            return found
+        bounds = ReplacedNoise(law, q)
+        upper, lower = (
+            KnownList.of(each, LawCurve(bounds), bounds.gaussian_range)
+            if isinstance(each, AtomicLaw)
+            else each
+            for each in (found.upper, found.lower)
+        )
+        return replace(found, upper=upper, lower=lower)
 
     def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: SampledEvent) -> Term:
         """Return the sampled event for a group of records, given its term for one.
