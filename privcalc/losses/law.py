@@ -5,9 +5,6 @@ line Re s = c: at real s it is Renyi DP of order s + 1, on the line it is what t
 accountant integrates. Masses at infinity stay outside K.
 
 `Tails` are the masses on both sides of given losses, all that the FFT engine knows of a law.
-`LogRatio` is the law of X = log dW/dR under R, for outputs R without and W with the record: Poisson
-sampling keeps R and replaces W by (1 - q) R + q W, so everything it produces is a function of it
-(`wrappers/poisson.py`). Densities come in pieces whose logarithm is a quadratic.
 """
 
 from __future__ import annotations
@@ -20,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -450,95 +446,24 @@ class Tails:
     between_error: Array | None = None
 
 
-@record
-class Density:
-    """The density exp(constant + slope x - curvature x^2 / 2), curvature >= 0."""
-
-    constant: float
-    slope: float
-    curvature: float
-
-    @classmethod
-    def standard(cls) -> Density:
-        """Return that of N(0, 1)."""
-        return Density(-0.5 * math.log(2.0 * math.pi), 0.0, 1.0)
-
-    def log_density(self, x: Array) -> Array:
-        """Return the log of the density."""
-        log: Array = self.constant + (self.slope - 0.5 * self.curvature * x) * x
-        return log
-
-    def log_slope(self, x: Array) -> Array:
-        """Return the slope of that."""
-        return self.slope - self.curvature * x
-
-    def terms(self, x: Array) -> Array:
-        """Return the moduli of the terms of the log, added up."""
-        size = np.abs(x)
-        total: Array = abs(self.constant) + (abs(self.slope) + self.curvature * size) * size
-        return total
-
-    def error(self, x: Array, moved: Array) -> Array:
-        """Return the absolute error of the log where x is off by `moved`: 12 units of its terms."""
-        steep = np.abs(self.log_slope(x)) + self.curvature * moved
-        total: Array = 12.0 * UNIT * (self.terms(x) + 1.0) + steep * moved
-        return total
-
-    def peak(self, low: Array, high: Array, slope: Array | float = 0.0) -> Array:
-        """Return max over [low, high] of the log density plus slope times x - low."""
-        rise = self.slope + np.asarray(slope)
-        if np.all(self.curvature > 0.0):
-            x = np.clip(rise / self.curvature, low, high)
-        else:
-            x = np.where(rise >= 0.0, high, low)
-        top: Array = self.log_density(x) + slope * (x - low)
-        return top
-
-
-# Relative error of the parameters of pieces and of the places of atoms, in units, that everything
-# here is charged for: a mechanism rounds a number that it knows within a unit or two once.
+# Relative error of the parameters of densities, in units, that samples are charged for: a mechanism
+# rounds a number that it knows within a unit or two once.
 MOST_UNITS = 4.0
 
 
 @record
-class Piece(Density):
-    """The density of X under R on [low, high].
-
-    An unbounded piece is a whole normal density of the given mean and deviation; bounded pieces
-    leave those two at 0.
-    """
-
-    low: float = -math.inf
-    high: float = math.inf
-    mean: float = 0.0
-    deviation: float = 0.0
-
-    @classmethod
-    def normal(cls, mean: float, deviation: float) -> Piece:
-        """Return the density of N(mean, deviation^2) on the whole line."""
-        precision = 1.0 / (deviation * deviation)
-        constant = -0.5 * mean * mean * precision - math.log(deviation * math.sqrt(2.0 * math.pi))
-        return cls(constant, mean * precision, precision, mean=mean, deviation=deviation)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the piece has finite ends."""
-        return self.low > -math.inf and self.high < math.inf
-
-
-@record
 class LogRatio:
-    """Law of X = log dW/dR under R: density pieces, atoms and the two singular parts.
+    """Law of X = log dW/dR under R, for outputs R without and W with the record: finitely many X.
+
+    Poisson sampling keeps R and replaces W by (1 - q) R + q W, a function of X.
 
     Attributes:
-        pieces: densities under R.
         atoms: triples (x, mass under R, mass under W) with finite x; the masses are kept both,
             because e^x would multiply the rounding of x by |x|.
         without_only: R-mass of outcomes that W never gives (X = -inf).
         with_only: W-mass of outcomes that R never gives (X = +inf).
     """
 
-    pieces: tuple[Piece, ...] = ()
-    atoms: tuple[tuple[float, float, float], ...] = ()
+    atoms: tuple[tuple[float, float, float], ...]
     without_only: float = 0.0
     with_only: float = 0.0

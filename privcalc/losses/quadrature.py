@@ -1,132 +1,411 @@
-"""Laws of mixtures with densities, by certified quadrature of M on a vertical line.
+"""Certified quadrature of powers of 1 + y over outcomes with a normal density: panels, nodes, sums.
 
-The loss is log(1 + y), or minus that, where 1 + y is a ratio of mixtures to a law R, and
-M(s) = E_R (1 + y)^a with a = s + 1, or a = -s. The outcomes come in parts with a density, and
-atoms (`quadrature_nodes.py`).
+1 + y is the ratio of a mixture of normal laws to a law R, and M(s) = E_R (1 + y)^a with a = s + 1
+where the mixture is P, or a = -s where it is Q. With y = rate (W - R) / R, and what is cut "out",
+
+    M - 1 = E_R[(1 + y)^a - 1 - a y; in] - R(out) + a rate (R(out) - W(out)),
+
+because R is a probability and E_R y = rate (W - R)(everything) = 0. The first term is a sum over
+nodes of non-negative weight and has no cancellation: M - 1 keeps its relative accuracy when it is
+1e-20, which a count of 1e9 needs.
+
+Panels. Every integral is int f(x) g(x) dx with a normal density f, and g(x) = (1 + y)^a or the
+remainder (1 + y)^a - 1 - a y, where a = exponent + i t, |t| <= t_max. The bound of
+`numerics/gauss_legendre.py` needs the supremum of |f g| on a Bernstein ellipse around each panel:
+real part of x in [x_lo, x_hi], |Im x| <= d < pi/2. There
+
+* |f(x)| <= f(Re x) e^{curvature d^2 / 2}, and log f(Re x) is a concave quadratic.
+* |1 + s y|, s in [0, 1], is bounded from above and away from 0, and so is its argument
+  (`DensityPart.range`): no branch point is met, and |(1 + s y)^{b + i t}| <= |1 + s y|^b
+  e^{|t| arg}.
+* (1 + y)^a - 1 - a y = a (a - 1) y^2 int_0^1 (1 - s) (1 + s y)^{a - 2} ds, hence the remainder is
+  at most |a| |a - 1| |y|^2 / 2 times the supremum of |(1 + s y)^{a - 2}|.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw, far_point, steps_bound
-from privcalc.losses.law import LossLaw
-from privcalc.losses.quadrature_nodes import NO_OUTCOMES, NodeSet, search_outcomes, tilted_variation
-from privcalc.numerics.arrays import log1p_with_error, vertical
-from privcalc.numerics.phases import (
-    PHASE_ULPS,
-    phase_rows,
-    phase_sums,
-    progression_rows,
-    progression_sums,
-    run_sums,
-    sum_units,
+from privcalc.numerics.arrays import vertical
+from privcalc.numerics.gauss_legendre import (
+    LOG_FACTORS,
+    POINTS,
+    SEMI_AXES_IMAGINARY,
+    SEMI_AXES_REAL,
+    composite_rule,
 )
+from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums, run_sums, sum_units
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from privcalc.losses.quadrature_nodes import DensityPart, WeightedLosses
-    from privcalc.numerics.arrays import Array, ComplexArray, Mask
+    from collections.abc import Callable
 
+    from privcalc.numerics.arrays import Array, ComplexArray, Integers, Mask
+
+Points = TypeVar("Points", "Array", "ComplexArray")
+# Half-height of the strip: below pi/2, where the argument bound stops being monotone.
+STRIP = 1.5
+# Sums of more nodes than these panels have take seconds for each t.
+MAX_PANELS = 20_000
+# On wider panels no ellipse stays inside the strip and gains digits.
+WIDEST_PANEL = 2.2
+
+
+@record
+class Normal:
+    """The density exp(constant + slope x - curvature x^2 / 2) of N(mean, deviation^2)."""
+
+    constant: float
+    slope: float
+    curvature: float
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, mean: float, deviation: float) -> Normal:
+        """Return that of a mean and a deviation."""
+        precision = 1.0 / (deviation * deviation)
+        constant = -0.5 * mean * mean * precision - math.log(deviation * math.sqrt(2.0 * math.pi))
+        return cls(constant, mean * precision, precision, mean, deviation)
+
+    def log_density(self, x: Array) -> Array:
+        """Return the log of the density."""
+        log: Array = self.constant + (self.slope - 0.5 * self.curvature * x) * x
+        return log
+
+    def log_slope(self, x: Array) -> Array:
+        """Return the slope of that."""
+        return self.slope - self.curvature * x
+
+    def terms(self, x: Array) -> Array:
+        """Return the moduli of the terms of the log, added up."""
+        size = np.abs(x)
+        total: Array = abs(self.constant) + (abs(self.slope) + self.curvature * size) * size
+        return total
+
+    def peak(self, low: Array, high: Array) -> Array:
+        """Return the largest log density between two places."""
+        return self.log_density(np.clip(self.slope / self.curvature, low, high))
+
+
+class WeightedLosses(NamedTuple):
+    """Weights and losses of nodes, l = log(1 + y), in arrays of one length; or rows of many laws.
+
+    Attributes:
+        log_w: log of rule weight times density.
+        y: the density ratio less 1.
+        loss: l = log(1 + y).
+        jitter: relative change of weight times integrand that the rounding of the place, of the
+            log weight and of y can make, in units (multiples of UNIT).
+        moved: absolute error of l, in units.
+    """
+
+    log_w: Array
+    y: Array
+    loss: Array
+    jitter: Array
+    moved: Array
+
+
+class MixtureRange(NamedTuple):
+    """Bounds on rectangles for 1 + s y, s = 1, or all s in [0, 1].
+
+    Attributes:
+        log_largest: of log |1 + s y| from above; for all s at least 0.
+        log_smallest: from below; for all s at most 0.
+        turn: of the modulus of its argument.
+    """
+
+    log_largest: Array
+    log_smallest: Array
+    turn: Array
+
+
+class DensityPart(ABC):
+    """Outcomes in a coordinate x between two ends, of one density."""
+
+    __slots__ = ()
+
+    density: Normal
+    low: float
+    high: float
+
+    @abstractmethod
+    def range(self, low: Array, high: Array, height: Array, *, path: bool) -> MixtureRange:
+        """Bound 1 + s y on rectangles around [low, high] of a half-height.
+
+        Where `path` is set, for all s in [0, 1] (see `MixtureRange`), else for s = 1.
+        """
+
+    @abstractmethod
+    def log_distance(self, low: Array, high: Array, height: Array) -> Array:
+        """Return the log of a bound on |y| there."""
+
+    @abstractmethod
+    def losses(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return y, log(1 + y), and a bound on the latter's absolute error."""
+
+    @abstractmethod
+    def outcomes(
+        self, x: Array, log_weights: Array, reach: Array, exponent: float
+    ) -> WeightedLosses:
+        """Return the outcomes at the nodes of a rule.
+
+        Args:
+            x: the nodes.
+            log_weights: of the rule.
+            reach: the nodes are off by 2 units of this.
+            exponent: real part of the power of 1 + y that the errors are to cover.
+        """
+
+    @abstractmethod
+    def tilted(self, x: Array, exponent: float) -> tuple[Array, list[Array]]:
+        """Return the log of the density of the loss times (1 + y)^exponent at x.
+
+        And arrays whose sum is the slope of that, each monotone in x.
+        """
+
+
+@record
+class Integrand:
+    """f(x) g(x) on one part; `remainder` chooses which g (see the module)."""
+
+    part: DensityPart
+    exponent: float
+    t_max: float
+    remainder: bool
+
+    def log_errors(self, centres: Array, halves: Array) -> Array:
+        """Return, for each panel, the log of a bound on the quadrature error."""
+        bounds = self.on_ellipses(centres[:, None], halves[:, None], slice(None))
+        result: Array = bounds.min(axis=1)
+        return result
+
+    def on_ellipses(self, centres: Array, halves: Array, chosen: slice | Integers) -> Array:
+        """Return the logs of the bounds of some of the ellipses; infinite beyond the strip."""
+        height = halves * SEMI_AXES_IMAGINARY[chosen]
+        usable = height <= STRIP
+        height, real = np.where(usable, height, 0.0), halves * SEMI_AXES_REAL[chosen]
+        bounds = LOG_FACTORS[chosen] + self.log_supremum(centres - real, centres + real, height)
+        result: Array = np.where(usable, bounds, np.inf) + np.log(halves)
+        return result
+
+    def log_supremum(self, low: Array, high: Array, height: Array) -> Array:
+        """Return the log of a bound on |f g| on rectangles."""
+        part, density = self.part, self.part.density
+        log_f = density.peak(low, high) + 0.5 * density.curvature * height * height
+        mixture = part.range(low, high, height, path=self.remainder)
+        power = self.exponent - 2.0 if self.remainder else self.exponent
+        size = mixture.log_largest if power >= 0.0 else mixture.log_smallest
+        log_g = power * size + self.t_max * mixture.turn
+        if self.remainder:
+            log_g = log_g + 2.0 * part.log_distance(low, high, height)
+            log_g = log_g + log_half_product(self.exponent, self.t_max)
+        return log_f + log_g
+
+
+def log_half_product(exponent: float, t_max: float) -> float:
+    """Return the log of a bound on |a| |a - 1| / 2."""
+    modulus = math.hypot(exponent, t_max) * math.hypot(exponent - 1.0, t_max)
+    return math.log(0.5 * modulus + 1e-300)
+
+
+def equal_panels(part: DensityPart, width: float) -> tuple[Array, Array]:
+    """Return centres and half-widths of panels of at most a width.
+
+    Where deviations are below 1, in deviations.
+
+    Raises:
+        NotCertifiedError: too many, as where the noise is tiny and the loss huge.
+    """
+    low, high = part.low, part.high
+    width = width * min(1.0, part.density.deviation)
+    if not (high - low) / width < MAX_PANELS:
+        raise NotCertifiedError(f"losses from {low:.3g} to {high:.3g} are too far apart for sums")
+    count = max(1, math.ceil((high - low) / width))
+    halves = np.full(count, (high - low) / (2.0 * count))
+    return low + halves * (2.0 * np.arange(count) + 1.0), halves
+
+
+def certified_panels(integrand: Integrand, log_error: float) -> tuple[Array, Array, float]:
+    """Split the part until the proved error of the composite rule is at most exp(log_error).
+
+    Returns centres and half-widths of the panels, and the bound on the total error.
+
+    Raises:
+        NotCertifiedError: too many panels would be needed.
+    """
+    refusal = (
+        f"the characteristic function oscillates too fast (|t| up to {integrand.t_max:.3g})"
+        " for certified quadrature"
+    )
+    panels = equal_panels(integrand.part, WIDEST_PANEL)
+    return refined(panels, integrand.log_errors, log_error, refusal)
+
+
+def refined(
+    panels: tuple[Points, Points],
+    log_errors: Callable[[Points, Points], Array],
+    log_error: float,
+    refusal: str,
+    most: int = MAX_PANELS,
+) -> tuple[Points, Points, float]:
+    """Halve panels until their errors add up to at most exp(log_error).
+
+    Args:
+        panels: centres and half-widths to begin with, which may have directions.
+        log_errors: for each panel, the log of a bound on its error.
+        log_error: see above.
+        refusal: what to say where too many panels would be needed.
+        most: panels.
+
+    Raises:
+        NotCertifiedError: the refusal.
+    """
+    centres, halves = panels
+    while True:
+        with np.errstate(over="ignore"):
+            errors = np.exp(log_errors(centres, halves) - log_error)
+            total = float(errors.sum())
+        if total <= 1.0:
+            return centres, halves, total * math.exp(log_error) * MARGIN
+        if math.isnan(total) or len(centres) > most:
+            raise NotCertifiedError(refusal)
+        split = errors > 0.5 / len(errors)
+        quarter = halves[split] / 2.0
+        centres = np.concatenate(
+            [centres[~split], centres[split] - quarter, centres[split] + quarter]
+        )
+        halves = np.concatenate([halves[~split], quarter, quarter])
+
+
+# Relative error of what was cut where it is negligible.
+OUT_ERROR = 1e-9
+# Work for an outcome, of one law, and of many in one array.
+PER_OUTCOME, PER_OUTCOME_OF_MANY = 4.0, 0.7
+
+
+@record
+class NodeSet:
+    """Outcomes that stand for a law in all integrals over |t| <= t_max.
+
+    Or those of several laws, a row for each: then other numbers than the first two of the integrals
+    may be arrays, one number for each law.
+
+    Attributes:
+        outcomes: nodes.
+        exponent: real part of a.
+        t_max: largest |t| for which `quadrature` holds.
+        quadrature: absolute bound on the quadrature error of M, for every |t| <= t_max.
+        out: R(out) and W(out).
+        rate: the factor of W - R in y.
+        out_error: relative error of `out`.
+    """
+
+    outcomes: WeightedLosses
+    exponent: float
+    t_max: float
+    quadrature: Any
+    out: tuple[Any, Any]
+    rate: Any
+    out_error: float = OUT_ERROR
+
+    @classmethod
+    def placed(
+        cls,
+        part: DensityPart,
+        integrals: tuple[float, float],
+        log_target: float,
+        *,
+        remainder: bool,
+        out: tuple[float, float] = (0.0, 0.0),
+        rate: float = 1.0,
+        out_error: float = OUT_ERROR,
+    ) -> NodeSet:
+        """Place nodes on a part.
+
+        Args:
+            part: what is integrated.
+            integrals: exponent and t_max.
+            log_target: log of the error that the rule may make; a tenth of it for faint nodes.
+            remainder: whether M - 1 is integrated, or M.
+            out: see the class.
+            rate: see the class.
+            out_error: see the class.
+
+        Raises:
+            NotCertifiedError: too many panels would be needed, or nothing is left.
+        """
+        if not part.high > part.low:
+            raise NotCertifiedError("nothing is left to integrate")
+        exponent, t_max = integrals
+        integrand = Integrand(part, exponent, t_max, remainder)
+        centres, halves, error = certified_panels(integrand, log_target)
+        outcomes = on_part(part, centres, halves, exponent)
+        nodes = cls(outcomes, exponent, t_max, error, out, rate, out_error)
+        return nodes.pruned(math.exp(log_target) * 0.1, remainder=remainder)
+
+    def pruned(self, allowance: float | Array, *, remainder: bool) -> NodeSet:
+        """Leave out nodes whose terms are negligible at every |t| <= t_max, and charge them.
+
+        A term's modulus is at most its weight times the real-x bounds of the module.
+        """
+        log_w, y, loss, *_ = self.outcomes
+        with np.errstate(over="ignore", divide="ignore"):
+            log_size = log_w + self.exponent * loss
+            if remainder:
+                power = (self.exponent - 2.0) * loss
+                log_size = log_w + np.maximum(power, 0.0) + 2.0 * np.log(np.abs(y))
+                log_size = log_size + log_half_product(self.exponent, self.t_max)
+            size = np.exp(np.minimum(log_size, 700.0))
+        faint = size < np.asarray(allowance)[..., None] / size.shape[-1]
+        dropped = np.where(faint, size, 0.0).sum(axis=-1) * MARGIN
+        return replace(self, outcomes=self.only(~faint), quadrature=self.quadrature + dropped)
+
+    def only(self, chosen: Mask) -> WeightedLosses:
+        """Return some of the outcomes; of several laws all that one of them keeps, of weight 0."""
+        if chosen.ndim == 1:
+            return WeightedLosses(*(column[chosen] for column in self.outcomes))
+        log_w = np.where(chosen, self.outcomes.log_w, -np.inf)
+        kept = chosen.any(axis=0)
+        return WeightedLosses(*(each[:, kept] for each in (log_w, *self.outcomes[1:])))
+
+    @cached_property
+    def tilted(self) -> Array:
+        """Return weight times (1 + y)^exponent."""
+        values: Array = np.exp(self.outcomes.log_w + self.exponent * self.outcomes.loss)
+        return values
+
+
+def search_outcomes(part: DensityPart) -> WeightedLosses:
+    """Return outcomes on a fixed rule, for searches only."""
+    return on_part(part, *equal_panels(part, WIDEST_PANEL), 0.0)
+
+
+def on_part(
+    part: DensityPart, centres: Array, halves: Array, exponent: float, off: Array | float = 0.0
+) -> WeightedLosses:
+    """Return the outcomes at the nodes of panels, whose centres are off by 2 units of `off`."""
+    x, log_weights = composite_rule(centres, halves)
+    charge((PER_OUTCOME if x.ndim == 1 else PER_OUTCOME_OF_MANY) * x.size)
+    reach = np.repeat(np.abs(centres) + halves, POINTS, axis=-1) + off
+    return part.outcomes(x, log_weights, reach, exponent)
+
+
+# Work of a search of K at one point, and what each outcome adds (28 and 0.024 microseconds).
+SEARCH, PER_SEARCHED = 300.0, 0.4
 # Sums of tilted weights stay finite below this; K beyond it is reported as infinite.
 LARGEST_LOG_MGF = 600.0
 # More than rounding makes of a mean that is 0.
 UNBALANCED = 1e-9
-
-
-class QuadratureLaw(LossLaw):
-    """A law that is known by certified quadrature.
-
-    Attributes:
-        remove: whether a = c + 1 + it, and the loss log(1 + y); else a = -c - it, and minus that.
-    """
-
-    remove: bool
-
-    @property
-    def rate(self) -> float:
-        """The factor of W - R in y; 1 where nothing is sampled with one rate."""
-        return 1.0
-
-    @abstractmethod
-    def parts(self, below: float = math.inf) -> tuple[DensityPart, ...]:
-        """Return the outcomes with a density and y <= below."""
-
-    def atom_outcomes(self, exponent: float, below: float = math.inf) -> WeightedLosses:
-        """Return the atoms with y <= below; their errors cover powers (1 + y)^exponent."""
-        del exponent, below
-        return NO_OUTCOMES
-
-    def outside(self) -> tuple[float, float]:
-        """Return the masses outside of the parts, under R and W."""
-        return 0.0, 0.0
-
-    @cached_property
-    def _search_outcomes(self) -> WeightedLosses:
-        """Return outcomes on a fixed rule, for searches only."""
-        return search_outcomes(self.parts(), self.atom_outcomes(0.0))
-
-    def nodes(
-        self,
-        c: float,
-        t_max: float,
-        log_error: float,
-        *,
-        remainder: bool = True,
-        below: float = math.inf,
-    ) -> NodeSet:
-        """Return certified nodes of the outcomes with y <= below; the error is relative to M(c).
-
-        Raises:
-            NotCertifiedError: M(c) overflows, or the quadrature is too long.
-        """
-        log_mgf = self.cumulants(c)[0]
-        if not math.isfinite(log_mgf):
-            raise NotCertifiedError(
-                f"the moment generating function overflows at order {c + 1.0:.6g}"
-            )
-        exponent, parts = c + 1.0 if self.remove else -c, self.parts(below)
-        return NodeSet.placed(
-            parts,
-            self.atom_outcomes(exponent, below),
-            (exponent, t_max),
-            log_error + log_mgf - math.log(len(parts) + 1.0),
-            remainder=remainder,
-            out=self.outside(),
-            rate=self.rate,
-        )
-
-    @cached_property
-    def _search_sums(self) -> SearchSums:
-        """Return what a search asks for again and again."""
-        return SearchSums(self._search_outcomes)
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Estimate K, K', K'' at c, using E_R y = 0 against cancellation."""
-        outcomes = self._search_outcomes
-        charge(SEARCH + PER_SEARCHED * len(outcomes.loss))
-        a, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
-        log_mgf, first, second = (float(each) for each in self._search_sums.cumulants(a))
-        return log_mgf, sign * first, second
-
-    def variation(self, exponent: float) -> float:
-        """Bound the total variation of the tilted density of the loss, not yet divided by M."""
-        return tilted_variation(self.parts(), exponent)
-
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points from the fixed rule of the searches."""
-        log_w, _, loss, *_ = self._search_outcomes
-        a = z + 1.0 if self.remove else -z
-        value: ComplexArray = np.log(np.exp(np.outer(a, loss) + log_w).sum(axis=1))
-        return value
 
 
 class SearchSums:
@@ -141,7 +420,7 @@ class SearchSums:
             # Else what makes the mean of y 0 is farther out than the search looks.
             self._balanced = np.abs(wy.sum(axis=-1, keepdims=True)) <= UNBALANCED
             self._wy = np.where(self._balanced, wy, 0.0)
-        self._size = np.abs(self._loss)
+        self.size, self._modulus = self._loss.size, np.abs(self._loss)
 
     def cumulants(self, a: float) -> tuple[Array, Array, Array]:
         """Estimate log E (1 + y)^a and its first two derivatives; a number for each row.
@@ -160,7 +439,7 @@ class SearchSums:
                 log_tilted = log_tilted - shift
             tilted = np.exp(log_tilted)
             excess = tilted - self._w - a * wy
-            near = (np.abs(exponent) + self._size < 1e-3) & self._balanced
+            near = (np.abs(exponent) + self._modulus < 1e-3) & self._balanced
             if near.any():
                 square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
                 excess = np.where(near, self._w * square, excess)
@@ -178,11 +457,6 @@ class SearchSums:
                 second = np.where(far, centred, second)
             log_mgf = np.where(log_mgf > LARGEST_LOG_MGF, np.inf, log_mgf)
         return log_mgf, first, second
-
-
-def estimated_cumulants(outcomes: WeightedLosses, a: float) -> tuple[Array, Array, Array]:
-    """Estimate log E (1 + y)^a and its first two derivatives; a number for each row of outcomes."""
-    return SearchSums(outcomes).cumulants(a)
 
 
 # Nodes with |a l| below this use the power series of the remainder.
@@ -273,11 +547,7 @@ class RemainderSum:
         error = np.abs(product) * np.polyval(self._series_noise, modulus) + self._series_rest
         if self._loss.shape[-1]:
             if sums is None:
-                signed = self._direction * self._loss
-                if signed.ndim == 1:
-                    sums = phase_sums(t, signed, self._tilted[:, None])[:, 0]
-                else:
-                    sums = phase_rows(t, signed, self._tilted)
+                sums = phase_sums(t, self._direction * self._loss, self._tilted)
             value = value + sums - self._weight - a * self._weight_y
             error = error + self._direct_noise + modulus * self._direct_noise_y
             error = error + np.abs(t) * self._phase_noise
@@ -292,184 +562,40 @@ class RemainderSum:
         """Return M - 1 and its error at t = k step, k < count."""
         sums = None
         if self._loss.shape[-1]:
-            signed = self._direction * self._loss
-            if signed.ndim == 1:
-                sums = progression_sums(0.0, step, count, signed, self._tilted[:, None])[:, 0]
-            else:
-                sums = progression_rows(step, count, signed, self._tilted)
+            sums = progression_sums(step, count, self._direction * self._loss, self._tilted)
         return self.minus_one(step * np.arange(count), sums)
 
 
-# Work of a search of K at one point, and what each outcome adds (28 and 0.024 microseconds).
-SEARCH, PER_SEARCHED = 300.0, 0.4
-# Larger node sets are not used for bounds on |phi|: no bound is given.
-MAX_STEP_NODES = 30_000
-# Nodes times steps that one bound on |phi| may cost.
-STEP_WORK = 6_000_000
+def modulus_bounds(
+    nodes: NodeSet, lowest: Array | float, step: float, first: int, count: int
+) -> Array:
+    """Bound |phi| between k step and (k + 1) step for first <= k < count; a row for each law.
 
+    g = |phi|^2 = E cos(t (L - L')) for two losses of the tilted law has |g''| <= E (L - L')^2 =
+    2 v, or 2 m v for weights of mass m and second moment v about any point: between two points a
+    distance d apart g is at most the larger of both and m v d^2 / 4. Weights are off by 3 jitter
+    units and LOSS_UNITS of the exponent times the loss, losses by LOSS_UNITS of themselves and what
+    they moved: sums by `noise`. All is divided by a lower bound of M.
 
-@record
-class NodeWeights:
-    """Outcomes of a tilted law, or of a part of it, not yet divided by M(c).
-
-    Attributes:
-        loss: of each.
-        weights: of each, not negative.
-        units: relative errors of the weights, in units.
-        moved: absolute errors of the losses, in units.
-        quadrature: how far the transform is from that of what they stand for, for the t in use.
-
-    Of many laws there is a row for each, and a quadrature error.
+    Args:
+        nodes: of plain powers, for |t| <= count step.
+        lowest: lower bounds of M, a number for each law.
+        step: see above, of few bits.
+        first: see above.
+        count: see above.
     """
-
-    loss: Array
-    weights: Array
-    units: Array
-    moved: Array
-    quadrature: Any
-
-    @classmethod
-    def of(cls, nodes: NodeSet, sign: float) -> NodeWeights:
-        """Take nodes of plain powers, and the sign that a loss has where y > 0."""
-        _, _, loss, jitter, moved = nodes.outcomes
-        size = np.abs(loss)
-        units = 3.0 * jitter + LOSS_UNITS * abs(nodes.exponent) * size
-        return cls(sign * loss, nodes.tilted, units, LOSS_UNITS * size + moved, nodes.quadrature)
-
-
-class QuadratureContour(ContourLaw):
-    """A law whose loss is log(1 + y), or minus that, from one node set."""
-
-    law: QuadratureLaw
-
-    def __init__(self, law: QuadratureLaw, c: float, nodes: NodeSet) -> None:
-        """Take the nodes of M - 1 at c."""
-        self.law, self.c = law, c
-        self._sum = RemainderSum(c, nodes, remove=law.remove)
-
-    @property
-    def size(self) -> int:
-        """Return the number of nodes that every t costs."""
-        return self._sum.size
-
-    def minus_one(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return the sum over the nodes."""
-        return self._sum.minus_one(t)
-
-    def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
-        """Return the sums over the nodes."""
-        return self._sum.minus_one_progression(step, count)
-
-    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K(c + it) and a bound on its error."""
-        return log1p_with_error(*self.minus_one(t))
-
-    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
-        """Return K and its error at t = k step, k < count."""
-        return log1p_with_error(*self.minus_one_progression(step, count))
-
-    @cached_property
-    def mgf_range(self) -> tuple[float, float]:
-        """Return certified bounds on M(c) > 0."""
-        value, error = self.minus_one(np.zeros(1))
-        m, slack = 1.0 + float(value[0].real), float(error[0])
-        return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
-
-    def modulus_supremum(self, t: float) -> float:
-        """Bound |phi| beyond t: steps in ranges [t, 4t], ... and V/t at the end.
-
-        In each range a part of the law with the largest losses is set aside (`losses/contour.py`);
-        what may be set aside grows as |phi| falls, so that the number of steps in a range stays
-        bounded however skewed the loss is.
-        """
-        lowest, _ = self.mgf_range
-        if not lowest > 0.0:
-            return 1.0
-        variation = self.law.variation(self._sum.nodes.exponent) / lowest * MARGIN
-        here = min(1.0, float(np.abs(1.0 + self.minus_one(np.array([t]))[0][0])) / lowest)
-        stop = max(t, far_point(variation, here))
-        far = variation / stop
-        if not math.isfinite(far):
-            return 1.0
-        goal = max(here, min(far, 1.0))
-        worst, left, rare = far, t, 0.02 * (1.0 - here)
-        while left < stop and worst < 1.0:
-            right = min(4.0 * left, stop)
-            bound, level = self._range_bound(left, right, goal, rare)
-            if math.isnan(bound):
-                return 1.0
-            worst = max(worst, bound)
-            rare = max(rare, 0.25 * (goal - level))
-            left = right
-        return min(1.0, worst * MARGIN)
-
-    def _range_bound(
-        self, left: float, right: float, goal: float, rare: float
-    ) -> tuple[float, float]:
-        """Bound |phi| on [left, right], setting aside about the tilted mass `rare`.
-
-        The outcomes for the rest B have non-negative weights; on |t| <= right their transform is
-        within `quadrature` of that of B. rho, the mass set aside, is M(c) minus the mass of B, both
-        certified. All is divided by a lower bound of M(c). For weights of mass m and second moment
-        v about any point, g'' <= 2 m v.
-
-        Returns:
-            The proved bound, and the largest |phi| seen plus rho.
-        """
-        lowest, highest = self.mgf_range
-        log_error = math.log(min(1e-4, 1e-3 * max(1.0 - goal, 1e-11)))
-        try:
-            part = self.without(rare, right, log_error)
-        except NotCertifiedError:
-            return 1.0, 1.0
-        weights, loss = part.weights / lowest, part.loss
-        if not len(weights) or len(weights) > MAX_STEP_NODES:
-            return 1.0, 1.0
-        mass = float(run_sums(weights)[0])
-        mean = float((weights * loss).sum()) / mass
-        centred = loss - mean
-        variance = float((weights * centred * centred).sum()) * max(mass, 1.0) * MARGIN
-        absolute = float((weights * np.abs(centred)).sum())
-        units = sum_units(len(weights)) + PHASE_ULPS + 16.0 + part.units
-        shaken_mass = UNIT * float((weights * units).sum())
-        shaken = units + right * (8.0 * np.abs(centred) + part.moved)
-        noise = UNIT * float((weights * shaken).sum())
-        slope_noise = UNIT * float((weights * np.abs(centred) * shaken).sum()) + noise * absolute
-        quadrature = part.quadrature / lowest
-        rho = max(0.0, highest / lowest - mass + shaken_mass + quadrature)
-        columns = np.stack([weights, weights * centred], axis=1)
-
-        def squared(points: Array, step: float | None) -> tuple[Array, Array]:
-            if step is None:
-                sums = phase_sums(points, centred, columns)
-            else:
-                sums = progression_sums(points[0], step, len(points), centred, columns)
-            phi, derivative = sums[:, 0], 1j * sums[:, 1]
-            g = np.abs(phi) ** 2
-            slope = 2.0 * np.real(np.conj(phi) * derivative)
-            return g + 4.0 * noise, slope + 4.0 * slope_noise
-
-        bound, seen = steps_bound(
-            squared,
-            variance=variance,
-            start=left,
-            stop=right,
-            goal=max(goal - rho, 0.5 * goal),
-            most_steps=max(64, STEP_WORK // len(weights)),
-        )
-        return bound + rho + quadrature, seen + rho + quadrature
-
-    def without(self, rare: float, t_max: float, log_error: float) -> NodeWeights:
-        """Return the tilted law for |t| <= t_max without largest losses of mass about `rare`."""
-        below = largest_y(self._sum.nodes, rare * self.mgf_range[0])
-        nodes = self.law.nodes(self.c, t_max, log_error, remainder=False, below=below)
-        return NodeWeights.of(nodes, 1.0 if self.law.remove else -1.0)
-
-
-def largest_y(nodes: NodeSet, rare: float) -> float:
-    """Return about the y above which nodes have a tilted mass (a choice, not a bound)."""
-    order = np.argsort(nodes.outcomes.loss)[::-1]
-    index = int(np.searchsorted(np.cumsum(nodes.tilted[order]), rare))
-    if index == 0 or index >= len(order):
-        return math.inf
-    return float(nodes.outcomes.y[order[index]])
+    _, _, loss, jitter, moved = nodes.outcomes
+    scale, size = np.asarray(lowest, float)[..., None], np.abs(loss)
+    weights = nodes.tilted / scale
+    mass = weights.sum(axis=-1, keepdims=True)
+    centred = loss - (weights * loss).sum(axis=-1, keepdims=True) / mass
+    variance = (weights * centred**2).sum(axis=-1, keepdims=True) * np.maximum(mass, 1.0) * MARGIN
+    units = 3.0 * jitter + LOSS_UNITS * abs(nodes.exponent) * size
+    units = units + sum_units(loss.shape[-1]) + PHASE_ULPS + 16.0
+    units = units + step * count * (8.0 * np.abs(centred) + LOSS_UNITS * size + moved)
+    noise = UNIT * (weights * units).sum(axis=-1, keepdims=True)
+    noise = noise + np.asarray(nodes.quadrature)[..., None] / scale
+    square = np.abs(progression_sums(step, count + 1, centred, weights)[..., first:]) ** 2
+    square = np.maximum(square[..., 1:], square[..., :-1]) + 0.25 * variance * step**2
+    bounds: Array = np.minimum((np.sqrt(square) + noise) * MARGIN, 1.0)
+    return bounds

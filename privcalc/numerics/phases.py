@@ -1,9 +1,8 @@
-"""Sums of weighted phases, sum_j w_j e^{i t l_j}, for many t at once.
+"""Sums of weighted phases, sum_j w_j e^{i t l_j}, for many t at once; of many laws in rows.
 
 On an arithmetic progression t = k h with k = a B + b the phase factors,
 e^{itl} = e^{i a B h l} e^{i b h l}, and the whole table is a matrix product of two small tables:
-about 2 sqrt(n) exponentials a node instead of n, the rest is multiplication. Where losses are an
-arithmetic progression the same is done with them.
+about 2 sqrt(n) exponentials a node instead of n, the rest is multiplication.
 
 Rounding: each factor's angle is off by 2 units of itself (h is exact, a B h and b h too when h has
 few bits, the product with l rounds once, and so does l's own last digit), sine and cosine by
@@ -23,6 +22,8 @@ from privcalc.numerics.rounding import COMPLEX_TERM
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from privcalc.numerics.arrays import Array, ComplexArray
 
 Matrix = TypeVar("Matrix", "Array", "ComplexArray")
@@ -60,74 +61,52 @@ def _product(left: Matrix, right: Matrix) -> Matrix:
     return total
 
 
-def phases(t: Array, loss: Array) -> ComplexArray:
-    """Return the table e^{i t l}, a row for each t."""
-    charge(PER_PHASE * len(t) * len(loss))
-    return _table(t, loss)
+def phase_sums(t: Array, loss: Array, weights: Array) -> ComplexArray:
+    """Return sum_j w_j e^{i t l_j} for every t; a row for each row of losses and weights."""
+    if loss.ndim == 1:
+        one: ComplexArray = phase_sums(t, loss[None], weights[None])[0]
+        return one
+    charge(PER_PHASE * len(t) * loss.size)
+    result: ComplexArray = np.empty((len(loss), len(t)), np.complex128)
+    for part in _parts(len(loss), len(t), loss.shape[1]):
+        angles = t[part[1], None] * loss[part[0], None, :]
+        column = weights[part[0], :, None]
+        result.real[part] = _product(np.cos(angles), column)[..., 0]
+        result.imag[part] = _product(np.sin(angles, out=angles), column)[..., 0]
+    return result
 
 
-def _table(t: Array, loss: Array) -> ComplexArray:
-    angles = np.outer(t, loss)
+def progression_sums(step: float, count: int, loss: Array, weights: Array) -> ComplexArray:
+    """Return the same at t = k step, k < count."""
+    if loss.ndim == 1:
+        one: ComplexArray = progression_sums(step, count, loss[None], weights[None])[0]
+        return one
+    if count < FACTOR_FROM:
+        return phase_sums(step * np.arange(count), loss, weights)
+    block = 1 << math.ceil(math.log2(math.sqrt(count)))
+    coarse, fine = step * block * np.arange(-(-count // block)), step * np.arange(block)
+    charge(loss.size * (PER_PHASE * (len(coarse) + block) + PER_PRODUCT * count))
+    result: ComplexArray = np.empty((len(loss), len(coarse), block), np.complex128)
+    near: ComplexArray = np.zeros(0, np.complex128)
+    for part in _parts(len(loss), len(coarse), loss.shape[1]):
+        if part[1].start == 0:
+            near = _table(loss[part[0], :, None] * fine)
+        far = _table(coarse[part[1], None] * loss[part[0], None, :])
+        far *= weights[part[0], None, :]
+        result[part] = _product(far, near)
+    return result.reshape(len(loss), -1)[:, :count]
+
+
+def _parts(rows: int, points: int, terms: int) -> Iterator[tuple[slice, slice]]:
+    """Divide rows and points, so that tables of both and all terms stay in a cache."""
+    at_once = max(1, CHUNK // max(1, points * terms))
+    most = max(1, CHUNK // max(1, terms))
+    for i in range(0, rows, at_once):
+        for j in range(0, points, most):
+            yield slice(i, i + at_once), slice(j, j + most)
+
+
+def _table(angles: Array) -> ComplexArray:
     table: ComplexArray = np.empty(angles.shape, np.complex128)
     table.real, table.imag = np.cos(angles), np.sin(angles)
     return table
-
-
-def phase_sums(t: Array, loss: Array, weights: Array) -> ComplexArray:
-    """Return sum_j w_j e^{i t l_j} for every t; `weights` has a column for each set of weights."""
-    charge(PER_PHASE * len(t) * len(loss))
-    rows = max(1, CHUNK // max(1, len(loss)))
-    result: ComplexArray = np.empty((len(t), weights.shape[1]), np.complex128)
-    for i in range(0, len(t), rows):
-        angles = np.outer(t[i : i + rows], loss)
-        result.real[i : i + rows] = _product(np.cos(angles), weights)
-        result.imag[i : i + rows] = _product(np.sin(angles, out=angles), weights)
-    return result
-
-
-def progression_sums(
-    start: float, step: float, count: int, loss: Array, weights: Array
-) -> ComplexArray:
-    """Return the same for t = start + k step, k < count; one row for each t."""
-    if count < FACTOR_FROM:
-        return phase_sums(start + step * np.arange(count), loss, weights)
-    block = 1 << math.ceil(math.log2(math.sqrt(count)))
-    coarse = start + step * block * np.arange(-(-count // block))
-    fine = phases(step * np.arange(block), loss).T
-    rows = max(1, CHUNK // max(1, len(loss)))
-    charge(PER_PRODUCT * weights.shape[1] * count * len(loss))
-    result: ComplexArray = np.empty((len(coarse), block, weights.shape[1]), np.complex128)
-    for i in range(0, len(coarse), rows):
-        table = phases(coarse[i : i + rows], loss)
-        for j, column in enumerate(weights.T):
-            result[i : i + rows, :, j] = _product(table * column, fine)
-    return result.reshape(-1, weights.shape[1])[:count]
-
-
-def phase_rows(t: Array, loss: Array, weights: Array) -> ComplexArray:
-    """Return sum_j w_j e^{i t l_j} for every t, a row for each row of losses and weights."""
-    charge(PER_PHASE * len(t) * loss.size)
-    result: ComplexArray = np.empty((len(loss), len(t)), np.complex128)
-    rows = max(1, CHUNK // max(1, len(t) * loss.shape[1]))
-    for i in range(0, len(loss), rows):
-        part = slice(i, i + rows)
-        angles = t[None, :, None] * loss[part, None, :]
-        column = weights[part, :, None]
-        result.real[part] = _product(np.cos(angles), column)[:, :, 0]
-        result.imag[part] = _product(np.sin(angles, out=angles), column)[:, :, 0]
-    return result
-
-
-def progression_rows(step: float, count: int, loss: Array, weights: Array) -> ComplexArray:
-    """Return the same at t = k step, k < count."""
-    block = 1 << math.ceil(math.log2(max(2.0, math.sqrt(count))))
-    coarse, fine = step * block * np.arange(-(-count // block)), step * np.arange(block)
-    charge(loss.size * (PER_PHASE * (len(coarse) + block) + PER_PRODUCT * count))
-    result: ComplexArray = np.empty((len(loss), len(coarse) * block), np.complex128)
-    rows = max(1, CHUNK // max(1, (len(coarse) + block) * loss.shape[1]))
-    for i in range(0, len(loss), rows):
-        part = slice(i, i + rows)
-        far = np.exp(1j * (coarse[None, :, None] * loss[part, None, :])) * weights[part, None, :]
-        near = np.exp(1j * (loss[part, :, None] * fine))
-        result[part] = _product(far, near).reshape(len(far), -1)
-    return result[:, :count]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,11 +19,10 @@ from privcalc.losses.atomic.profiles import law_of_tests, polygon_law, profile_l
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.choices.range_laws import block_of, range_uses
 from privcalc.losses.concentration import sampled_range
-from privcalc.losses.contour import steps_bound
 from privcalc.losses.members import RangePairs
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.quadrature_nodes import NodeSet, WeightedLosses, equal_panels
+from privcalc.losses.quadrature import NodeSet, equal_panels
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.several_steps import Masses, sum_law
 from privcalc.losses.term import Term
@@ -37,7 +36,6 @@ from privcalc.relation import Adjacency
 from tests.pairs import law_of
 
 if TYPE_CHECKING:
-    from privcalc.losses.quadrature_nodes import DensityPart
     from privcalc.numerics.arrays import Array
 
 NOTHING = AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
@@ -157,33 +155,19 @@ def test_a_term_of_a_curve_has_no_law() -> None:
     assert Term.of(NOTHING).above is NOTHING
 
 
-def test_steps_of_phases_that_overflow() -> None:
-    """A bound that is no number proves no more than 1."""
-
-    def squared(points: Array, step: float | None) -> tuple[Array, Array]:
-        del step
-        return np.full(len(points), np.inf), np.zeros(len(points))
-
-    assert steps_bound(squared, variance=1.0, start=0.1, stop=1.0, goal=0.5) == (1.0, 1.0)
-
-
 def test_panels_without_end_are_refused() -> None:
     """A part that takes more panels than are summed, and no parts at all."""
     law = sampled(GaussianLaw(1.0), 0.1, remove=True)
     assert isinstance(law, SampledLaw)
-    part = cast("DensityPart", law.parts()[0])
+    part = law.part()
     centres, halves = equal_panels(part, 0.5)
     assert float(2.0 * halves.sum()) == pytest.approx(part.high - part.low, rel=1e-12)
     assert centres[0] - halves[0] == pytest.approx(part.low, rel=1e-12)
     with pytest.raises(NotCertifiedError, match="too far apart for sums"):
         equal_panels(part, (part.high - part.low) * 1e-5)
-    none = np.zeros(0)
     empty = replace(part, low=part.high)
     with pytest.raises(NotCertifiedError, match="nothing is left to integrate"):
-        NodeSet.placed(
-            [empty], WeightedLosses(*[none] * 5), (1.0, 1.0), -20.0,
-            remainder=False, out=(0.0, 0.0), rate=1.0,
-        )  # fmt: skip
+        NodeSet.placed(empty, (1.0, 1.0), -20.0, remainder=False)
 
 
 def test_sums_of_masses_are_convolutions() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from privcalc.engine.inversion.line_sum import added, nothing
 from privcalc.engine.inversion.tail_search import PLAIN_FROM, far_sums, near_logs
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.quadrature import QuadratureContour
 from privcalc.losses.sampled.cut import JoinedContour
+from privcalc.losses.sampled.line import QuadratureContour
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record, replace

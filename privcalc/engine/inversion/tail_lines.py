@@ -21,7 +21,7 @@ upper bounds of these give one of F, and beyond the last node, where |A(c + it)|
 included, |F| <= prod (A sigma + m)^n - prod (A sigma)^n, which falls with t.
 
 Abscissa, step and c' are searched with rough transforms; the bounds that a `Side` carries come from
-certified values on the real axis and from `engine/inversion/cut_decay.py`.
+certified values on the real axis and from `losses/sampled/decay.py`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.inversion.certificate import log_payoff_supremum
-from privcalc.engine.inversion.cut_decay import SHIFTED_UP_TO, log_suprema
 from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs
 from privcalc.engine.inversion.measures import Exponential
 from privcalc.engine.inversion.tail_cut import Reals
 from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.quadrature_nodes import VariationCells
 from privcalc.losses.sampled.cut import APART
+from privcalc.losses.sampled.decay import SHIFTED_UP_TO, VariationCells, log_suprema
 from privcalc.numerics.arrays import expm1_with_error
 from privcalc.numerics.rounding import UNIT, few_bits
 from privcalc.numerics.work import PATIENCE, charge, left
@@ -232,7 +231,7 @@ class _Decay:
         for index, (cut, (_, n)) in enumerate(zip(frame.at(c), frame.cuts, strict=True)):
             exponent = float(frame.exponents(np.array([c]), right=right)[0])
             shifted = n <= SHIFTED_UP_TO
-            log_sigma = log_suprema(cut, exponent, here.near[index], ts, shifted=shifted)
+            log_sigma = log_suprema(cut.part, exponent, here.near[index], ts, shifted=shifted)
             log_near = log_sigma + math.log(here.near[index][1]) + cut.log_scale
             near = near + n * log_near
             if not cut.alone:

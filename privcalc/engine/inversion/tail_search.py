@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from privcalc.engine.lists.factor import Wanted
     from privcalc.losses.contour import ContourLaw
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.sampled.cut import TailSplitLaw
+    from privcalc.losses.sampled.line import TailSplitLaw
     from privcalc.numerics.arrays import Array, Integers
 
 # P-mass of one use that may be truncated of a whole law.

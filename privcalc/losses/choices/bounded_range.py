@@ -21,7 +21,7 @@ import numpy as np
 
 from privcalc.losses.choices.range_gaussian import range_gaussian
 from privcalc.losses.choices.range_laws import BoundedRangeCurve, is_block, range_uses
-from privcalc.losses.law import LawProperties, LogRatio, Piece, Tails
+from privcalc.losses.law import LawProperties, Tails
 from privcalc.losses.members import RangePairs
 from privcalc.losses.noise.laplace import SERIES_BELOW, ExponentialLaw, sinh_rise
 from privcalc.losses.term import Term
@@ -158,9 +158,3 @@ class BoundedRangeLaw(ExponentialLaw):
         lower[~small], upper[~small] = np.maximum(closed - slack, 0.0), closed + slack
         relative = 2.1 * self.error
         return lower * (1.0 - relative), upper * (1.0 + relative)
-
-    def log_ratio(self) -> LogRatio:
-        """Return the law of log dQ/dP = -L under P."""
-        eta = self.e
-        constant = -math.log(2.0) - 0.5 * eta - math.log(-math.expm1(-eta))
-        return LogRatio(pieces=(Piece(constant, -0.5, 0.0, -eta, eta),))

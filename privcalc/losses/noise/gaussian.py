@@ -7,14 +7,13 @@ K(s) = s (s + 1) mu^2 / 2 (Mironov 2017, Proposition 7, with order s + 1), and o
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from privcalc.exact import Enclosed
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import MOST_UNITS, LawProperties, LogRatio, LossLaw, Piece, Tails
+from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.log_sums import TINIEST, around
 from privcalc.numerics.normal import lower_tails, quantile_of, short_intervals, upper_tail
@@ -141,15 +140,6 @@ class GaussianLaw(LossLaw):
             between_error=np.maximum(p_error, q_error) + np.maximum(moved[1:], moved[:-1]),
         )
 
-    def log_ratio(self) -> LogRatio | None:
-        """Return the normal density of log dQ/dP under P: mean -mu^2/2, variance mu^2."""
-        return None if self.error > MOST_UNITS * UNIT else self._log_ratio
-
-    @cached_property
-    def _log_ratio(self) -> LogRatio:
-        """The same for both directions of a sample."""
-        return LogRatio(pieces=(Piece.normal(-self.mu * self.mu / 2.0, self.mu),))
-
 
 @record
 class GaussianContour(ContourLaw):
@@ -171,8 +161,7 @@ class GaussianContour(ContourLaw):
         product: ComplexArray = np.multiply(z, z + 1.0)
         return product * half_variance, (12.0 * UNIT + 2.01 * self.error) * scale
 
-    def modulus_supremum(self, t: float) -> float:
-        """Return exp(-mu^2 t^2 / 2), which decreases in t."""
-        exponent = self.mu * self.mu * t * t / 2.0
-        exponent *= 1.0 - 2.01 * self.error
-        return min(1.0, math.exp(-exponent) * (1.0 + 16.0 * UNIT * (1.0 + exponent)))
+    def log_decay(self, t: float, enough: float) -> float:
+        """Return -mu^2 t^2 / 2, which decreases in t."""
+        del enough
+        return -0.5 * self.mu * self.mu * t * t * (1.0 - 2.01 * self.error - 16.0 * UNIT)

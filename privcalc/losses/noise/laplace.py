@@ -39,7 +39,7 @@ import numpy as np
 
 from privcalc.exact import Enclosed
 from privcalc.losses.concentration import pure_mu
-from privcalc.losses.law import MOST_UNITS, LawProperties, LogRatio, LossLaw, Piece, Tails
+from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.numerics.log_sums import EXCESS_ULPS, log1p_bracket, log_exponential_excess
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -240,19 +240,6 @@ class LaplaceLaw(ExponentialLaw):
             between_error=np.where(
                 whole, UNIT * (24.0 + 4.0 * e) + 1.01 * self.error * (1.0 + 2.0 * e), np.inf
             ),
-        )
-
-    def log_ratio(self) -> LogRatio | None:
-        """Return log dQ/dP under P: it is -L, so the atoms swap places.
-
-        The sampling of it takes numbers as they are off by `MOST_UNITS` of error.
-        """
-        if self.error > MOST_UNITS * UNIT:
-            return None
-        e = self.e
-        piece = Piece(math.log(0.25) - e / 2.0, -0.5, 0.0, -e, e)
-        return LogRatio(
-            pieces=(piece,), atoms=((-e, 0.5, 0.5 * math.exp(-e)), (e, 0.5 * math.exp(-e), 0.5))
         )
 
 

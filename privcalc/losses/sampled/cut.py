@@ -16,14 +16,16 @@ The cut is a choice, so that its ends are exact doubles.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.quadrature import LOSS_UNITS, QuadratureContour, QuadratureLaw
-from privcalc.losses.quadrature_nodes import NO_OUTCOMES, NodeSet
+from privcalc.losses.quadrature import (
+    LOSS_UNITS,
+    NodeSet,
+)
+from privcalc.losses.sampled.line import QuadratureContour, TailSplitLaw
 from privcalc.losses.sampled.parts import Path, ShiftedPart
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.normal import log_tail, normal_tail
@@ -32,7 +34,7 @@ from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import Piece
+    from privcalc.losses.quadrature import Normal
     from privcalc.losses.sampled.parts import MixturePart, SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
 
@@ -69,10 +71,10 @@ class CutLaw:
     log_scale: float = 0.0
 
     @property
-    def piece(self) -> Piece:
+    def piece(self) -> Normal:
         """Return the density of x under R."""
-        piece = self.law.normal
-        return replace(piece, constant=piece.constant - self.log_scale) if self.log_scale else piece
+        density = self.law.normal
+        return replace(density, constant=density.constant - self.log_scale)
 
     @property
     def part(self) -> SampledPart | MixturePart:
@@ -87,7 +89,7 @@ class CutLaw:
     @property
     def top_loss(self) -> float:
         """Return about the loss at the cut."""
-        return float(self.law.losses(np.array([self.top]))[1][0])
+        return float(self.part.losses(np.array([self.top]))[1][0])
 
     @property
     def whole(self) -> bool:
@@ -148,8 +150,7 @@ class CutLaw:
         exponent = c + 1.0 if remove else -c
         r, w, relative = self._outside
         nodes = NodeSet.placed(
-            [self.part],
-            NO_OUTCOMES,
+            self.part,
             (exponent, t_max),
             log_error,
             remainder=True,
@@ -210,19 +211,17 @@ class PowerPart:
         remove: bool,
     ) -> None:
         """Place the nodes of the real line, and sum up what the errors depend on."""
-        self.log_scale, self._path = cut.log_scale, (cut.piece, cut.part.ratio, exponent, ends)
+        part = cut.between(*ends)
+        self.log_scale, self._path = cut.log_scale, (part, exponent)
         self._log_error, self._direction = log_error, 1.0 if remove else -1.0
-        longest = float(cut.law.losses(np.array(ends[1:]))[1][0])
+        longest = float(part.losses(np.array(ends[1:]))[1][0])
         short = not cut.law.lines or t_max * longest <= LONG
         self._plain_to = t_max if short else PLAIN / longest
         nodes = NodeSet.placed(
-            [cut.between(*ends)],
-            NO_OUTCOMES,
+            part,
             (exponent, self._plain_to),
             log_error,
             remainder=False,
-            out=(0.0, 0.0),
-            rate=cut.law.rate,
         )
         _, _, loss, jitter, moved = nodes.outcomes
         self._loss, self._tilted = loss, nodes.tilted
@@ -247,7 +246,7 @@ class PowerPart:
         """Return the values and bounds on their absolute errors at t = k step, k < count."""
         first = min(count, int(self._plain_to / step) + 1)
         signed = self._direction * self._loss
-        values = [progression_sums(0.0, step, first, signed, self._tilted[:, None])[:, 0]]
+        values = [progression_sums(step, first, signed, self._tilted)]
         t = step * np.arange(first)
         errors = [(self._noise + t * self._phase_noise) * MARGIN]
         while first < count:
@@ -307,53 +306,3 @@ class PowerContour:
         less = UNIT * (1.0 + np.abs(value))
         log, wrong = log1p_with_error(value - 1.0, error + less)
         return log + self._log_scale, wrong + UNIT * (np.abs(log) + abs(self._log_scale))
-
-
-class TailSplitLaw(QuadratureLaw):
-    """A mixture (1 - rate) R + rate W against R, normal in a coordinate x in which 1 + y grows."""
-
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def normal(self) -> Piece:
-        """Return the whole normal density of x under R."""
-
-    @property
-    @abstractmethod
-    def farthest(self) -> float:
-        """Return by how many deviations the farthest part of W lies to the right of R."""
-
-    @property
-    def lines(self) -> bool:
-        """Whether long phases may be summed on shifted lines."""
-        return True
-
-    @abstractmethod
-    def truncated(self, log_mass: float) -> TailSplitLaw:
-        """Cut far outcomes of total P-mass at most exp(log_mass)."""
-
-    @property
-    @abstractmethod
-    def ends(self) -> tuple[float, float]:
-        """Return where the law itself is cut."""
-
-    @abstractmethod
-    def between(self, low: float, high: float) -> SampledPart | MixturePart:
-        """Return the outcomes between two places."""
-
-    @abstractmethod
-    def losses(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return y, log(1 + y), and a bound on the latter's absolute error."""
-
-    @abstractmethod
-    def tail_of_w(self, x: float, *, right: bool) -> tuple[float, float]:
-        """Return the W-mass on one side of a place, and its relative error."""
-
-    @abstractmethod
-    def place(self, level: float) -> float:
-        """Return about the x at which log(1 + y) is a level > 0."""
-
-    @abstractmethod
-    def variance(self, largest: float) -> float:
-        """Return about the variance of y under R, exponents cut off at `largest`."""

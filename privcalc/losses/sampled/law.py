@@ -17,16 +17,17 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.law import LawProperties, LogRatio
-from privcalc.losses.quadrature import QuadratureContour
-from privcalc.losses.sampled.cut import TailSplitLaw
+from privcalc.losses.law import MOST_UNITS, LawProperties
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.quadrature import Normal
+from privcalc.losses.sampled.line import TailSplitLaw
 from privcalc.losses.sampled.mixture_sums import ExponentialSum
-from privcalc.losses.sampled.parts import SampledPart, y_and_loss
+from privcalc.losses.sampled.parts import SampledPart, outside
 from privcalc.losses.sampled.renyi import mixture_excess
 from privcalc.losses.sampled.tails import SampledTailLaw, sampled_profile
 from privcalc.numerics.normal import normal_tail
@@ -36,7 +37,7 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from privcalc.losses.law import LossLaw, Piece
+    from privcalc.losses.law import LogRatio, LossLaw
     from privcalc.numerics.arrays import Array
 
     # One, or one for each of many laws.
@@ -53,11 +54,9 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
     """One direction of a sampled Gaussian; X may be cut to [low, high].
 
     Attributes:
-        piece: the normal density of X under R.
         log_mass: log of the P-mass that the cut may drop.
     """
 
-    piece: Piece
     log_mass: float = DEFAULT_LOG_MASS
 
     properties = LawProperties(line=True, sampled_gaussian=True, supports_tail_split=True)
@@ -84,10 +83,11 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
         """Return q."""
         return self.q
 
-    @property
-    def normal(self) -> Piece:
+    @cached_property
+    def normal(self) -> Normal:
         """Return the density of X under R."""
-        return self.piece
+        mu = cast("GaussianLaw", self.base).mu
+        return Normal.of(-0.5 * mu * mu, mu)
 
     @property
     def reverse_direction(self) -> None:
@@ -110,11 +110,6 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
         """Return the outcomes of X between two places."""
         return SampledPart(self.normal, low, high, self.q)
 
-    def losses(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return y and log(1 + y), off by 32 units of itself."""
-        y, loss = y_and_loss(x, self.q)
-        return y, loss, 32.0 * UNIT * np.abs(loss)
-
     def tail_of_w(self, x: float, *, right: bool) -> tuple[float, float]:
         """Return the W-mass on one side of a place; the shifted mean is off as the piece's is."""
         mean = self.normal.mean + self.normal.deviation**2
@@ -129,19 +124,9 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
         """Return q^2 (e^{s^2} - 1)."""
         return self.q**2 * math.expm1(min(self.normal.deviation**2, largest))
 
-    def _place(self, y: float) -> float:
-        """Return the X of a y."""
-        ratio = y / self.q
-        return math.log1p(ratio) if -1.0 < ratio < math.inf else math.inf
-
-    def parts(self, below: float = math.inf) -> tuple[SampledPart, ...]:
-        """Return the outcomes after the cut, and up to the X of a y."""
-        low, high = self.ends
-        return (self.between(low, min(high, self._place(below))),)
-
     def outside(self) -> tuple[float, float]:
         """Return the masses of what was cut."""
-        return self.parts()[0].outside()
+        return outside(self.normal.mean, self.normal.deviation, *self.ends)
 
     def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
@@ -157,10 +142,6 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
         logs = np.array([math.log1p(-self.q), math.log(self.q)])
         centres = np.array([0.0, self.normal.deviation])
         return ExponentialSum(centres, logs, 16.0 * UNIT * (1.0 + np.abs(logs)))
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
-        """Build certified nodes for |t| <= t_max."""
-        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
 
 
 def sampled(
@@ -187,11 +168,11 @@ def sampled(
     of_one_kind = event.sampled(q, remove=remove)
     if of_one_kind is not None:
         return of_one_kind
+    if isinstance(event, GaussianLaw) and event.error <= MOST_UNITS * UNIT:
+        return SampledLaw(event, event, q, remove)
     ratio = event.log_ratio()
-    if ratio is None or (ratio.pieces and ratio.pieces[0].bounded):
+    if ratio is None:
         return SampledTailLaw(event, reverse or event, q, remove)
-    if ratio.pieces:
-        return SampledLaw(event, event, q, remove, ratio.pieces[0])
     return _sampled_atoms(event, reverse or event, ratio, q, remove=remove, exact=exact)
 
 

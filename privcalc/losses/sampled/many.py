@@ -5,9 +5,8 @@ The law of the sum of their losses. K, its bounds, and bounds on |phi| are those
 once. What is near is done alike: laws are taken in blocks of similar noise, whose panels, windows
 and level sets are placed for one of them and proved for each.
 
-Decay. From t on, as far as a multiple of it, |phi| is that of the outcomes that stand for a law: of
-g = |phi|^2 = E cos(t (L - L')) the second derivative is at most E (L - L')^2 = 2 v in absolute
-value, so that between two points a distance d apart g is at most the larger of both and v d^2 / 4.
+Decay. From t on, as far as a multiple of it, |phi| is that of the outcomes that stand for a law
+(`modulus_bounds`).
 
 Beyond, let h dl be the tilted law of one loss, of mass M = M(c). A part nu of it whose density
 falls is a mixture of uniform laws on intervals that begin where it does. One of length W and mass m
@@ -28,23 +27,26 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LawProperties, LossLaw, Piece
-from privcalc.losses.quadrature import NodeWeights, RemainderSum, estimated_cumulants
-from privcalc.losses.quadrature_nodes import (
+from privcalc.losses.law import LawProperties, LossLaw
+from privcalc.losses.quadrature import (
     WIDEST_PANEL,
     Integrand,
     NodeSet,
-    VariationCells,
+    Normal,
+    RemainderSum,
+    SearchSums,
     WeightedLosses,
+    modulus_bounds,
     on_part,
     refined,
 )
+from privcalc.losses.sampled.decay import VariationCells
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, cut_ends
-from privcalc.losses.sampled.parts import SampledPart, y_and_loss
+from privcalc.losses.sampled.parts import SampledPart, outside
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.normal import log_tail
-from privcalc.numerics.phases import PHASE_ULPS, phase_rows, progression_rows, sum_units
+from privcalc.numerics.phases import phase_sums
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.work import charge, left
 from privcalc.record import record, replace
@@ -108,9 +110,9 @@ class Block:
         self.remove = laws[0][0].remove
         self.counts: Array = np.array([float(count) for _, count in laws])
         self.q: Array = np.array([law.q for law, _ in laws])
-        pieces = [law.normal for law, _ in laws]
+        densities = [law.normal for law, _ in laws]
         fields = ("constant", "slope", "curvature", "mean", "deviation")
-        self._fields = {name: np.array([getattr(p, name) for p in pieces]) for name in fields}
+        self._fields = {name: np.array([getattr(f, name) for f in densities]) for name in fields}
         self.s: Array = self._fields["deviation"]
         self._chosen = sorted({0, int(self.q.argmax()), int(self.q.argmin()), len(laws) - 1})
 
@@ -160,7 +162,7 @@ class Block:
         weights = np.ones(nodes)
         weights[[0, -1]] = 0.5
         log_w = part.density.log_density(x) + np.log(weights * (high - low) / (nodes - 1.0))
-        return WeightedLosses(log_w, *y_and_loss(x, part.q), x, x)
+        return WeightedLosses(log_w, *part.losses(x)[:2], x, x)
 
     def nodes(
         self, log_mass: float, c: float, t_max: float, log_errors: Array, *, remainder: bool
@@ -215,13 +217,10 @@ class Block:
         return nodes.pruned(np.exp(log_errors) * 0.1, remainder=remainder)
 
     def _outside(self, part: SampledPart) -> tuple[Array, Array]:
-        """Return R(X outside) and W(X outside) of each, as `SampledPart.outside` does."""
-        ends = zip(cast("Array", part.low)[:, 0], cast("Array", part.high)[:, 0], strict=True)
-        rows = []
-        for (low, high), mean, s in zip(ends, self._fields["mean"], self.s, strict=True):
-            piece = Piece(0.0, 0.0, 0.0, mean=float(mean), deviation=float(s))
-            rows.append(SampledPart(piece, float(low), float(high), 0.5).outside())
-        r, w = np.array(rows).T
+        """Return R(X outside) and W(X outside) of each, as `outside` does."""
+        low, high = (cast("Array", end)[:, 0] for end in (part.low, part.high))
+        columns = (each.tolist() for each in (self._fields["mean"], self.s, low, high))
+        r, w = np.array([outside(*row) for row in zip(*columns, strict=True)]).T
         return r, w
 
     def bounds(self, c: float) -> tuple[float, float]:
@@ -251,7 +250,7 @@ class Block:
         log_mass = math.log(2.0) - 0.5 * z * z
         # About that of M - 1: by the second moment of y where it is small.
         square = np.log(0.5 * c * (c + 1.0)) + 2.0 * np.log(q) + np.log(np.expm1(s * s))
-        about = estimated_cumulants(self.search_outcomes(log_mass), a)[0]
+        about = SearchSums(self.search_outcomes(log_mass)).cumulants(a)[0]
         log_excess = np.fmin(square, np.log(np.expm1(np.maximum(about, 1e-300))))
         nodes = self.nodes(log_mass, c, 0.0, log_excess + LOG_PART, remainder=True)
         nodes = replace(nodes, out=(np.zeros(len(s)), np.zeros(len(s))))
@@ -306,28 +305,12 @@ class Block:
         return self.counts @ lower, self.counts @ np.maximum(upper, 0.0)
 
     def log_near(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> Array:
-        """Bound sum of count log |phi| between points from t to FAR[0] t; `mgf` are those on M(c).
-
-        See the module. Weights and losses of outcomes are off as `NodeWeights` says, which moves a
-        sum over them by `noise`, the quadrature error included; all is divided by the lower bound.
-        """
-        step, count = few_bits(t / POINTS_TO_T), FAR[0] * POINTS_TO_T + 2
+        """Bound sum of count log |phi| from t to FAR[0] t; `mgf` are bounds on M(c) of each."""
+        step, count = few_bits(t / POINTS_TO_T), FAR[0] * POINTS_TO_T + 1
         log_errors = np.log(mgf[0]) + np.minimum(LOG_ERROR, AHEAD - np.log(self.counts))
         nodes = self.nodes(log_mass, c, step * count, log_errors, remainder=False)
-        part = NodeWeights.of(nodes, 1.0)
-        weights = part.weights / mgf[0][:, None]
-        mass = weights.sum(axis=1, keepdims=True)
-        centred = part.loss - (weights * part.loss).sum(axis=1, keepdims=True) / mass
-        variance = (weights * centred**2).sum(axis=1) * np.maximum(mass[:, 0], 1.0)
-        units = sum_units(weights.shape[1]) + PHASE_ULPS + 16.0 + part.units
-        shaken = units + step * count * (8.0 * np.abs(centred) + part.moved)
-        noise = UNIT * (weights * shaken).sum(axis=1) + part.quadrature / mgf[0]
-        sums = progression_rows(step, count, centred, weights)[:, POINTS_TO_T:]
-        square = np.abs(sums) ** 2
-        square = np.maximum(square[:, 1:], square[:, :-1]) + (0.25 * variance * step**2)[:, None]
-        modulus = np.minimum(np.sqrt(square) + noise[:, None], 1.0) * MARGIN
-        logs = np.minimum(np.log(modulus), 0.0)
-        result: Array = (self.counts[:, None] * logs).sum(axis=0) * (1.0 - SLACK)
+        modulus = modulus_bounds(nodes, mgf[0], step, POINTS_TO_T, count)
+        result: Array = (self.counts @ np.log(modulus)) * (1.0 - SLACK)
         return result
 
     def log_far(self, log_mass: float, c: float, mgf: Array, t: float) -> Array:
@@ -343,8 +326,8 @@ class Block:
         if 128.0 * UNIT * (abs(exponent) + 1.0) * size > SLACK:
             return np.zeros(len(FAR))
         cells = VariationCells.of(part, exponent)
-        losses = y_and_loss(cells.x, part.q)[1]
-        heights = cells.heights(losses, 32.0 * UNIT * np.abs(losses))
+        _, losses, wrong = part.losses(cells.x)
+        heights = cells.heights(losses, wrong)
         charge(PER_CELL * heights.size)
         peak = int(heights[len(heights) // 2].argmax())
         found = _falling(heights[:, peak:], losses[:, peak:], t)
@@ -397,7 +380,7 @@ def _columns(
 ) -> SampledPart:
     """Return outcomes whose numbers are columns, or pages, of arrays in the place of floats."""
     place: tuple[Any, ...] = (chosen, None, None) if deep else (chosen, None)
-    density: Any = Piece(**{name: cast("Any", each[place]) for name, each in fields.items()})
+    density: Any = Normal(**{name: cast("Any", each[place]) for name, each in fields.items()})
     return SampledPart(density, *(cast("Any", each[place]) for each in (low, high, q)))
 
 
@@ -515,10 +498,10 @@ class ManySampledLaw(LossLaw):
         return UNIT * (len(self.many.laws) + 16.0)
 
     @cached_property
-    def _search(self) -> tuple[tuple[Array, WeightedLosses], ...]:
-        """Return outcomes for searches, of each block."""
+    def _search(self) -> tuple[tuple[Array, SearchSums], ...]:
+        """Return what searches ask of each block."""
         few = [block.fewer(self._together) for block in self.many.blocks]
-        return tuple((each.counts, each.search_outcomes(self.each)) for each in few)
+        return tuple((each.counts, SearchSums(each.search_outcomes(self.each))) for each in few)
 
     @property
     def _together(self) -> int:
@@ -529,9 +512,9 @@ class ManySampledLaw(LossLaw):
         """Estimate K, K', K'' at c."""
         found = np.zeros(3)
         a, sign = (c + 1.0, 1.0) if self.many.remove else (-c, -1.0)
-        for counts, outcomes in self._search:
-            charge(PER_SEARCH * outcomes.loss.size)
-            found += [float((counts * each).sum()) for each in estimated_cumulants(outcomes, a)]
+        for counts, sums in self._search:
+            charge(PER_SEARCH * sums.size)
+            found += [float((counts * each).sum()) for each in sums.cumulants(a)]
         return float(found[0]), sign * float(found[1]), float(found[2])
 
     def decay_estimates(self, c: float, t: Array, log_error: float) -> tuple[Array, float]:
@@ -554,7 +537,7 @@ class ManySampledLaw(LossLaw):
                 outcomes = block.search_outcomes(self.each, finer)
             w = np.exp(outcomes.log_w + a * outcomes.loss)
             w /= w.sum(axis=1, keepdims=True)
-            sums = phase_rows(few, outcomes.loss, w)
+            sums = phase_sums(few, outcomes.loss, w)
             found += counts @ np.log(np.abs(sums))
         return np.interp(t, few, found)
 
@@ -566,8 +549,8 @@ class ManySampledLaw(LossLaw):
         """
         sums = []
         a = c + 1.0 if self.many.remove else -c
-        for block, (_, outcomes) in zip(self.many.blocks, self._search, strict=True):
-            log_mgf = estimated_cumulants(outcomes, a)[0]
+        for block, (_, search) in zip(self.many.blocks, self._search, strict=True):
+            log_mgf = search.cumulants(a)[0]
             log_mgf = np.repeat(log_mgf, self._together)[: len(block.s)]
             if not np.isfinite(log_mgf).all():
                 raise NotCertifiedError(
@@ -634,10 +617,6 @@ class ManySampledContour(ContourLaw):
     def log_modulus_estimates(self, t: Array) -> Array:
         """Return about what will be proved of it: a little less than what the law says."""
         return PROVED * self.law.log_modulus_estimates(self.c, t)
-
-    def modulus_supremum(self, t: float) -> float:
-        """Bound the product of |phi|^count beyond t."""
-        return math.exp(self.log_decay(t, -math.inf)) * MARGIN
 
     def log_decay(self, t: float, enough: float) -> float:
         """Bound sum of count log |phi| beyond t, by the worst of the ranges beyond it.

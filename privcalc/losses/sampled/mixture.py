@@ -41,10 +41,10 @@ import numpy as np
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.concentration import mixed_concentration
-from privcalc.losses.law import LawProperties, Piece, Sample, Tails
-from privcalc.losses.quadrature import QuadratureContour
-from privcalc.losses.sampled.cut import TailSplitLaw
+from privcalc.losses.law import LawProperties, Sample, Tails
+from privcalc.losses.quadrature import Normal
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS
+from privcalc.losses.sampled.line import TailSplitLaw
 from privcalc.losses.sampled.mixture_sums import ExponentialSum, MixedGaussians, MixtureSums
 from privcalc.losses.sampled.parts import MixturePart
 from privcalc.losses.sampled.renyi import Logs, from_excess, mixture_excess
@@ -55,9 +55,10 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from typing import Self
 
+    from privcalc.losses.sampled.line import QuadratureContour
     from privcalc.numerics.arrays import Array
 
-STANDARD = Piece.normal(0.0, 1.0)
+STANDARD = Normal.of(0.0, 1.0)
 # Of larger mixtures, and losses that grow faster, panels would be too narrow; on shifted lines the
 # latter overflow.
 LARGEST_SPLIT, FARTHEST, FARTHEST_LINES = 40, 20.0, 10.0
@@ -104,7 +105,7 @@ class CutMixture(TailSplitLaw):
         return self.farthest <= FARTHEST_LINES
 
     @property
-    def normal(self) -> Piece:
+    def normal(self) -> Normal:
         """Return N(0, 1)."""
         return STANDARD
 
@@ -133,14 +134,6 @@ class CutMixture(TailSplitLaw):
         parts = zip(ratio.centres.tolist(), ratio.log_weights.tolist(), strict=True)
         return -z, max(z, *(c + _quantile(share - log_b) for c, log_b in parts))
 
-    def parts(self, below: float = math.inf) -> tuple[MixturePart, ...]:
-        """Return the outputs after the cut, and up to a y."""
-        low, high = self.ends
-        if below < math.inf:
-            top = self.place(math.log1p(below)) if below > -self.rate else low
-            high = min(high, top)
-        return (self.between(low, high),)
-
     def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
         """Build certified nodes for |t| <= t_max.
 
@@ -149,7 +142,7 @@ class CutMixture(TailSplitLaw):
         """
         if not self.small:
             raise NotCertifiedError("the mixture is too large for certified quadrature")
-        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
+        return super().on_contour(c, t_max, log_error)
 
     def outside(self) -> tuple[float, float]:
         """Return the masses outside of the cut, under R and W."""
@@ -162,12 +155,6 @@ class CutMixture(TailSplitLaw):
     def between(self, low: float, high: float) -> MixturePart:
         """Return the outputs between two places."""
         return MixturePart(STANDARD, low, high, self.ratio)
-
-    def losses(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return y, log(1 + y), and a bound on the latter's error."""
-        loss, wrong = self.ratio.losses(x, np.zeros(x.shape))
-        with np.errstate(over="ignore"):
-            return np.expm1(loss), loss, wrong
 
     def tail_of_w(self, x: float, *, right: bool) -> tuple[float, float]:
         """Return the W-mass on one side of a place, and its relative error.

@@ -1,13 +1,28 @@
-"""Outcomes with densities, of sampled laws on the real line and on lines above it, and of mixtures.
+"""Outcomes of sampled Gaussians, and of mixtures: on the real line, and on lines above it.
+
+A sampled Gaussian in x = log dW/dR, N(-mu^2 / 2, mu^2) under R: 1 + y = 1 - q + q e^x. On a
+rectangle around [x_lo, x_hi] with |Im x| <= d < pi/2:
+
+* |1 + s y| <= max(1, 1 - q + q e^{x_hi}), and |1 + s y| >= Re(1 + s y) >= min(1, 1 - q + q e^{x_lo}
+  cos d) > 0 for s in [0, 1]. At s = 1, all that plain powers need, both do without 1.
+* 0 <= arg(1 + s y) <= arg(1 - q + q e^{x_hi + i d}) for Im x in [0, d]: the argument of (1 - u) +
+  u e^z grows with the ratio u e^{Re z} / (1 - u), and with Im z while the latter is below pi/2.
+
+A mixture of normal laws in the output z, N(0, 1) under R: 1 + y = r = sum_j b_j e^{t_j}, t_j = c_j
+z - c_j^2 / 2 (`mixture_sums.py`). On |Im z| <= d, Re z in [low, high]: |r| <= r(high); Re e^{t_j}
+is at least e^{t_j(Re z)} cos(c_j d), so that Re r >= p(low) - n(high), p the terms with a positive
+cosine and n the others by their moduli. Im r <= sum b_j e^{t_j(high)} sin(min(c_j d, pi / 2)).
+Where all cosines are positive, the quotient of the sums with sines and cosines is a mean of tan(c_j
+d), whose weights move to larger j as z grows: so tan |arg r| is at most that quotient at `high`.
 
 Plain powers on a line above the real one, where oscillation turns into decay.
 
     G(t) = int_{low}^{high} f(x) (1 + y)^{e + it} dx,    t in [t1, t2], t1 > 0,
 
-f a density piece. (1 + y)^a is analytic for |Im x| < pi / 2 over the ratio's steepness, so the path
-may go up at `low` to low + i th, along to high + i th and down to `high`. Above the axis |(1 +
-y)^{it}| = e^{-t arg(1 + y)} decays: the number of nodes no longer grows with t. The conjugate path
-gives the conjugate for -t.
+f a normal density. (1 + y)^a is analytic for |Im x| < pi / 2 over the ratio's steepness, so the
+path may go up at `low` to low + i th, along to high + i th and down to `high`. Above the axis
+|(1 + y)^{it}| = e^{-t arg(1 + y)} decays: the number of nodes no longer grows with t. The conjugate
+path gives the conjugate for -t.
 
 Quadrature. On each panel the bound of `numerics/gauss_legendre.py` with the supremum on the
 rectangle around a Bernstein ellipse, Re x in [x_l, x_h], Im x in [v_l, v_h], all |Im x| <= STRIP
@@ -15,34 +30,24 @@ over the steepness. There |f| <= f(Re x) e^{curvature v^2 / 2}; |1 + y| grows wi
 |v|; arg(1 + y) has the sign of v, and its modulus grows with x and |v|. So the least argument lies
 at (x_l, v_l) if v_l >= 0, and the sup of e^{-t arg} at t1; else at (x_h, v_l), and at t2.
 
-Rounding. l = log(1 + y) is off by what its ratio says; a piece with ends is off by MOST_UNITS of
-its places. The rest is charged as in `PowerPart`.
-
-Mixtures of normal laws. In the output z, N(0, 1) under R, 1 + y = r = sum_j b_j e^{t_j}, t_j = c_j
-z - c_j^2 / 2 (`mixture_sums.py`). On |Im z| <= d, Re z in [low, high]: |r| <= r(high); Re e^{t_j}
-is at least e^{t_j(Re z)} cos(c_j d), so that Re r >= p(low) - n(high), p the terms with a positive
-cosine and n the others by their moduli. Im r <= sum b_j e^{t_j(high)} sin(min(c_j d, pi / 2)).
-Where all cosines are positive, the quotient of the sums with sines and cosines is a mean of tan(c_j
-d), whose weights move to larger j as z grows: so tan |arg r| is at most that quotient at `high`.
+Rounding. l = log(1 + y) is off by what its ratio says; the rest is charged as in `PowerPart`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.law import MOST_UNITS
-from privcalc.losses.quadrature_nodes import (
+from privcalc.losses.quadrature import (
     MAX_PANELS,
     STRIP,
     WIDEST_PANEL,
     DensityPart,
     MixtureRange,
     WeightedLosses,
-    mixture_range,
     refined,
 )
 from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
@@ -59,7 +64,7 @@ from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import Piece
+    from privcalc.losses.quadrature import Normal
     from privcalc.losses.sampled.mixture_sums import ExponentialSum
     from privcalc.numerics.arrays import Array, ComplexArray
 
@@ -73,17 +78,13 @@ class Path:
     """The integrand and the path.
 
     Attributes:
-        piece: the density f.
-        ratio: 1 + y.
+        part: f, 1 + y and the ends.
         exponent: e.
-        ends: low and high.
         times: t1 and t2.
     """
 
-    piece: Piece
-    ratio: LineRatio
+    part: SampledPart | MixturePart
     exponent: float
-    ends: tuple[float, float]
     times: tuple[float, float]
 
     @property
@@ -93,13 +94,11 @@ class Path:
         For e < 0, |1 + y|^e grows as well: for small y, |e| cos th + t sin th is largest at t/|e|.
         """
         best = math.atan2(self.times[0], -self.exponent) if self.exponent < 0.0 else HEIGHT
-        curvature, steepness = self.piece.curvature, self.ratio.steepness
-        most = min(HEIGHT, best) / steepness
-        return min(most, 1.0 / math.sqrt(curvature)) if curvature > 0.0 else most
+        return min(min(HEIGHT, best) / self.part.ratio.steepness, self.part.density.deviation)
 
     def panels(self, log_error: float) -> tuple[ComplexArray, ComplexArray, float]:
         """Split the path until the error is at most exp(log_error); the halves have directions."""
-        low, high = self.ends
+        low, high = self.part.low, self.part.high
         th = self.height
         wide = (high - low) / min(WIDEST_PANEL, 2.0 * th)
         refusal = "the shifted line needs too many panels"
@@ -120,7 +119,7 @@ class Path:
         dx = size * np.where(upright, SEMI_AXES_IMAGINARY, SEMI_AXES_REAL)
         dv = size * np.where(upright, SEMI_AXES_REAL, SEMI_AXES_IMAGINARY)
         x, v = centres.real[:, None], centres.imag[:, None]
-        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP / self.ratio.steepness
+        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP / self.part.ratio.steepness
         dx, dv = np.where(usable, dx, 0.0), np.where(usable, dv, 0.0)
         bounds = LOG_FACTORS + self._log_supremum(x - dx, x + dx, v - dv, v + dv)
         result: Array = np.where(usable, bounds, np.inf).min(axis=1) + np.log(size[:, 0])
@@ -129,15 +128,16 @@ class Path:
     def _log_supremum(self, x_low: Array, x_high: Array, v_low: Array, v_high: Array) -> Array:
         most = np.maximum(np.abs(v_low), np.abs(v_high))
         least = np.where(v_low * v_high < 0.0, 0.0, np.minimum(np.abs(v_low), np.abs(v_high)))
-        log_f = self.piece.peak(x_low, x_high) + 0.5 * self.piece.curvature * most * most
+        density, ratio = self.part.density, self.part.ratio
+        log_f = density.peak(x_low, x_high) + 0.5 * density.curvature * most * most
         if self.exponent >= 0.0:
-            log_power = self.exponent * self.ratio.polar(x_high, least)[0]
+            log_power = self.exponent * ratio.polar(x_high, least)[0]
         else:
-            log_power = self.exponent * self.ratio.polar(x_low, most)[0]
+            log_power = self.exponent * ratio.polar(x_low, most)[0]
         # The log of a modulus near 1 is off by units of 1.
         log_power = log_power + 16.0 * UNIT * abs(self.exponent)
-        above = self.times[0] * self.ratio.polar(x_low, v_low)[1]
-        below = self.times[1] * self.ratio.polar(x_high, v_low)[1]
+        above = self.times[0] * ratio.polar(x_low, v_low)[1]
+        below = self.times[1] * ratio.polar(x_high, v_low)[1]
         result: Array = log_f + log_power - np.where(v_low >= 0.0, above, below)
         return result
 
@@ -154,20 +154,17 @@ class ShiftedPart:
         points, log_weights = composite_rule(np.zeros(len(length)), length)
         direction = np.repeat(halves / length, POINTS)
         z = np.repeat(centres, POINTS) + points * direction
-        piece, e = path.piece, path.exponent
-        loss, wrong, growth = path.ratio.on_line(z)
-        log_f = piece.constant + (piece.slope - 0.5 * piece.curvature * z) * z
+        f, e = path.part.density, path.exponent
+        loss, wrong, growth = path.part.ratio.on_line(z)
+        log_f = f.constant + (f.slope - 0.5 * f.curvature * z) * z
         weights = np.exp(log_weights + log_f + e * loss) * direction
         sizes = np.abs(weights) * np.exp(-path.times[0] * loss.imag)
         keep = ~(sizes < 0.1 * math.exp(log_error) / len(z))
         error += float(sizes[~keep].sum()) * MARGIN
         modulus, wrong = np.abs(z), wrong / UNIT
-        terms = abs(piece.constant) + (abs(piece.slope) + piece.curvature * modulus) * modulus
-        moved = (2.0 + (MOST_UNITS if piece.bounded else 0.0)) * np.repeat(
-            np.abs(centres) + length, POINTS
-        )
-        steep = np.abs(piece.slope - piece.curvature * z) + 1.0 + abs(e) * growth
-        units = 3.0 * (10.0 * (terms + np.abs(log_weights) + 1.0) + moved * steep)
+        moved = 2.0 * np.repeat(np.abs(centres) + length, POINTS)
+        steep = np.abs(f.slope - f.curvature * z) + 1.0 + abs(e) * growth
+        units = 3.0 * (10.0 * (f.terms(modulus) + np.abs(log_weights) + 1.0) + moved * steep)
         units = units + 32.0 + PHASE_ULPS + COMPLEX_TERM * float(keep.sum()) + abs(e) * wrong
         units = units + path.times[1] * (wrong + 3.0 * moved * growth)
         rounding = UNIT * float((sizes * units)[keep].sum())
@@ -208,18 +205,13 @@ PER_TERM = 2.0
 class MixturePart(DensityPart):
     """Outputs between two ends, with their loss log r."""
 
-    density: Piece
+    density: Normal
     low: float
     high: float
     ratio: ExponentialSum
 
-    def factors(
-        self, low: Array, high: Array, height: Array, exponent: float, *, path: bool
-    ) -> list[tuple[float, MixtureRange]]:
-        """Return r, to the power that is asked for.
-
-        Re r > 0 makes 1 + s y, s in [0, 1], lie between 1 and r, and turn less.
-        """
+    def range(self, low: Array, high: Array, height: Array, *, path: bool) -> MixtureRange:
+        """Bound r; Re r > 0 makes 1 + s y, s in [0, 1], lie between 1 and r, and turn less."""
         centres = self.ratio.centres
         angle = np.minimum(np.asarray(height)[..., None] * centres, math.pi)
         cosine, sine = np.cos(angle), np.sin(np.minimum(angle, 0.5 * math.pi))
@@ -234,11 +226,17 @@ class MixturePart(DensityPart):
         log_smallest = np.where(known, np.log(np.where(known, smallest, 1.0)), -UNKNOWN)
         if path:
             log_largest, log_smallest = np.maximum(0.0, log_largest), np.minimum(0.0, log_smallest)
-        return [(exponent, MixtureRange(log_largest, log_smallest, turn))]
+        return MixtureRange(log_largest, log_smallest, turn)
 
     def log_distance(self, low: Array, high: Array, height: Array) -> Array:
         """Bound |r - 1|."""
         return self.ratio.log_distance(low, high, height)
+
+    def losses(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return y, log(1 + y), and a bound on the latter's error."""
+        loss, wrong = self.ratio.losses(x, np.zeros(x.shape))
+        with np.errstate(over="ignore"):
+            return np.expm1(loss), loss, wrong
 
     def outcomes(
         self, x: Array, log_weights: Array, reach: Array, exponent: float
@@ -284,36 +282,17 @@ class MixturePart(DensityPart):
 LOSS_UNITS = 110.0
 
 
-class LineRatio(Protocol):
-    """1 + y, analytic and with Re (1 + y) > 0 where |Im x| is below pi / 2 over `steepness`.
-
-    There |1 + y| grows with Re x and falls with |Im x|; arg(1 + y) has the sign of Im x, and its
-    modulus grows with Re x and |Im x|.
-    """
-
-    @property
-    def steepness(self) -> float:
-        """Return the largest factor of x in an exponent."""
-        ...
-
-    def polar(self, x: Array, v: Array) -> tuple[Array, Array]:
-        """Return log |1 + y| and arg(1 + y) at x + iv, without overflow."""
-        ...
-
-    def on_line(self, z: ComplexArray) -> tuple[ComplexArray, Array, Array]:
-        """Return l = log(1 + y), a bound on its error, and |dl / dz|.
-
-        The error includes what products with l and exponentials of them add.
-        """
-        ...
-
-
 @record
 class SampledRatio:
-    """1 + y = 1 - q + q e^x.
+    """1 + y = 1 - q + q e^x off the real line.
 
     |1 + y|^2 = (1 - q)^2 + 2 q (1 - q) e^x cos v + q^2 e^{2x} grows with x and falls with |v|, and
-    arg(1 + y) is that of 1 - q + q e^x cos v + i q e^x sin v.
+    arg(1 + y) is that of 1 - q + q e^x cos v + i q e^x sin v: it has the sign of v, and its modulus
+    grows with x and |v|.
+
+    Attributes:
+        q: sampling probability.
+        steepness: the largest factor of x in an exponent.
     """
 
     q: float
@@ -321,19 +300,19 @@ class SampledRatio:
     steepness = 1.0
 
     def polar(self, x: Array, v: Array) -> tuple[Array, Array]:
-        """Return them from real and imaginary part."""
+        """Return log |1 + y| and arg(1 + y) at x + iv, without overflow."""
         odds = self.q * np.exp(np.minimum(x, 300.0))
         real, imaginary = 1.0 - self.q + odds * np.cos(v), odds * np.sin(v)
         return np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
 
     def on_line(self, z: ComplexArray) -> tuple[ComplexArray, Array, Array]:
-        """Return log(1 + y) from y.
+        """Return l = log(1 + y), a bound on its error, and |dl / dz|.
 
-        y = q expm1(z) is off by 40 units of itself (three terms, each by 12 of itself, whose moduli
-        add up to at most 3 |expm1(z)|). With l = log(1 + y), |y / (1 + y)| = |1 - e^{-l}| is at
-        most |l| max(1, 1 / |1 + y|). For Re z >= 0 and cos v >= 0, |1 + y|^2 >= (1 - q)^2 + q^2 >=
-        1/2, and l is off by LOSS_UNITS of itself, what its logarithm, products and exponentials add
-        included; further left |1 + y| >= 1 - q, and it is off by 1 / (1 - q) times that.
+        The error includes what products with l and exponentials of them add. y = q expm1(z) is off
+        by 40 units of itself (three terms, each by 12 of itself, whose moduli add up to at most 3
+        |expm1(z)|). With l = log(1 + y), |y / (1 + y)| = |1 - e^{-l}| is at most |l| max(1, 1 / |1
+        + y|). For Re z >= 0 and cos v >= 0, |1 + y|^2 >= (1 - q)^2 + q^2 >= 1/2, and l is off by
+        LOSS_UNITS of itself; further left |1 + y| >= 1 - q, and it is off by that over 1 - q.
         """
         y = self.q * expm1_with_error(z, np.zeros(len(z)))[0]
         loss = log1p_with_error(y, np.zeros(len(z)))[0]
@@ -343,9 +322,9 @@ class SampledRatio:
 
 @record
 class SampledPart(DensityPart):
-    """A piece of X between two ends, with 1 + y = 1 - q + q e^X."""
+    """Values of X between two ends, with 1 + y = 1 - q + q e^X."""
 
-    density: Piece
+    density: Normal
     low: float
     high: float
     q: float
@@ -355,11 +334,22 @@ class SampledPart(DensityPart):
         """Return 1 + y off the real line."""
         return SampledRatio(self.q)
 
-    def factors(
-        self, low: Array, high: Array, height: Array, exponent: float, *, path: bool
-    ) -> list[tuple[float, MixtureRange]]:
-        """Return the mixture, to the power that is asked for."""
-        return [(exponent, mixture_range(self.q, low, high, height, path=path))]
+    def range(self, low: Array, high: Array, height: Array, *, path: bool) -> MixtureRange:
+        """Bound 1 + s y, whose logs may be much smaller than their terms, but count many times.
+
+        What the argument is of is divided by e^{x_hi}, which may overflow.
+        """
+        q, log_q, cosine = self.q, np.log(self.q), np.cos(height)
+        with np.errstate(divide="ignore"):
+            log_rest = np.log1p(-np.asarray(q))
+        wrong = 8.0 * UNIT * (1.0 - log_q + np.maximum(np.abs(low), np.abs(high)))
+        log_largest = np.logaddexp(log_rest, log_q + high) + wrong
+        log_smallest = np.logaddexp(log_rest, log_q + low + np.log(cosine)) - wrong
+        if path:
+            log_largest, log_smallest = np.maximum(0.0, log_largest), np.minimum(0.0, log_smallest)
+        rest = (1.0 - q) * np.exp(np.minimum(-high, 700.0))
+        turn = np.arctan2(q * np.sin(height), rest + q * cosine)
+        return MixtureRange(log_largest, log_smallest, turn)
 
     def log_distance(self, low: Array, high: Array, height: Array) -> Array:
         """Bound |y| by q min(e^{x_hi} + 1, |x| e^{max(x_hi, 0)})."""
@@ -368,18 +358,21 @@ class SampledPart(DensityPart):
         log_y: Array = np.log(self.q) + np.minimum(np.logaddexp(high, 0.0), steep)
         return log_y
 
+    def losses(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return y and log(1 + y), off by 32 units of itself."""
+        y, loss = y_and_loss(x, self.q)
+        return y, loss, 32.0 * UNIT * np.abs(loss)
+
     def outcomes(
         self, x: Array, log_weights: Array, reach: Array, exponent: float
     ) -> WeightedLosses:
         """Return the outcomes at nodes.
 
-        x is off by 2 units of its reach, times the slope of the log density, and for a bounded
-        piece by MOST_UNITS of its ends more. The log weight is off by 10 units of its terms: the
-        deviation carries up to four roundings, and the coefficients hold its inverse square.
-        d log (1 + y)^a / dx = a r.
+        x is off by 2 units of its reach, times the slope of the log density. The log weight is off
+        by 10 units of its terms: the deviation carries up to four roundings, and the coefficients
+        hold its inverse square. d log (1 + y)^a / dx = a r.
         """
-        density = self.density
-        moved = (2.0 + (MOST_UNITS if density.bounded else 0.0)) * reach
+        density, moved = self.density, 2.0 * reach
         steep = np.abs(density.log_slope(x)) + 1.0 + abs(exponent) * np.exp(self._log_share(x))
         jitter = 10.0 * (density.terms(x) + np.abs(log_weights) + 1.0) + moved * steep
         y, loss = y_and_loss(x, self.q)
@@ -394,23 +387,21 @@ class SampledPart(DensityPart):
         log_h = self.density.log_density(x) + exponent * loss - log_r
         return log_h, [self.density.log_slope(x) - 1.0, (exponent + 1.0) * np.exp(log_r)]
 
-    def outside(self) -> tuple[float, float]:
-        """Return R(X outside) and W(X outside), by erfc (relative error below 1e-10)."""
-        density = self.density
-        if density.bounded:
-            return 0.0, 0.0
-        scale = density.deviation * math.sqrt(2.0)
-        r, w = (
-            math.erfc((mean - self.low) / scale) + math.erfc((self.high - mean) / scale)
-            for mean in (density.mean, density.mean + density.deviation * density.deviation)
-        )
-        return 0.5 * r, 0.5 * w
-
     def _log_share(self, x: Array) -> Array:
         """Return log of r = d log(1 + y) / dx = q e^x / (1 + y)."""
         log_w = np.log(self.q) + x
         share: Array = log_w - np.logaddexp(np.log1p(-self.q), log_w)
         return share
+
+
+def outside(mean: float, deviation: float, low: float, high: float) -> tuple[float, float]:
+    """Return R(X outside) and W(X outside) of two ends, by erfc (relative error below 1e-10)."""
+    scale = deviation * math.sqrt(2.0)
+    r, w = (
+        math.erfc((centre - low) / scale) + math.erfc((high - centre) / scale)
+        for centre in (mean, mean + deviation * deviation)
+    )
+    return 0.5 * r, 0.5 * w
 
 
 def y_and_loss(x: Array, q: float | Array) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled import cut as cuts
 from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from privcalc.losses.sampled.parts import Path, SampledRatio, ShiftedPart
+from privcalc.losses.sampled.parts import Path, ShiftedPart
 from tests.engine.inversion.sampled_cases import rare
 
 CASES = [
@@ -40,7 +40,7 @@ def dense(law: Any, ends: tuple[float, float], exponent: float, t: Any) -> tuple
     edges = np.linspace(*ends, 400 + int(float(np.max(t)) * top / 8.0))
     half = 0.5 * np.diff(edges)[:, None]
     x = (edges[:-1, None] + half * (1.0 + points)).ravel()
-    mu = law.piece.deviation
+    mu = law.normal.deviation
     density = np.exp(-0.5 * ((x + 0.5 * mu * mu) / mu) ** 2) / (mu * math.sqrt(2.0 * math.pi))
     loss = np.log1p(law.q * np.expm1(x))
     terms = (half * weights).ravel() * density * np.exp(exponent * loss)
@@ -52,7 +52,7 @@ def dense(law: Any, ends: tuple[float, float], exponent: float, t: Any) -> tuple
 def test_the_shifted_line_gives_the_real_one(case: Any, start: float) -> None:
     """At both ends of a block, fine and coarse, within the error, which is needed."""
     law, ends, exponent = case
-    path = Path(law.piece, SampledRatio(law.q), exponent, ends, (start, 2.0 * start))
+    path = Path(law.between(*ends), exponent, (start, 2.0 * start))
     t = start + start / 8.0 * np.arange(9)
     truth, mass = dense(law, ends, exponent, t)
     for part_of_mass in (1e-13, 1e-4):
@@ -68,9 +68,9 @@ def test_what_it_is_not_for() -> None:
     """The beginning, t = 0."""
     law, ends, exponent = CASES[0]
     with pytest.raises(NotCertifiedError):
-        ShiftedPart(Path(law.piece, SampledRatio(law.q), exponent, ends, (0.0, 2.0)), -20.0)
+        ShiftedPart(Path(law.between(*ends), exponent, (0.0, 2.0)), -20.0)
     # Far too long for its panels; they would fill the memory.
-    far = Path(law.piece, SampledRatio(law.q), exponent, (0.0, 1e7), (1.0, 2.0))
+    far = Path(law.between(0.0, 1e7), exponent, (1.0, 2.0))
     with pytest.raises(NotCertifiedError, match="panels"):
         far.panels(-20.0)
 
@@ -127,7 +127,7 @@ def test_the_shifted_line_of_a_group_gives_the_real_one(case: Any, start: float)
     terms = density * np.exp(exponent * loss)
     t, mass = start + start / 2.0 * np.arange(3), float(terms.sum())
     truth = np.array([(terms * np.exp(1j * each * loss)).sum() for each in t])
-    path = Path(law.normal, law.ratio, exponent, ends, (start, 2.0 * start))
+    path = Path(law.between(*ends), exponent, (start, 2.0 * start))
     for part_of_mass in (1e-13, 1e-4):
         part = ShiftedPart(path, math.log(mass * part_of_mass))
         off = np.abs(part.progression(start / 2.0, 2, 3) - truth)

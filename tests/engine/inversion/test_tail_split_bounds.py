@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion import cut_decay, line_sum, tail_lines, tail_split
-from privcalc.engine.inversion.cut_decay import log_suprema
+from privcalc.engine.inversion import line_sum, tail_lines, tail_split
 from privcalc.engine.inversion.measures import Measures, Reversed
 from privcalc.engine.inversion.tail_cut import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
@@ -20,8 +19,10 @@ from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.quadrature_nodes import VariationCells
+from privcalc.losses.sampled import decay
 from privcalc.losses.sampled.cut import CutLaw
+from privcalc.losses.sampled.decay import VariationCells, log_suprema
+from privcalc.losses.sampled.parts import SampledPart
 from privcalc.numerics.arrays import expm1_with_error
 from privcalc.record import replace
 from tests.engine.inversion.sampled_cases import rare, uses
@@ -87,11 +88,13 @@ def test_no_later_modulus_exceeds_the_bound(cut: CutLaw, order: float, *, remove
     seen = np.array([abs(np.exp(1j * t * loss) @ weight) / mass for t in np.append(ts, ts * 1.27)])
     at = np.append(ts, ts * 1.27)
     bounds = {
-        "all": log_suprema(cut, exponent, contour.mgf_range, ts, shifted=True),
-        "plain": log_suprema(cut, exponent, contour.mgf_range, ts, shifted=False),
+        "all": log_suprema(cut.part, exponent, contour.mgf_range, ts, shifted=True),
+        "plain": log_suprema(cut.part, exponent, contour.mgf_range, ts, shifted=False),
     }
-    for height in cut_decay.HEIGHTS:
-        bounds[f"line {height}"] = cut_decay._shifted(cut, exponent, height, ts) - math.log(mass)
+    part = cut.part
+    assert isinstance(part, SampledPart)
+    for height in decay.HEIGHTS:
+        bounds[f"line {height}"] = decay._shifted(part, exponent, height, ts) - math.log(mass)
     for name, bound in bounds.items():
         for t, value in zip(at, seen, strict=True):
             index = int(np.flatnonzero(ts <= t)[-1])
@@ -114,9 +117,9 @@ def test_the_edge_of_the_shifted_line_is_needed(monkeypatch: pytest.MonkeyPatch)
     loss = np.log1p(cut.law.rate * np.expm1(x))
     weight = np.exp(piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x + 7.0 * loss)
     seen = abs(np.exp(1j * ts[0] * loss) @ weight) / weight.sum()
-    assert seen <= math.exp(log_suprema(cut, 7.0, contour.mgf_range, ts, shifted=True)[0])
-    monkeypatch.setattr(cut_decay, "_vertical", lambda *_: 0.0)
-    assert seen > math.exp(log_suprema(cut, 7.0, contour.mgf_range, ts, shifted=True)[0])
+    assert seen <= math.exp(log_suprema(cut.part, 7.0, contour.mgf_range, ts, shifted=True)[0])
+    monkeypatch.setattr(decay, "_vertical", lambda *_: 0.0)
+    assert seen > math.exp(log_suprema(cut.part, 7.0, contour.mgf_range, ts, shifted=True)[0])
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -129,10 +132,10 @@ def test_transforms_are_within_their_errors(cut: CutLaw) -> None:
         j, j_error = far.progression(4.0, 3)
         for k, t in enumerate((0.0, 4.0, 8.0)):
             at = np.array([t])
-            value, error = right.minus_one(at)
+            value, error = right._sum.minus_one(at)
             truth = transform(cut, complex(4.0, t), cut.low, cut.top)
             assert abs(complex(value[0]) + 1.0 - truth) <= error[0] + 4e-15
-            value, error = left.minus_one(at)
+            value, error = left._sum.minus_one(at)
             truth = transform(cut, complex(-2.0, -t), cut.low, cut.top)
             assert abs(complex(value[0]) + 1.0 - truth) <= error[0] + 4e-15
             truth = transform(cut, complex(-2.0, -t), cut.top, cut.far)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.cut_decay import log_suprema
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.cut import CutLaw
+from privcalc.losses.sampled.decay import log_suprema
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from tests.engine.inversion.sampled_cases import holds, meet, relative
@@ -132,7 +132,7 @@ def test_panels_are_bounded_around_them(law: GaussianMixtureLaw) -> None:
         low = rng.uniform(-5.0, 8.0)
         high, height = low + rng.uniform(0.01, 1.5), rng.uniform(0.0, 1.2 / law.mu / law.size)
         box = np.array([low]), np.array([high]), np.array([height])
-        ((_, bounds),) = part.factors(*box, 2.0, path=False)
+        bounds = part.range(*box, path=False)
         far = float(part.log_distance(*box)[0])
         known += bool(bounds.turn[0] < 4.0)
         for _ in range(4):
@@ -189,7 +189,7 @@ def test_no_later_modulus_exceeds_the_bound(law: GaussianMixtureLaw) -> None:
     values, _ = near.log_mgf_progression(0.125, 480)
     modulus = np.exp(values.real - values.real[0])
     ts = np.array([1.0, 4.0, 12.0, 30.0, 60.0])
-    bounds = np.exp(log_suprema(cut, 5.0, near.mgf_range, ts, shifted=True))
+    bounds = np.exp(log_suprema(cut.part, 5.0, near.mgf_range, ts, shifted=True))
     for at, bound in zip(ts[:-1], bounds[:-1], strict=True):
         assert modulus[int(at / 0.125) :].max() <= bound * (1.0 + 1e-12)
 

@@ -1,8 +1,8 @@
-"""Bounds of |phi(t)| = |A(a + it)| / A(a) of a cut sampled law, for all t beyond each of a grid.
+"""How fast |phi| of a mixture of normal laws falls on a vertical line.
 
-h is the tilted density of the loss l, h dl of mass M = A(a); x is the log-ratio. Each bound is
-proved for a whole range of t, and what is returned is the least of them (t falls along the grid's
-running maximum, so that each value holds for all later t):
+phi(t) = M(c + it) / M(c) is the characteristic function of the tilted loss, h its density over l,
+h dl of mass M = M(c). Bounds are proved for a whole range of t, and what is returned is the least
+of them (running maxima make each value hold for all later t):
 
 * Moments. Let nu <= h dl live on losses of an interval of length at most k/T', k^2 < 12, with
   moments m0, m1, m2. |nu^|^2 = m0^2 - U, U = iint (1 - cos t(l - l')) dnu dnu, so |nu^| <= m0 -
@@ -11,7 +11,7 @@ running maximum, so that each value holds for all later t):
   1 - |phi| >= T^2 (1 - k^2 / 12) (m2 - m1^2 / m0) / (2 M).
 * Layers. A unimodal nu <= h dl is a mixture of uniform laws on its level sets, intervals of widths
   W and masses dm; |sin(u)/u| <= 1/|u| gives 1 - |phi| >= int (1 - 2 / (tW))_+ dm / M, also later.
-* Variation. |phi| <= V / (t M), V the total variation of h, both edges included.
+* Variation. |phi| <= V / (t M), V the total variation of h, both edges included (by parts, once).
 * Shifted line. (1 + y)^a is analytic for 0 <= Im x < pi, as 1 - q + q e^x = 0 only at Im x = pi.
   The path low -> low + i th -> top + i th -> top, 0 < th < pi / 2, gives
     |A| <= int |f(x + i th)| |1 + y|^e e^{-t arg(1 + y)} dx + (a vertical at each end),
@@ -22,8 +22,11 @@ running maximum, so that each value holds for all later t):
     f e^{th^2 / (2 s^2)} max |1 + y|^e min(th, 1 / (t m)).
   On the line arg and |1 + y| increase with x. All of it falls with t. For -t the path is mirrored.
 
-The measures are bounded on cells: h from below (`VariationCells.heights`), the line's integrand
-from above alike. SLACK covers the errors of the cells' lengths and places, and rounding of log h.
+Cells. In the coordinate x of a part, log h has a slope that is a sum of monotone terms: on a cell
+each is bounded by its values at both ends. Where the sign of the sum is certain h lies between its
+values at the ends of the cell; elsewhere log h differs from these by at most the width times the
+largest modulus of the slope. The line's integrand is bounded alike. SLACK covers the errors of the
+cells' lengths and places, and rounding of log h.
 """
 
 from __future__ import annotations
@@ -33,14 +36,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.quadrature_nodes import CELLS, VariationCells
-from privcalc.losses.sampled.parts import SampledRatio, y_and_loss
-from privcalc.numerics.rounding import UNIT
+from privcalc.losses.sampled.parts import SampledPart, y_and_loss
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.sampled.cut import CutLaw, TailSplitLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.quadrature import DensityPart
+    from privcalc.numerics.arrays import Array, Mask
 
 # Sum of the orders of roundings below.
 SLACK = 1e-6
@@ -54,26 +56,96 @@ LEAST_LOG = -700.0
 SHIFTED_UP_TO = 20_000
 
 
+CELLS = 400
+# Cells shorter than this part of their losses do not count; densities beyond e^LARGEST_LOG neither.
+RESOLVED, LARGEST_LOG = 1e-7, 700.0
+
+
+@record
+class VariationCells:
+    """log g on equal cells of x, where it is certainly monotone, and how far it may swing.
+
+    Attributes:
+        x: the ends of the cells.
+        log_g: there.
+        certain: whether g is certainly monotone on a cell.
+        swing: bound on how much log g differs from its value at either end of a cell.
+    """
+
+    x: Array
+    log_g: Array
+    certain: Mask
+    swing: Array
+
+    @classmethod
+    def of(cls, part: DensityPart, exponent: float) -> VariationCells:
+        """Divide a part into CELLS cells."""
+        x = part.low + (part.high - part.low) * np.linspace(0.0, 1.0, CELLS + 1)
+        log_g, terms = part.tilted(x, exponent)
+        ends = [(term[..., :-1], term[..., 1:]) for term in terms]
+        smallest = sum(np.minimum(left, right) for left, right in ends)
+        largest = sum(np.maximum(left, right) for left, right in ends)
+        steepest = np.maximum(np.abs(smallest), np.abs(largest))
+        # Rounding may hide the sign of a sum of terms that nearly cancel.
+        slack = 1e-12 * (1.0 + sum(np.abs(left) + np.abs(right) for left, right in ends))
+        certain: Mask = np.logical_or(smallest >= slack, largest <= -slack)
+        return cls(x, log_g, certain, (part.high - part.low) / CELLS * steepest)
+
+    def variation(self) -> float:
+        """Bound the variation of g over the whole line, jumps at the ends included."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            g = np.exp(self.log_g)
+            rise = np.abs(np.diff(g))
+            wild = self.swing * np.exp(self.log_g[:-1] + self.swing)
+        total = float(np.where(self.certain, rise, wild).sum()) + float(g[0] + g[-1])
+        # 1e-9 covers the rounding of log g, whose terms stay below 1e5.
+        return total * MARGIN * (1.0 + 1e-9)
+
+    def heights(self, losses: Array, wrong: Array) -> Array:
+        """Return, for each cell, what the density of the loss is at least, 0 where not resolved.
+
+        It is bounded by its ends where it is monotone, and by the most that it can swing where not.
+        Only cells count that are longer than RESOLVED of their losses, and 1e7 times the error of
+        these: their lengths, and their places in units of these, are then right to 1e-7.
+
+        Args:
+            losses: at the ends of the cells, increasing.
+            wrong: their absolute errors.
+        """
+        left, right = (slice(None, -1), slice(1, None))
+        log_g, size = self.log_g, np.abs(losses)
+        least = np.minimum(log_g[..., right], log_g[..., left])
+        least = np.where(self.certain, least, least - self.swing)
+        width = np.diff(losses)
+        long = width > RESOLVED * np.maximum(size[..., right], size[..., left])
+        long &= width > 1e7 * np.maximum(wrong[..., right], wrong[..., left])
+        with np.errstate(over="ignore", under="ignore"):
+            exponent = np.minimum(least, LARGEST_LOG)
+            found: Array = np.where(long & (least < LARGEST_LOG), np.exp(exponent), 0.0)
+        return found
+
+
 def log_suprema(
-    cut: CutLaw, exponent: float, mass: tuple[float, float], ts: Array, *, shifted: bool
+    part: DensityPart, exponent: float, mass: tuple[float, float], ts: Array, *, shifted: bool
 ) -> Array:
     """Return upper bounds on log sup_{t >= ts_k} |phi(t)| for an increasing grid.
 
     Args:
-        cut: the law and its ends.
+        part: the outcomes.
         exponent: a.
         mass: bounds on A(a) > 0.
         ts: the grid.
         shifted: whether to look at the shifted line, which pays for small counts.
     """
-    cells = VariationCells.of(cut.part, exponent)
-    steps = _Steps.below(cells, cut.law)
+    cells = VariationCells.of(part, exponent)
+    _, losses, wrong = part.losses(cells.x)
+    steps = _Steps(losses, cells.heights(losses, wrong))
     gain = np.maximum(steps.moments(ts), steps.layers(ts)) / mass[1] * (1.0 - SLACK)
     with np.errstate(divide="ignore"):
         bound = np.log1p(-np.minimum(gain, 1.0 - UNIT))
         bound = np.minimum(bound, np.log(cells.variation() / (mass[0] * ts)) + SLACK)
-        if shifted and isinstance(cut.part.ratio, SampledRatio):
-            line = np.min([_shifted(cut, exponent, each, ts) for each in HEIGHTS], axis=0)
+        if shifted and isinstance(part, SampledPart):
+            line = np.min([_shifted(part, exponent, each, ts) for each in HEIGHTS], axis=0)
             bound = np.minimum(bound, line - math.log(mass[0]) + SLACK)
     bound = np.clip(bound, LEAST_LOG, 0.0)
     result: Array = np.maximum.accumulate(bound[::-1])[::-1]
@@ -86,11 +158,6 @@ class _Steps:
 
     losses: Array
     heights: Array
-
-    @classmethod
-    def below(cls, cells: VariationCells, law: TailSplitLaw) -> _Steps:
-        _, losses, wrong = law.losses(cells.x)
-        return cls(losses, cells.heights(losses, wrong))
 
     def moments(self, ts: Array) -> Array:
         """Return T^2 (1 - k^2/12) (m2 - m1^2 / m0) / 2 for t in [ts_k, ts_{k+1}], 0 at the end.
@@ -139,30 +206,30 @@ class _Steps:
         return result
 
 
-def _shifted(cut: CutLaw, exponent: float, height: float, ts: Array) -> Array:
+def _shifted(part: SampledPart, exponent: float, height: float, ts: Array) -> Array:
     """Return the log of the bound by the line at Im x = height, or 2 s if that is less."""
-    piece, q = cut.piece, cut.law.rate
-    height = min(height, 2.0 * piece.deviation)
-    x = np.linspace(cut.low, cut.top, 2 * CELLS + 1)
+    density, q = part.density, part.q
+    height = min(height, 2.0 * density.deviation)
+    x = np.linspace(part.low, part.high, 2 * CELLS + 1)
     log_size, turn, wrong = _on_line(q, x, height)
-    log_f = piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x
+    log_f = density.log_density(x)
     value = log_f + exponent * log_size + abs(exponent) * wrong
     # d log |1 + y| / dx lies between its values at the ends, being increasing in x.
     growth = exponent * _growth(q, x, height)
-    linear = piece.slope - piece.curvature * x
+    linear = density.log_slope(x)
     small = linear[1:] + np.minimum(growth[1:], growth[:-1])
     large = linear[:-1] + np.maximum(growth[1:], growth[:-1])
     ends = np.maximum(value[1:], value[:-1])
     swing = np.diff(x) * np.minimum(np.abs(small), np.abs(large))
     top = np.where((small >= 0.0) | (large <= 0.0), ends, ends + swing)
-    top = top + np.log(np.diff(x)) + 0.5 * piece.curvature * height * height
+    top = top + np.log(np.diff(x)) + 0.5 * density.curvature * height * height
     with np.errstate(over="ignore", under="ignore"):
         line = np.exp(np.minimum(top - turn[:-1] * ts[:, None], 700.0)).sum(axis=1)
-    for end, at in ((0, cut.low), (-1, cut.top)):
+    for end, at in ((0, part.low), (-1, part.high)):
         still = float(y_and_loss(np.array([at]), q)[1][0])
         peak = exponent * (still if exponent >= 0.0 else float(log_size[end]))
         peak += abs(exponent) * float(wrong[end])
-        peak += float(log_f[end]) + 0.5 * piece.curvature * height * height
+        peak += float(log_f[end]) + 0.5 * density.curvature * height * height
         log_rho = math.log(q) - math.log1p(-q) + at
         share = math.exp(-np.logaddexp(0.0, -log_rho))
         line = line + _vertical(peak, height, min(share, float(turn[end]) / height), ts)
