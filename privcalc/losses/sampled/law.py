@@ -26,8 +26,8 @@ from privcalc.losses.law import LawProperties, LogRatio
 from privcalc.losses.quadrature import QuadratureContour
 from privcalc.losses.sampled.cut import TailSplitLaw
 from privcalc.losses.sampled.mixture_sums import ExponentialSum
+from privcalc.losses.sampled.normal_excess import mixture_excess
 from privcalc.losses.sampled.parts import SampledPart, y_and_loss
-from privcalc.losses.sampled.renyi import mixture_excess
 from privcalc.losses.sampled.tails import SampledTailLaw, sampled_profile
 from privcalc.numerics.normal import normal_tail
 from privcalc.numerics.rounding import UNIT
