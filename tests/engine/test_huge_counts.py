@@ -121,7 +121,6 @@ def test_lattices_are_not_asked_for_more_uses_than_they_know() -> None:
         "approx:epsilon=2.94,delta=1.48e-82@171469908",
         "staircase:epsilon=19.7@916593176",
         "bernoulli-pair:p=1.39e-07,other_p=0.00135@236978922",
-        "laplace:scale=0.1@100000000",
         "rr:epsilon=3,categories=90@770000000",
         "discrete-laplace:scale=0.3@410000000",
         "pure:epsilon=0.2@900000000",
