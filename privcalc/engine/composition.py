@@ -208,13 +208,14 @@ class Composition:
         """Whether the Renyi curve may say more than the laws do: not of one use by itself.
 
         Where the profile of a law is known, so that it implies the curve, it is asked by itself:
-        beside others the law stands on a lattice, which costs far more than its profile far out.
+        beside others the law stands on a lattice, which costs far more than its profile far out,
+        unless it is a list.
         """
         several = sum(count * law.uses for law, count in self.terms) > 1
         alone = sum(count for _, count in self.terms) == 1
         return several and any(
             law.mechanism_rdp_curve is not None
-            and not (alone and law.properties.rdp_implied_by_pld)
+            and not ((alone or law.atom_count) and law.properties.rdp_implied_by_pld)
             for law, _ in self.terms
         )
 

@@ -397,8 +397,9 @@ class LossLaw(ABC):
         Raises:
             NotCertifiedError: they are not known, or take too long.
         """
-        del q, c, remove, positive
-        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
+        from privcalc.losses.sampled.renyi import sampled_excess
+
+        return sampled_excess(self, q, c, remove=remove, positive=positive)
 
 
 # Where K is looked at for the variance of a loss.

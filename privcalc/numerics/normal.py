@@ -30,8 +30,8 @@ SHORT = 0.1
 FEW_TAILS = 16
 # erfc is a normal double up to here.
 ERFC_FAR = 37.0
-_NODES = (0.3399810435848563, 0.8611363115940526)
-_WEIGHTS = (0.6521451548625461, 0.34785484513745385)
+NODES = (0.3399810435848563, 0.8611363115940526)
+WEIGHTS = (0.6521451548625461, 0.34785484513745385)
 
 
 def short_intervals(points: Array, centre: float) -> tuple[Array, Array]:
@@ -46,7 +46,7 @@ def short_intervals(points: Array, centre: float) -> tuple[Array, Array]:
     h = np.diff(points)
     middle = points[:-1] + 0.5 * h - centre
     total = np.zeros(len(h))
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+    for node, weight in zip(NODES, WEIGHTS, strict=True):
         for sign in (-1.0, 1.0):
             x = middle + sign * node * 0.5 * h
             total += weight * np.exp(-0.5 * x * x)

@@ -326,7 +326,7 @@ def smallest_rho(directions: Mapping[str, Realized], tolerance: float) -> Concen
         tolerance: relative width wished for.
     """
     parts = list(directions.values())
-    if any(part.upper.infinity_mass().upper > 0.0 for part in parts):
+    if any(part.upper.infinite_divergence() for part in parts):
         certain = any(
             part.lower is not None and (part.lower.infinity_mass().lower or 0.0) > 0.0
             for part in parts

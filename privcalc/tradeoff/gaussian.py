@@ -96,12 +96,14 @@ class LargeEpsilons:
     @classmethod
     def of(cls, composition: Composition) -> LargeEpsilons:
         """Split a composition."""
-        unbounded = [(law, n) for law, n in composition if law.max_loss == math.inf]
-        bounded = Composition(
-            tuple((law, n) for law, n in composition if law.max_loss < math.inf),
-            composition.curves,
-        )
-        return cls(gaussian_cap(Composition(tuple(unbounded))), max(0.0, bounded.max_loss().upper))
+        unbounded = [
+            (law, n)
+            for law, n in composition
+            if law.max_loss == math.inf or law.infinity_mass > 0.0
+        ]
+        bounded = [each for each in composition if each not in unbounded]
+        rest = Composition(tuple(bounded), composition.curves).max_loss().upper
+        return cls(gaussian_cap(Composition(tuple(unbounded))), max(0.0, rest))
 
     @property
     def start(self) -> float:

@@ -437,7 +437,7 @@ def smallest_mu(
     """
     parts = list(directions.values())
     lowers = [part.lower for part in parts if part.lower is not None]
-    if max(part.upper.infinity_mass().upper for part in parts) > 0.0:
+    if any(part.upper.infinite_divergence() for part in parts):
         certain = any((lower.infinity_mass().lower or 0.0) > 0.0 for lower in lowers)
         return GaussianEquivalent(Bound(math.inf, math.inf if certain else None), math.inf)
     if any(part.upper.curves and math.isinf(part.upper.max_loss().upper) for part in parts):

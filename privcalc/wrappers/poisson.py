@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, UnsupportedError
@@ -11,7 +10,7 @@ from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
-from privcalc.wrappers.base import spelled, wrappers_in
+from privcalc.wrappers.base import calls, spelled, wrappers_in
 from privcalc.wrappers.group import scaled_term
 from privcalc.wrappers.runs import refuse_runs
 from privcalc.wrappers.sampling import Sampling
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 # Binomial probabilities are known to here, and sums of those of so large a variance.
 MOST_RECORDS, LARGEST_VARIANCE = 10**15, 10**9
 # Samples that are too large more rarely than this count as if they told everything.
-RAREST = 1e-250
+RAREST = 1e-60
 
 
 def capped(
@@ -70,9 +69,12 @@ def capped(
         UnsupportedError: a group, another sampling inside, or noise that is not Gaussian.
     """
     from privcalc.engine.terms import one_law
+    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.cells import listed, mixed
     from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.sampled.capped import opposite_law
     from privcalc.losses.sampled.law import sampled
+    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
     adjacency, records = question
@@ -104,7 +106,13 @@ def capped(
     below = opposite_law(low.mu, (exact.doubles()[0], *cap), below, remove=remove) or below
     once = sampled(high, odds.q, remove=remove)
     twice = sampled(double, odds.other_rate, remove=remove)
-    return _coin(odds, once, twice, below)
+    if odds.binds[1] < RAREST:
+        lost = AtomicLaw((0.0,), (1.0,), RAREST, lower_masses=(1.0,))
+        nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+        return [(Term(once, below), 1), (Term(lost, nothing), 1)]
+    sides = (once, odds.free[1]), (twice, odds.binds[1])
+    chosen = mixed([(listed(law, above=True), weight) for law, weight in sides])
+    return [(Term(chosen, below), 1)]
 
 
 class Odds:
@@ -141,26 +149,6 @@ class Odds:
         self.other_rate = min(rate, 1.0)
         least = low * self.free[0] + share * over[0]
         self.least_rate = min(max(least * (1.0 - slack), 0.0), low)
-
-
-def _coin(odds: Odds, once: LossLaw, twice: LossLaw, below: LossLaw) -> Terms:
-    """Return the pair of the coin; a side of it that hardly ever comes up tells everything."""
-    from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.sampled.coin import CoinLaw
-    from privcalc.losses.term import Term
-
-    rare = odds.binds[1] < RAREST, odds.free[1] < RAREST
-    if any(rare):
-        lost = AtomicLaw((0.0,), (1.0,), RAREST, infinity_mass_error=0.0, lower_masses=(1.0,))
-        nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
-        return [(Term(once if rare[0] else twice, below), 1), (Term(lost, nothing), 1)]
-    middles = [0.5 * (low + high) for low, high in (odds.free, odds.binds)]
-    error = max(
-        (high - low) / low if low > 0.0 else math.inf for low, high in (odds.free, odds.binds)
-    )
-    if not error < 1e-3:
-        raise UnsupportedError("how often the cap binds is not known to three digits")
-    return [(Term(CoinLaw((once, twice), (middles[0], middles[1]), error), below), 1)]
 
 
 @wrapper(
@@ -208,8 +196,8 @@ def _coin(odds: Odds, once: LossLaw, twice: LossLaw, below: LossLaw) -> Terms:
         "above, the worst that other records may do in the sample; below, data sets that exist"
     ),
     above=(
-        "a sample of what has no privacy loss of its own, such as a composition in"
-        " parentheses, is known from above only; samples of single mechanisms have both ends"
+        "a sample of what is known by a Renyi curve or by bounds is known from above only; samples"
+        " of mechanisms and of their compositions have both ends"
     ),
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
 )
@@ -227,12 +215,16 @@ class PoissonSampled(Sampling):
     sample, the outputs of both values may lie on opposite sides of the output without them, twice
     as far apart. That is the worst, for every mechanism: with R and W for the event without and
     with the record, the sampled event is dominated by (1 - q) R + q W against (1 - q) R + q W',
-    W' the mirror image of W (proved in `losses/sampled/replaced.py`). Gaussian, Laplace and other
-    noise, and bare guarantees, attain it.
+    W' the mirror image of W (proved in `losses/cells.py`). Gaussian, Laplace and other noise, and
+    bare guarantees, attain it.
 
-    An event that has no privacy loss of its own (a composition, or what is known by its Renyi
-    curve) is answered from above by its Renyi curve: a tight sum where adding and removing have the
-    same loss, and the bound of Zhu, Wang 2019 with smaller constants otherwise.
+    A composition on one sample, or a sample of what is composed of samples, is sampled as a whole:
+    by lists of outcomes above and below its pair (`losses/composed.py`). Each record then has a
+    coin of its own at each level. Clients that are sampled with all their records cost more.
+
+    An event that is known by its Renyi curve only is answered from above by that: a tight sum where
+    adding and removing have the same loss, and the bound of Zhu, Wang 2019 with smaller constants
+    otherwise.
 
     With `max` a sample that is larger is cut to that size by chance, as static shapes need it, and
     `n` is the number of records that samples are drawn from. Then the record may push another one
@@ -252,9 +244,14 @@ class PoissonSampled(Sampling):
 
     @classmethod
     def sampled_how(cls, tree: Wrapped) -> str:
-        """Name a cap too: records of a batch that is cut are not independent."""
-        capped = any(name == "truncated_batch_size" for name, _ in tree.parameters)
-        return "Poisson with a cap" if capped else cls.sampling
+        """Name a cap too, as records of a batch that is cut are not independent; and levels."""
+        if any(name == "truncated_batch_size" for name, _ in tree.parameters):
+            return "Poisson with a cap"
+        event = tree.event
+        while isinstance(event, Wrapped) and event.name == tree.name:
+            event = event.event
+        inside = any(isinstance(each, Wrapped) and each.name == tree.name for each in calls(event))
+        return "Poisson on each level" if inside else cls.sampling
 
     def __init__(
         self,
@@ -328,10 +325,25 @@ class PoissonSampled(Sampling):
         if asked.adjacency is not Adjacency.REPLACE:
             remove = asked.adjacency is Adjacency.REMOVE
             return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
-        from privcalc.losses.sampled.replaced import replaced
+        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.cells import KnownList
+        from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
+        from privcalc.renyi.of_law import LawCurve
 
         opposite = not member and _opposite(event, asked.walk)
-        return Term.of(replaced(law, reverse, q, exact=exact, opposite=opposite))
+        found = Term.of(replaced(law, reverse, q, exact=exact, opposite_records=opposite))
+        if not isinstance(law, GaussianLaw | DiscreteGaussianLaw) or q == 0.0:
+            return found
+        bounds = ReplacedNoise(law, q)
+        upper, lower = (
+            KnownList.of(each, LawCurve(bounds), bounds.gaussian_range)
+            if isinstance(each, AtomicLaw)
+            else each
+            for each in (found.upper, found.lower)
+        )
+        return replace(found, upper=upper, lower=lower)
 
     def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: SampledEvent) -> Term:
         """Return the sampled event for a group of records, given its term for one.

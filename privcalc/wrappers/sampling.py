@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
-from privcalc.errors import UnsupportedError
+from privcalc.errors import NotCertifiedError, UnsupportedError
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
 from privcalc.spec.tree import Leaf, Wrapped
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # A rounded probability is used only where 1 - q does not feel it, and where it is a normal double.
 SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-290, 0.5
+# A composition of more uses inside of a sample is known by its Renyi curve only.
+MOST_USES = 10**6
 # A divergence from which on e^x - 1 is taken for e^x by the rough cost.
 LARGE_EXPONENT = 50.0
 
@@ -233,7 +236,7 @@ class Sampling(Wrapper):
             above, below = (self._of_law(end, end, asked) for end in ends)
             return Term(above.upper, below.lower, members=below.members, back=below.back)
         if law is None or reverse is None:
-            return self._by_curve(terms, back, asked)
+            return self._by_lists(terms, back, asked) or self._by_curve(terms, back, asked)
         return self._of_law(law, reverse, asked)
 
     def _of_law(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent) -> Term:
@@ -294,6 +297,58 @@ class Sampling(Wrapper):
             SampledPairs(members, asked.q, way, asked.exact) for way in (there, not there)
         )
         return Term(known.upper, lower, members=pairs, back=others)
+
+    def _by_lists(self, terms: Terms, back: Terms, asked: SampledEvent) -> Term | None:
+        """Return the sampled pair of a composition: lists above and below (`losses/composed.py`).
+
+        The pair of a composition is the product of its parts' pairs (Zhu, Dong, Wang 2022, Theorem
+        10), and sampling keeps the order of pairs. There is a lower end where one pair of data sets
+        attains all parts. Divergences of an unbounded loss are infinite above where little mass was
+        moved to infinity: there a curve is known as well.
+        """
+        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.cells import KnownList
+        from privcalc.losses.composed import composed
+        from privcalc.losses.term import Term
+
+        one, other = ([(term, n) for term, n in each if n] for each in (terms, back))
+        both = [*one, *other]
+        if asked.records > 1 or asked.q == 0.0 or any(term.upper is None for term, _ in both):
+            return None
+        if max(sum(n for _, n in each) for each in (one, other)) > MOST_USES:
+            return None
+
+        def lists(*, above: bool) -> tuple[LossLaw, LossLaw]:
+            here, there = (
+                composed(
+                    tuple((law, n) for law, n in laws if law is not None),
+                    above=above,
+                )
+                for laws in (
+                    [(term.upper if above else term.lower, n) for term, n in each]
+                    for each in (one, other)
+                )
+            )
+            # Of both orders the list has its digits where the one that is asked for needs them.
+            turned = there.reverse_direction or there
+            return (turned if asked.adjacency is Adjacency.REMOVE else here), there
+
+        try:
+            upper = self.known(*lists(above=True), asked, member=True)
+            lower = upper
+            attained = all(term.lower is not None and term.members is None for term, _ in both)
+            if attained:
+                lower = self.known(*lists(above=False), asked, member=True)
+        except NotCertifiedError:
+            return None
+        law = upper.upper
+        if isinstance(law, AtomicLaw) and law.infinity_mass > 0.0:
+            with suppress(UnsupportedError):
+                curve = self._by_curve(terms, back, asked).curve
+                law = KnownList.of(law, curve)
+        if not attained:
+            return Term(law)
+        return Term(law, lower.lower, members=lower.members, back=lower.back)
 
     def _by_curve(self, terms: Terms, back: Terms, asked: SampledEvent) -> Term:
         """Bound the Renyi curve of a sampled event that has no law of its own.

@@ -171,7 +171,10 @@ class SampledWithoutReplacement(Sampling):
                     for way in (False, True)
                 ]
                 return Term(pair, pair, members=either[0], back=either[1])
-            there, back = (Alone(sampled(law, q, remove=way, exact=exact)) for way in (True, False))
+            # A list of a symmetric pair has more digits in one of its orders.
+            turned = law.reverse_direction or law
+            there = Alone(sampled(turned, q, remove=True, exact=exact))
+            back = Alone(sampled(law, q, remove=False, exact=exact))
             return Term(pair, pair, members=there, back=back)
         remove = asked.adjacency is Adjacency.REMOVE
         return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))

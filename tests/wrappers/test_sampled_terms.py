@@ -6,15 +6,14 @@ import math
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import pytest
 from mpmath import mpf
 
-from privcalc.errors import UnsupportedError
+from privcalc.engine.single import SingleUse
+from privcalc.engine.source import bracket
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.term import Term
 from privcalc.relation import Adjacency
-from privcalc.renyi.sampled.poisson import PoissonCurve
 from privcalc.selection.proposal import GoodOrBad
 from privcalc.spec.parse import parse
 from privcalc.wrappers.poisson import PoissonSampled
@@ -55,27 +54,32 @@ def two_point_cumulant(epsilon: float, c: float) -> float:
     return math.log(p * math.exp(c * epsilon) + (1.0 - p) * math.exp(-c * epsilon))
 
 
-@pytest.mark.parametrize("worse", [ADD, REMOVE])
-def test_a_curve_is_that_of_both_orders(worse: Adjacency) -> None:
-    """A sample of what is known by its divergences needs those of both orders of the neighbours."""
-
-    def terms(adjacency: Adjacency) -> Terms:
-        epsilons = (1.0, 0.75) if adjacency is worse else (0.5, 0.25)
-        return [(Term.of(two_point(each)), 1) for each in epsilons]
-
-    for adjacency in (ADD, REMOVE):
-        curve = sampled(terms, adjacency).curve
-        assert isinstance(curve, PoissonCurve)
-        c = np.array([0.5, 1.0, 3.0])
-        truth = [sum(two_point_cumulant(each, x) for each in (1.0, 0.75)) for x in c.tolist()]
-        assert (curve.event.upper(c) >= np.array(truth) * (1.0 - 1e-14)).all()
-
-
-def test_a_curve_has_no_infinite_losses() -> None:
-    """What may reveal everything has no finite divergence, and no curve would say so."""
-    lossy: Terms = [(Term.of(two_point(0.5, 1e-3)), 1), (Term.of(two_point(0.25, 1e-3)), 1)]
-    with pytest.raises(UnsupportedError, match="may reveal everything"):
-        sampled(lambda _: lossy, REMOVE)
+@pytest.mark.parametrize("adjacency", [ADD, REMOVE])
+@pytest.mark.parametrize("lost", [0.0, 1e-3])
+def test_a_composition_is_sampled_as_one_pair(adjacency: Adjacency, lost: float) -> None:
+    """Two responses on one sample, outcome by outcome, also where they may reveal everything."""
+    laws = [two_point(each, lost) for each in (1.0, 0.75)]
+    found = sampled(lambda _: [(Term.of(law), 1) for law in laws], adjacency)
+    pairs = [
+        [*zip(law.masses, law.lower_masses, strict=True), (lost, 0.0), (0.0, lost)] for law in laws
+    ]
+    both = [(a * c, b * d) for a, b in pairs[0] for c, d in pairs[1]]
+    rate = mpf(Q)
+    mixed: list[Any] = [
+        ((1 - rate) * p + rate * q, p) if adjacency is REMOVE else (p, (1 - rate) * p + rate * q)
+        for p, q in both
+    ]
+    assert found.upper is not None
+    assert found.lower is not None
+    for a in (1.0, 1.05, 1.3):
+        truth = hockey_stick(mixed, mpf(a))
+        low, high = (
+            bracket(SingleUse(law), math.log(a), 0.0).bound for law in (found.lower, found.upper)
+        )
+        assert low.lower is not None
+        assert low.lower + found.lower.infinity_mass <= truth * (1 + mpf(10) ** -9)
+        assert truth * (1 - mpf(10) ** -9) <= high.upper + found.upper.infinity_mass
+        assert high.upper - low.lower <= 1e-9
 
 
 @pytest.mark.parametrize("adjacency", [ADD, REMOVE])

@@ -142,7 +142,7 @@ def test_two_poisson_samples(mechanism: Any, text: str) -> None:
         assert answer.bound is not None
         assert seen[i] <= answer.bound.upper * (1 + 1e-12) + SLACK
         if mechanism is not count:
-            assert seen[i] == pytest.approx(answer.bound.upper, rel=1e-8, abs=1e-12)
+            assert seen[i] == pytest.approx(answer.bound.upper, rel=1e-7, abs=1e-12)
 
 
 # Replacing one record changes a count by 1, a sum of marks by 1, and any answer of two categories.
@@ -249,11 +249,10 @@ def test_whole_samples_are_the_event(wrapper: str) -> None:
 def test_refusals_are_one_clear_line() -> None:
     """What has no pair says which part and what to do instead."""
     for text, relation, words in (
-        ("exponential:epsilon=1@poisson:q=0.1", REPLACE, "add-or-remove-one"),
+        ("zcdp:rho=1@poisson:q=0.1", REPLACE, "add-or-remove-one"),
         ("gaussian:sigma=1@wor:q=0.1", Relation.REPLACE_SPECIAL, "replace-one"),
         ("gaussian:sigma=1@wor:q=0.1@group:k=2", ADD_REMOVE, "replace-one"),
         ("gaussian:sigma=1@wor:q=0.1@poisson:q=0.5", None, "@poisson and @wor"),
-        ("(laplace:scale=1+approx:epsilon=1,delta=0.1)@poisson:q=0.1", None, "sample each part"),
     ):
         with pytest.raises(UnsupportedError, match=words) as caught:
             compose(parse(text).tree, relation=relation, deltas=[1e-5])

@@ -371,7 +371,6 @@ def test_relations_and_words_of_sampling() -> None:
         ("gaussian:sigma=2@wor:q=0.1+rr:p=0.6@poisson:q=0.2", None, "@poisson and @wor"),
         ("gaussian:sigma=2@wor:q=0.1@poisson:q=0.2", None, "@poisson and @wor"),
         ("gaussian:sigma=2@poisson:q=0.2@wor:q=0.1", None, "@poisson and @wor"),
-        ("(gaussian:sigma=2+laplace:scale=3)@poisson:q=0.1", Relation.REPLACE_ONE, "composition"),
         ("zcdp:rho=0.1@poisson:q=0.1", Relation.REPLACE_ONE, "Renyi curve"),
         ("bernoulli-pair:p=0.1,other_p=0.3@poisson:q=1", Relation.REPLACE_ONE, "leave out"),
         ("gaussian:sigma=2@wor:q=0.1", Relation.REPLACE_SPECIAL, "replace-special"),

@@ -47,7 +47,6 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from privcalc.losses.sampled.renyi import Logs
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Below this value of (|s| + 1/2) e the power series of S is used.
@@ -108,19 +107,6 @@ class ExponentialLaw(LossLaw):
     def gaussian_range(self) -> tuple[float, float]:
         """Return the mu that any pair with such a bounded loss has."""
         return 0.0, pure_mu(self.most)
-
-    def sampled_excess(self, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
-        """Return bounds on log(M(c) - 1) of a sample; see `losses/sampled/renyi.py`.
-
-        Raises:
-            NotCertifiedError: the density is not known to a few units.
-        """
-        from privcalc.losses.sampled.renyi import sampled_excess
-
-        ratio = self.log_ratio()
-        if ratio is None:
-            return super().sampled_excess(q, c, remove=remove, positive=positive)
-        return sampled_excess(ratio, q, c, remove=remove, positive=positive)
 
     def gap(self, epsilon: float) -> tuple[float, float]:
         """Return bounds on e - epsilon, at least 0, but for one rounding of the difference."""

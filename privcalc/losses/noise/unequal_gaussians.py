@@ -23,8 +23,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import LawProperties, LossLaw, Tails
-from privcalc.losses.sampled.excess import SampledDensityRatio
-from privcalc.losses.sampled.renyi import normal_excess
+from privcalc.losses.sampled.renyi import pair_excess
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
@@ -248,8 +247,8 @@ class UnequalGaussiansLaw(LossLaw):
     def sampled_excess(self, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
         """Return bounds on log(M(c) - 1) of the sampled law; this law is that for adding.
 
-        With P = N(theta, r^2) without the record and Z standard normal under P, the log-ratio
-        X = -L is log r - theta^2 / 2 - theta r Z - rho Z^2 / 2.
+        With P = N(theta, r^2) without the record and Z standard normal under P, Z is
+        N(-theta / r, 1 / r^2) with it.
 
         Raises:
             NotCertifiedError: the quadrature is too long, or only half is asked for.
@@ -258,15 +257,8 @@ class UnequalGaussiansLaw(LossLaw):
             raise NotCertifiedError("a pair that is not symmetric has no glued law")
         if self.units > 1.0:
             raise NotCertifiedError("the reverse order of the pair is known to too few digits")
-        half = 0.5 * self.theta * self.theta
-        ratio = SampledDensityRatio(
-            q,
-            self.log_r - half,
-            -self.theta * math.sqrt(self.ratio),
-            -0.5 * self.excess,
-            abs(self.log_r) + half,
-        )
-        return normal_excess(ratio, c, remove=remove)
+        root = math.sqrt(self.ratio)
+        return pair_excess(q, -self.theta / root, 1.0 / root, c, remove=remove)
 
     def _series(self, c: Array) -> Array:
         """Return -(c log(1 + rho) + log(1 - rho c)) / 2 for small rho.

@@ -36,6 +36,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MOST_ANCHORS, AtomicLaw
+from privcalc.losses.cells import glued as glued_list
 from privcalc.losses.law import LossLaw, Sample, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
@@ -252,50 +253,10 @@ def glued(event: LossLaw, q: float, *, exact: bool = True) -> LossLaw:
     """
     if q == 0.0:
         return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
+    if isinstance(event, AtomicLaw) and event.lower_masses:
+        return glued_list(event, q)
     up = sampled(event, q, remove=True, exact=exact)
     down = sampled(event, q, remove=False, exact=exact)
-    if isinstance(up, AtomicLaw) and isinstance(down, AtomicLaw) and isinstance(event, AtomicLaw):
-        return _glued_atoms(event, up, down, q)
     if isinstance(up, SampledLaw) and isinstance(down, SampledLaw):
         return GluedDensityLaw(up, down)
     return GluedLaw(up, down)
-
-
-def _glued_atoms(event: AtomicLaw, up: AtomicLaw, down: AtomicLaw, q: float) -> AtomicLaw:
-    """Join the positive atoms of one law, the negative ones of the other, and the atom at 0.
-
-    h(1) is the sum of p (1 - e^{-l}) over l > 0, and the infinite loss: no difference cancels.
-    Losses that sampling brings below the smallest double are 0, and are counted there.
-    """
-    above = [
-        (loss, p, r)
-        for loss, p, r in zip(up.losses, up.masses, up.lower_masses, strict=True)
-        if loss > 0.0
-    ]
-    below = [
-        (loss, p, r)
-        for loss, p, r in zip(down.losses, down.masses, down.lower_masses, strict=True)
-        if loss < 0.0
-    ]
-    h = math.fsum(
-        -p * math.expm1(-loss)
-        for loss, p in zip(event.losses, event.masses, strict=True)
-        if loss > 0.0
-    )
-    equal = math.fsum(p for loss, p in zip(event.losses, event.masses, strict=True) if loss == 0.0)
-    hidden = math.fsum(
-        p
-        for law in (up, down)
-        for loss, base, p in zip(law.losses, event.losses, law.masses, strict=False)
-        if loss == 0.0 and base < 0.0
-    )
-    middle = equal + (1.0 - q) * (h + event.infinity_mass) + hidden
-    atoms = above + ([(0.0, middle, middle)] if middle > 0.0 else []) + below
-    return AtomicLaw(
-        tuple(loss for loss, _, _ in atoms),
-        tuple(p for _, p, _ in atoms),
-        up.infinity_mass,
-        down.lower_infinity_mass,
-        lower_masses=tuple(r for _, _, r in atoms),
-        infinity_mass_error=up.infinity_mass_error,
-    )

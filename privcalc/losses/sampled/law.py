@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,9 @@ from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
 from privcalc.losses.law import LawProperties, LogRatio
 from privcalc.losses.quadrature import QuadratureContour
 from privcalc.losses.sampled.cut import TailSplitLaw
+from privcalc.losses.sampled.mixture_sums import ExponentialSum
 from privcalc.losses.sampled.parts import SampledPart, y_and_loss
-from privcalc.losses.sampled.renyi import sampled_excess
+from privcalc.losses.sampled.renyi import mixture_excess
 from privcalc.losses.sampled.tails import SampledTailLaw, sampled_profile
 from privcalc.numerics.normal import normal_tail
 from privcalc.numerics.rounding import UNIT
@@ -147,8 +149,14 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
         Raises:
             NotCertifiedError: the quadrature is too long.
         """
-        ratio = LogRatio(pieces=(self.normal,))
-        return sampled_excess(ratio, self.q, c, remove=self.remove, positive=positive)
+        return mixture_excess(self.mixture, c, remove=self.remove, positive=positive)
+
+    @cached_property
+    def mixture(self) -> ExponentialSum:
+        """Return dM/dR of a standard normal output."""
+        logs = np.array([math.log1p(-self.q), math.log(self.q)])
+        centres = np.array([0.0, self.normal.deviation])
+        return ExponentialSum(centres, logs, 16.0 * UNIT * (1.0 + np.abs(logs)))
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
         """Build certified nodes for |t| <= t_max."""

@@ -26,7 +26,6 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from privcalc.losses.sampled.excess import Line
     from privcalc.numerics.arrays import Array, ComplexArray, Integers
 
 FAINT_POINT = 45.0
@@ -194,8 +193,6 @@ FAINT = 50.0
 OMITTED = 1e-18
 # Points that share a choice of terms; no choice is made among fewer terms.
 BLOCK, FEW_TERMS = 32, 64
-# Negative terms beyond this share of the positive ones leave no bound on Re r.
-MOST_NEGATIVE = 0.5
 # Beyond this an exponential is not formed.
 LARGE = 300.0
 # Work for each term off the real line.
@@ -245,17 +242,21 @@ class ExponentialSum:
         positive terms. What is omitted is OMITTED of the terms j >= 1.
         """
         loss, error = np.empty(x.shape), np.empty(x.shape)
-        for part, terms in self._blocks(x, x):
+        for part, terms in self.blocks(x, x):
             loss[part], error[part] = self._losses(x[part], moved[part], terms)
         return loss, error
 
     def _losses(self, x: Array, moved: Array, terms: slice) -> tuple[Array, Array]:
-        centres, logs = self.centres[terms], self.log_weights[terms]
-        wrong_weights = self.weight_errors[terms]
-        count = len(centres) + 2.0
+        centres = self.centres[terms]
         t = x[:, None] * centres - 0.5 * centres * centres
         off = 16.0 * UNIT * (np.abs(x)[:, None] * centres + 0.5 * centres * centres)
-        off = np.expm1(np.minimum(off + moved[:, None] * centres, LARGE))
+        return self.log_of_sum(t, off + moved[:, None] * centres, terms)
+
+    def log_of_sum(self, t: Array, off: Array, terms: slice) -> tuple[Array, Array]:
+        """Return log r for some of its exponents t_j, j >= 1, off by `off`, with its error."""
+        logs, wrong_weights = self.log_weights[terms], self.weight_errors[terms]
+        count = len(logs) + 2.0
+        off = np.expm1(np.minimum(off, LARGE))
         top = np.maximum((logs + t).max(axis=1), self.log_floor)
         powers = np.exp(logs + t - top[:, None])
         zero = np.exp(self.log_floor - top)
@@ -322,28 +323,6 @@ class ExponentialSum:
         slope = np.exp(t.real) @ (weights * centres) / np.abs(1.0 + y)
         return loss, error + 16.0 * UNIT * np.abs(loss), slope * MARGIN
 
-    def rise(self, low: Array, high: Array, height: Array) -> Line:
-        """Return the chord of log r, which is convex; |r(x + iy)| <= r(x)."""
-        del height
-        return self._log_sum(low)[0], self._log_sum(high)[0]
-
-    def fall(self, low: Array, high: Array, height: Array) -> Line:
-        """Return a tangent below log Re r.
-
-        Re r(x + iy) >= p(x) - n(x), where p has the terms with cos(c_j height) > 0, which fall in
-        the height, and n the others, by their moduli, which are those of larger j: n / p increases
-        in x, and log p is convex. So log Re r is at least the tangent of log p in the middle, plus
-        log(1 - n/p) at the right end.
-        """
-        middle = 0.5 * (low + high)
-        value, slope, _ = self._log_sum(middle, height)
-        plus, _, minus = self._log_sum(high, height)
-        negative = minus - plus
-        known = negative < math.log(MOST_NEGATIVE)
-        value = value + np.log1p(-np.exp(np.where(known, negative, -math.inf)))
-        half = 0.5 * slope * (high - low)
-        return np.where(known, value - half, -np.inf), np.where(known, value + half, -np.inf)
-
     def log_distance(self, low: Array, high: Array, height: Array) -> Array:
         """Bound |y| by r(high) + 1, and by its value in the middle and the slope of r.
 
@@ -355,12 +334,12 @@ class ExponentialSum:
         size = np.where(np.abs(loss) < 1.0, np.expm1(np.minimum(np.abs(loss) + wrong, 2.0)), 3.0)
         large = np.maximum(loss + wrong, 1.0) + 1e-9
         start = np.where(np.abs(loss) < 1.0, np.log(size), large).reshape(low.shape)
-        value, slope, _ = self._log_sum(high)
+        value, slope = self._log_sum(high)
         with np.errstate(divide="ignore"):
             way = np.log(0.5 * (high - low) + height) + np.log(slope) + value
         return np.minimum(np.logaddexp(value, 0.0), np.logaddexp(start, way) + 1e-9)
 
-    def _blocks(self, low: Array, high: Array) -> Iterator[tuple[Integers, slice]]:
+    def blocks(self, low: Array, high: Array) -> Iterator[tuple[Integers, slice]]:
         """Yield indices of intervals that lie together, and the terms j >= 1 that are not faint."""
         count = len(self.log_weights)
         if count <= FEW_TERMS:
@@ -376,34 +355,19 @@ class ExponentialSum:
             last = int(np.flatnonzero(right >= right.max() - FAINT)[-1])
             yield part, slice(1 + first, max(first, last) + 2)
 
-    def _log_sum(self, x: Array, height: Array | None = None) -> tuple[Array, Array, Array]:
-        """Return the log of the sum, its slope, and the log of the negative terms, at x + i height.
-
-        Without a height terms count by their moduli. What is omitted is within 1e-12 of the log.
-        """
+    def _log_sum(self, x: Array) -> tuple[Array, Array]:
+        """Return the log of the sum and its slope, the former within 1e-12."""
         flat = x.ravel()
-        heights = None if height is None else np.broadcast_to(height, x.shape).ravel()
         value, slope = np.empty(flat.shape), np.empty(flat.shape)
-        minus = np.full(flat.shape, -np.inf)
-        for part, terms in self._blocks(flat, flat):
+        for part, terms in self.blocks(flat, flat):
             centres, logs = self.centres[terms], self.log_weights[terms]
             exponents = logs + flat[part, None] * centres - 0.5 * centres * centres
             top = np.maximum(exponents.max(axis=1), self.log_floor)
             powers = np.exp(exponents - top[:, None])
-            if heights is not None:
-                angle = np.minimum(heights[part, None] * centres, math.pi)
-                # A term that is about to change its sign counts as negative; so does what is
-                # omitted, which is nothing for p next to the largest term.
-                cosine = np.cos(angle)
-                plus = cosine > 0.01
-                minus[part] = top + np.log(np.where(plus, 0.0, powers).sum(axis=1) + OMITTED)
-                powers = np.where(plus, powers * cosine, 0.0)
             total = powers.sum(axis=1) + np.exp(self.log_floor - top)
-            # No positive term at all is as good as too few.
-            total = np.maximum(total, 1e-300)
             value[part] = top + np.log(total)
             slope[part] = (powers * centres).sum(axis=1) / total
-        return value.reshape(x.shape), slope.reshape(x.shape), minus.reshape(x.shape)
+        return value.reshape(x.shape), slope.reshape(x.shape)
 
 
 @record

@@ -1,7 +1,19 @@
-"""Renyi divergences of sampled laws at real orders: quadrature where they live, bounds beyond.
+"""Renyi divergences of sampled laws from the masses of cells, at real orders.
 
-The excess E_R[g] of `excess.py` is integrated over an interval that holds all but a
-share of e^-37 of it; what lies beyond is between 0 and a closed form, which the upper end counts.
+R has the outputs without the record, M the mixture with it, and r = dM/dR = 1 + y. With a = c + 1,
+
+    (M, R):  e^K - 1 = E_R[g],   g = r^a - 1 - a y = r h_c(log r)     ("remove"),
+    (R, M):  e^K - 1 = E_R[g],   g = r^-c - 1 + c y = h_c(-log r)     ("add"),
+
+with h_c >= 0 of `numerics/log_sums.py`: g is convex in r and least at r = 1, where it is 0. So in a
+cell of R-mass p with the mean m of r, where r is in [low, high], E_R[g; cell] is at least p g(m)
+(Jensen), and at most p times the chord of g through low and high at m: the merged cell and the
+split one of `losses/cells.py`. Nothing cancels, at any order, and all is summed as logarithms, so
+that nothing overflows. Cells are halved where the two differ most. Outcomes far out are between 0
+and a closed form, which the upper end counts.
+
+Rounding. The mean, as log m, is off by `off`: moved by as much towards 0 below, and to either end
+above, where the two shares of the chord need not add up to 1, as g >= 0. Ends are moved outward.
 """
 
 from __future__ import annotations
@@ -12,242 +24,622 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.law import Density
-from privcalc.losses.sampled.excess import (
-    Excess,
-    SampledDensityRatio,
-    integrate,
-    log_difference,
-    log_excess,
-    log_sum_bounds,
-    log_total,
-)
-from privcalc.numerics.log_sums import log1p_bracket
-from privcalc.numerics.normal import log_tail
+from privcalc.losses.cells import masses_between
+from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
+from privcalc.numerics.normal import NODES, SHORT, WEIGHTS, log_tail
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import left
+from privcalc.numerics.work import charge, left
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.law import LogRatio, Piece
-    from privcalc.numerics.arrays import Array
-
-# Half of the square of the quantile beyond which mass is truncated, before what a law adds to it.
-HALF_SQUARE = 40.0
-# Nearer to the order from which K is infinite nothing is integrated.
-LEAST_PRECISION = 1e-11
-# Errors of an atom of a log-ratio: of its place, relatively, and of its mass, in units.
-PLACE_ULPS, MASS_ULPS = 8.0, 32.0
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.sampled.mixture_sums import ExponentialSum
+    from privcalc.numerics.arrays import Array, Integers
 
 # Bounds on the log of an excess.
 Logs = tuple[float, float]
+# What the two ends of K may differ by, relatively; cells before any is halved, and at most.
+WIDTH, FIRST, MOST_FIRST, MOST_CELLS, MOST_ROUNDS = 7e-7, 200, 20_000, 200_000, 10
+# Parts of a cell whose bounds differ by more than this part of all.
+MOST_PARTS, STEEP = 2000.0, 0.1
+# Half of the square of the quantile beyond which mass is omitted, before what a law adds to it.
+HALF_SQUARE = 40.0
+# Work for a cell in one round.
+PER_CELL = 1.5
+# Where a log r is more, powers are subtracted from.
+ENOUGH = 3.0
+# No outcomes further out are looked at.
+FARTHEST = 2e6
+# Beyond this exponentials are not formed.
+LARGE = 300.0
+HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
 
-def sampled_excess(ratio: LogRatio, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
-    """Return bounds on the log of E_R[g], or of E_R[g; X > 0], for the law of X under R.
+@record
+class RatioCells:
+    """Cells in which log r is between `low` and `high`.
+
+    Attributes:
+        least: logarithms of lower bounds on masses under R, -inf for none.
+        most: logarithms of upper bounds.
+        means: the log of the mean of r.
+        off: absolute errors of these.
+        low: at most log r.
+        high: at least log r.
+        powers: logs of bounds on E_R[r^a; cell] for the a that is asked for, where they are known.
+    """
+
+    least: Array
+    most: Array
+    means: Array
+    off: Array
+    low: Array
+    high: Array
+    powers: tuple[Array, Array] | None = None
+
+    @np.errstate(divide="ignore", invalid="ignore", over="ignore")
+    def bounds(self, c: float, *, remove: bool) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Return logs of bounds on E_R[g] of each cell from below and above, with their errors."""
+        towards = np.sign(self.means) * np.maximum(np.abs(self.means) - self.off, 0.0)
+        below, error = log_g(np.clip(towards, self.low, self.high), c, remove=remove)
+        ends = [log_g(end, c, remove=remove) for end in (self.low, self.high)]
+        values = ends[0][0], ends[1][0]
+        chord = chords(values, self.means, self.off, (self.low, self.high))
+        upper = self.most + chord, np.maximum(ends[0][1], ends[1][1]) + 64.0 * UNIT
+        if self.powers is None or not remove:
+            return (self.least + below, error), upper
+        # E[g] is E[r^a] less 1 + a y, where that is small.
+        a, slack = c + 1.0, 32.0 * UNIT * (1.0 + np.abs(self.least) + np.abs(self.means))
+        less = np.log1p(a * np.expm1(np.minimum(self.means, LARGE)))
+        less_error = slack + 2.0 * self.off * a
+        first, second = self.powers
+        first = first + np.log(-np.expm1(self.most + less + less_error - first))
+        second = second + np.log(
+            -np.expm1(np.minimum(self.least + less - less_error - second, 0.0))
+        )
+        large = a * self.means > ENOUGH
+        better = large & (first > self.least + below)
+        lower = np.where(better, first, self.least + below), np.where(better, 8.0 * UNIT, error)
+        better = large & (second < upper[0])
+        return lower, (np.where(better, second, upper[0]), np.where(better, 8.0 * UNIT, upper[1]))
+
+
+def chords(
+    values: tuple[Array, Array], means: Array, off: Array, ends: tuple[Array, Array]
+) -> Array:
+    """Return logs of chords at means of e^x, e^x between two ends, from logs of values there."""
+    low, high = ends
+    whole = np.expm1(low - high)
+    down = np.expm1(means - off - high) / whole
+    # r_high - r over r_high - r_low, and r - r_low over that, which is e^{l - high} as much.
+    up = np.expm1(low - means - off) / whole * np.exp(np.minimum(means + off - high, 0.0))
+    shares = [np.log(np.clip(np.nan_to_num(each, nan=1.0), 0.0, 1.0)) for each in (down, up)]
+    both = np.logaddexp(shares[0] + values[0], shares[1] + values[1])
+    # No chord is above its ends.
+    found: Array = np.minimum(both, np.maximum(*values))
+    return found
+
+
+def log_g(loss: Array, c: float, *, remove: bool) -> tuple[Array, Array]:
+    """Return log g at exact values of log r, and its absolute error."""
+    value, error = log_loss_excess(c, loss if remove else -loss)
+    return (value + loss, error + 2.0 * UNIT * np.abs(loss)) if remove else (value, error)
+
+
+@np.errstate(all="ignore")
+def integrated(
+    cut: Callable[[Array], RatioCells], points: Array, c: float, *, remove: bool
+) -> Logs:
+    """Return bounds on log E_R[g] between the first point and the last.
+
+    A cell that is cut in k has about k^-3 of its gap in each, so that k is as its cubic root.
+    """
+    bounds, gap = (-math.inf, math.inf), math.inf
+    for _ in range(MOST_ROUNDS):
+        charge(PER_CELL * len(points))
+        lower, upper = cut(points).bounds(c, remove=remove)
+        low, high = total(*lower)[0], total(*upper)[1]
+        bounds = max(bounds[0], low), min(bounds[1], high)
+        small, large = log1p_bracket(np.array([bounds[0]]), np.array([bounds[1]]))
+        past, gap = gap, float(large[0] - small[0])
+        # What is not halved is rounding.
+        if gap <= WIDTH * float(small[0]) or not gap < 0.8 * past or left() <= 0.0:
+            break
+        with np.errstate(over="ignore", invalid="ignore"):
+            gaps = np.exp(upper[0] - low) - np.exp(np.minimum(lower[0], upper[0]) - low)
+            apart = np.nan_to_num(upper[0] - lower[0], nan=0.0, posinf=MOST_PARTS)
+        roots = np.cbrt(np.clip(gaps, 0.0, 1.0))
+        # A part of E as large as that of K, and half of it for what is left to be found.
+        part = 0.5 * WIDTH * float(small[0]) * float(np.exp(np.logaddexp(0.0, -low)))
+        parts = np.ceil(roots * math.sqrt(float(roots.sum()) / max(part, 1e-12))).astype(int)
+        # Where g grows so fast that its two bounds have nothing in common.
+        steep = (gaps > STEEP) & (apart > 1.0)
+        parts = np.where(steep, np.minimum(2.0 * apart + 1.0, MOST_PARTS).astype(int), parts)
+        parts = np.maximum(parts, 1)
+        if int(parts.sum()) > MOST_CELLS or int(parts.max()) == 1:
+            break
+        points = cut_in(points, parts)
+    return bounds
+
+
+def cut_in(points: Array, parts: Integers) -> Array:
+    """Return points with those that cut each interval in so many equal parts."""
+    starts = np.repeat(points[:-1], parts)
+    steps = np.repeat(np.diff(points) / parts, parts)
+    inside = np.arange(len(starts)) - np.repeat(np.cumsum(parts) - parts, parts)
+    found: Array = np.append(starts + steps * inside, points[-1])
+    return np.unique(found)
+
+
+def total(logs: Array, errors: Array) -> Logs:
+    """Return bounds on log sum e^x, terms being within 1 -+ (e^error - 1) of the true ones.
+
+    Exponentials are off by 10 units and those of the exponents, the sum by one a term.
+    """
+    known = logs > -np.inf
+    logs, errors = logs[known], errors[known]
+    if not len(logs):
+        return -math.inf, -math.inf
+    top = float(logs.max())
+    if not math.isfinite(top):
+        return -math.inf, math.inf
+    terms = np.exp(logs - top)
+    wrong = np.expm1(np.minimum(errors + UNIT * (10.0 + np.abs(logs) + abs(top)), LARGE))
+    value, off = float(terms.sum()), float((terms * wrong).sum()) * (1.0 + 1e-9)
+    off += UNIT * len(terms) * value
+    slack = 8.0 * UNIT * (1.0 + abs(top))
+    low = top + math.log(value - off) - slack if off < value else -math.inf
+    return low, top + math.log(value + off) + slack
+
+
+def normal_masses(
+    low: Array, high: Array, centre: Array | float, deviation: float = 1.0
+) -> tuple[Array, Array]:
+    """Return logs of the masses of N(centre, deviation^2) in intervals, and their absolute errors.
+
+    Arguments t are off by 4 units of their terms, which changes the log by (1 + |t|) times that.
+    Short intervals are by the rule of `short_intervals` (`numerics/normal.py`), off by 1e-15.
+    Elsewhere the difference of two tails, on the smaller side, carries the sum of both errors over
+    what the smaller is of the difference; log Phi is off by 4 units of itself.
+    """
+    a, b = (low - centre) / deviation, (high - centre) / deviation
+    reach = np.maximum(np.abs(a), np.abs(b))
+    terms = reach + (np.abs(low) + np.abs(high) + np.abs(centre)) / deviation
+    middle, half = 0.5 * (a + b), 0.5 * (b - a)
+    short = 2.0 * half * (1.0 + reach) <= SHORT
+    rule = np.zeros(a.shape)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            for x in (node * half, -node * half):
+                rule += weight * np.exp(-(middle + 0.5 * x) * x)
+        value = np.log(rule * half) - 0.5 * middle * middle - HALF_LOG_TAU
+        error = UNIT * (48.0 + 4.0 * np.abs(value) + 8.0 * (1.0 + reach) * terms)
+        if short.all():
+            return value, error
+        from scipy.special import log_ndtr
+
+        right = middle > 0.0
+        first, second = log_ndtr(np.where(right, -a, b)), log_ndtr(np.where(right, -b, a))
+        gap = first - second
+        long = first + np.log(-np.expm1(-gap))
+        each = UNIT * (16.0 + 8.0 * np.abs(second) + 4.0 * (1.0 + reach) * terms)
+        wrong = each * (1.0 + 2.0 / np.expm1(gap)) + 8.0 * UNIT * np.abs(long)
+    value, error = np.where(short, value, long), np.where(short, error, wrong)
+    return value, np.where(np.isfinite(value), error, 0.0)
+
+
+def mixture_cells(ratio: ExponentialSum, points: Array, power: float) -> RatioCells:
+    """Return cells of N(0, 1) for r = sum_j b_j e^{c_j x - c_j^2 / 2}.
+
+    Masses of N(c_j, 1) over those of N(0, 1) are e^{x_j}; log m = log1p(sum b_j (e^{x_j} - 1)), as
+    the weights sum to 1, where that is exact; else it is that of a sum of positive terms.
+
+    Powers. With k the last term, t = a c_k and s = r e^{-(c_k x - c_k^2 / 2)}, which varies little
+    where r^a has its weight, r^a times the density of N(0, 1) is s^a e^{a (a - 1) c_k^2 / 2} times
+    that of N(t, 1), and s^a is between Jensen's bound and the chord. The mean of s is that of r
+    times masses of N(t + c_j - c_k, 1) over those of N(t, 1).
+    """
+    low, high = points[:-1], points[1:]
+    logs, wrong = normal_masses(low, high, 0.0)
+    means, off = np.empty(len(low)), np.empty(len(low))
+    for part, terms in ratio.blocks(low, high):
+        centres = ratio.centres[terms]
+        a, b = low[part, None], high[part, None]
+        own, error = normal_masses(a, b, centres)
+        x, inexact = own - logs[part, None], error + wrong[part, None]
+        means[part], off[part] = ratio.log_of_sum(x, inexact, terms)
+    ends, moved = ratio.losses(points, np.zeros(len(points)))
+    least, most = (ends - moved)[:-1], (ends + moved)[1:]
+    powers = _tilted_powers(ratio, points, power, (ends, moved)) if power else None
+    return RatioCells(logs - wrong, logs + wrong, means, off, least, most, powers)
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def _tilted_powers(
+    ratio: ExponentialSum, points: Array, a: float, ends: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Return logs of bounds on E[r^a] in cells, from log r at points and its errors."""
+    top = float(ratio.centres[-1])
+    t, low, high = a * top, points[:-1], points[1:]
+    own, wrong = normal_masses(low, high, t)
+    means, off = np.empty(len(low)), np.empty(len(low))
+    for part in np.array_split(np.arange(len(low)), max(1, len(low) * len(ratio.centres) // 10**6)):
+        shift = ratio.centres - top
+        mass, error = normal_masses(low[part, None], high[part, None], t + shift)
+        exponents = ratio.log_weights + mass - own[part, None] + shift * (t - top)
+        error = error + wrong[part, None] + ratio.weight_errors
+        error = error + 16.0 * UNIT * (np.abs(exponents) + np.abs(shift) * (t + top))
+        means[part] = np.logaddexp.reduce(exponents, axis=1)
+        off[part] = error.max(axis=1) + UNIT * (16.0 + len(shift) + np.abs(means[part]))
+    # s falls in x.
+    line = top * points - 0.5 * top * top
+    s, wide = ends[0] - line, ends[1] + 8.0 * UNIT * (np.abs(line) + np.abs(ends[0]) + 1.0)
+    s_low = np.minimum((s - wide)[1:], means - off)
+    s_high = np.maximum((s + wide)[:-1], means + off)
+    level = 0.5 * a * (a - 1.0) * top * top + own
+    slack = wrong + 32.0 * UNIT * (np.abs(level) + a * np.abs(means) + t * t)
+    above = chords((a * s_low, a * s_high), means, off, (s_low, s_high))
+    return level + a * (means - off) - slack, level + above + slack
+
+
+def mixture_excess(
+    ratio: ExponentialSum, c: float, *, remove: bool, positive: bool = False
+) -> Logs:
+    """Return bounds on the log of E[g] for a standard normal x, or of E[g; r > 1].
+
+    Half the square of a quantile Z is chosen so that e^{-Z^2/2} is negligible against the least
+    that the excess may be, about y^2. The interval holds [-Z, Z] and what is within Z of the mean
+    of the law tilted by the largest term to the power a for removing, by itself for adding; for
+    adding also what is within Z of the place where r comes near its floor. It is a choice.
 
     Args:
-        ratio: the law of X = log dW/dR under R, without singular parts.
+        ratio: r, which increases in x.
+        c: order minus 1.
+        remove: direction.
+        positive: whether only x > c_1 / 2 counts; r has two terms then.
+    """
+    mu, top = float(ratio.centres[1]), float(ratio.centres[-1])
+    floor = ratio.log_floor
+    some = math.log(-math.expm1(floor)) + math.log(min(1.0, mu))
+    reach = math.sqrt(2.0 * (HALF_SQUARE - 2.0 * some + max(0.0, -math.log(c))))
+    tilt = (c + 1.0) * top if remove else top
+    low, high = -reach, tilt + reach
+    if not remove and floor == -math.inf:
+        low = -reach - c * mu
+    elif not remove:
+        # Where c b_1 e^{mu x - mu^2 / 2} <= b_0 / e the ratio is near its floor.
+        level = floor - float(ratio.log_weights[1]) - math.log(c) - 1.0
+        place = max(0.0, 0.5 * mu - level / mu)
+        low = -min(math.hypot(place, reach), math.sqrt(reach * reach - 2.0 * c * floor))
+    if positive:
+        low = 0.5 * mu
+    points = spread(low, high, tilt, (c + 1.0) * top if remove else top)
+    a = c + 1.0 if remove else 0.0
+    inside = integrated(lambda cuts: mixture_cells(ratio, cuts, a), points, c, remove=remove)
+    beyond = [_above(ratio, c, high, remove=remove)]
+    if not positive:
+        beyond.append(_below(ratio, c, low, remove=remove))
+    return inside[0], log_total([inside[1], *beyond])
+
+
+def spread(low: float, high: float, tilt: float, steep: float) -> Array:
+    """Return places between two ends, nearer where g may grow like e^{steep x}, around a tilt.
+
+    Raises:
+        NotCertifiedError: rounding would leave nothing so far out.
+    """
+    if not high - low < FARTHEST:
+        raise NotCertifiedError("a Renyi divergence needs outcomes too far out")
+    near = np.linspace(low, high, FIRST + 1)
+    reach = high - tilt
+    count = int(min(max(2.0 * reach * steep, FIRST), MOST_FIRST))
+    far = np.linspace(max(low, tilt - reach), high, count + 1)
+    middle = np.linspace(low, max(low, min(high, 4.0 * reach)), FIRST + 1)
+    return np.unique(np.concatenate([near, middle, far]))
+
+
+def _below(ratio: ExponentialSum, c: float, low: float, *, remove: bool) -> float:
+    """Bound the log of E[g; x < low]: where r <= 1, g is at most its value at the floor.
+
+    For x <= 0 no term of r exceeds its weight, so r <= 1. Without a floor g is at most c for
+    removing, and for adding r^-c with r at least the first term: (b_1 e^{c_1 x - c_1^2 / 2})^-c,
+    whose mean over x < low is b_1^-c e^{c c_1^2 / 2 + t^2 / 2} P(N < low + t), t = c c_1.
+    """
+    if ratio.log_floor == -math.inf:
+        if remove:
+            return math.log(c) + log_tail(-low) + 1e-12
+        first, t = float(ratio.centres[1]), c * float(ratio.centres[1])
+        rise = c * (0.5 * first * first - float(ratio.log_weights[1])) + 0.5 * t * t
+        slack = 64.0 * UNIT * (1.0 + c + abs(rise) + (low + t) ** 2)
+        return rise + log_tail(-low - t) + slack + 1e-12
+    return log_largest_low(ratio.log_floor, c, remove=remove) + log_tail(-low) + 1e-12
+
+
+def _above(ratio: ExponentialSum, c: float, high: float, *, remove: bool) -> float:
+    """Bound the log of E[g; x > high] for high >= c_k: there r(x) <= r(high) e^{c_k (x - high)}.
+
+    All exponents of r are positive, so r >= 1, and g <= r^a for removing, c r for adding. With
+    t = a c_k, or c_k, E[e^{t x}; x > high] = e^{t^2 / 2} P(N > high - t). Exponents are charged 64
+    units of their terms.
+    """
+    a = c + 1.0 if remove else 1.0
+    t = a * float(ratio.centres[-1])
+    loss, wrong = ratio.losses(np.array([high]), np.zeros(1))
+    at_end = a * float(loss[0] + wrong[0]) + (0.0 if remove else math.log(c))
+    slack = 64.0 * UNIT * (1.0 + abs(at_end) + t * abs(high) + t * t + (high - t) ** 2)
+    return at_end - t * high + 0.5 * t * t + log_tail(high - t) + slack + 1e-12
+
+
+def log_largest_low(log_floor: float, c: float, *, remove: bool) -> float:
+    """Bound log g where floor <= r <= 1: g falls in r there; the floor is off by 8 units."""
+    value, error = log_g(np.array([log_floor * (1.0 + 8.0 * UNIT)]), c, remove=remove)
+    return float(value[0] + error[0])
+
+
+def log_total(parts: list[float]) -> float:
+    """Return an upper bound on the log of a sum."""
+    value = float(np.logaddexp.reduce(parts))
+    return value + 8.0 * UNIT * len(parts) * (1.0 + abs(value)) if math.isfinite(value) else value
+
+
+def add_logs(parts: list[Logs]) -> Logs:
+    """Return bounds on the log of a sum of positive numbers."""
+    lower = float(np.logaddexp.reduce([low for low, _ in parts], initial=-math.inf))
+    slack = 8.0 * UNIT * len(parts)
+    return lower - slack * (1.0 + abs(lower)), log_total([high for _, high in parts])
+
+
+def sampled_excess(base: LossLaw, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
+    """Return bounds on the log of E_R[g], or of E_R[g; r > 1], of a sample of a bounded loss.
+
+    Args:
+        base: the event's law for adding a record, so that log dW/dR is minus its loss.
+        q: sampling probability, 0 < q < 1.
+        c: order minus 1.
+        remove: direction.
+        positive: whether outcomes that the record makes less likely are omitted.
+
+    Raises:
+        NotCertifiedError: losses have no bound, or masses are at infinity.
+    """
+    # Whether that is the least loss will be seen.
+    top, bottom = base.max_loss, -(base.reverse_direction or base).max_loss
+    lost = base.infinity_mass > 0.0 or base.lower_infinity_mass > 0.0
+    if lost or not (math.isfinite(top) and math.isfinite(bottom)):
+        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
+    span = 1e-9 * (top - bottom)
+    whole = masses_between(base, np.array([bottom - span, top + span]))
+    if max(*whole.below, *whole.above) > 0.0:
+        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
+    count = int(min(max(2.0 * (top - bottom) * (c + 1.0), FIRST), MOST_FIRST))
+    ends = np.linspace(bottom - span, 0.0 if positive else top + span, count + 1)
+    sides = np.array([each + sign * span for each in base.atom_locations for sign in (-1.0, 1.0)])
+    points = np.unique(np.append(ends, sides[(sides > ends[0]) & (sides < ends[-1])]))
+    return integrated(lambda cuts: _tail_cells(base, q, cuts), points, c, remove=remove)
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def _tail_cells(base: LossLaw, q: float, points: Array) -> RatioCells:
+    """Return cells of R between losses of a law, whose masses under R and W its tails know."""
+    found = masses_between(base, points)
+    p, w = found.p + found.p_error, found.q
+    part = (
+        found.p_error / np.maximum(found.p, found.p_error),
+        found.q_error / np.maximum(w, found.q_error),
+    )
+    x = np.log(w) - np.log(found.p)
+    ends = sampled_losses(-points, q)
+    moved = found.shift + 64.0 * UNIT * np.abs(ends)
+    low, high = (ends - moved)[1:], (ends + moved)[:-1]
+    means = np.clip(np.nan_to_num(sampled_losses(x, q), nan=0.0), low, high)
+    share = np.exp(np.minimum(math.log(q) + x - means, 0.0))
+    off = np.nan_to_num(4.0 * (part[0] + part[1]) * share, nan=np.inf) + 64.0 * UNIT * np.abs(means)
+    known = (found.p > 0.0) & (part[0] + part[1] < 0.1)
+    off = np.where(known, off, high - low)
+    least = np.log(np.maximum(found.p - found.p_error, 0.0))
+    return RatioCells(least, np.log(p) + 4.0 * UNIT, means, off, low, high)
+
+
+def opposite_excess(q: float, mu: float, c: float) -> Logs:
+    """Return bounds on the log of E_Q[g] for two opposite records of Gaussian noise.
+
+    P = (1 - q) N(0, 1) + q N(mu, 1) and Q = (1 - q) N(0, 1) + q N(-mu, 1), whose ratio increases in
+    the output. With x and x' the logs of masses of N(mu, 1) and N(-mu, 1) over those of N(0, 1),
+    P / Q = 1 + q (e^x - e^x') / (1 - q + q e^x'). Beyond the right end g is at most
+    (P / Q)^a <= ((1 - q + q e^x) / (1 - q))^a times the density of Q over N(0, 1), which is less
+    than 1 there, beyond the left one at most its value c where P is nothing.
+    """
+    a, logs = c + 1.0, (math.log1p(-q), math.log(q))
+    reach = math.sqrt(2.0 * (HALF_SQUARE - 2.0 * logs[1] - 2.0 * math.log(min(1.0, mu)))) + mu
+    low, high = -reach, a * mu + reach
+
+    def parts(x: Array, other: Array, moved: Array) -> tuple[Array, Array]:
+        """Return log P / Q for logs of quotients, which are off by `moved`."""
+        log_q = np.logaddexp(logs[0], logs[1] + other)
+        with np.errstate(over="ignore", divide="ignore"):
+            rise = logs[1] + np.maximum(x, other) - log_q
+            y = np.exp(np.minimum(rise, LARGE)) * -np.expm1(-np.abs(x - other)) * np.sign(x - other)
+            far = np.logaddexp(logs[0], logs[1] + x) - log_q
+        loss = np.where((rise < LARGE) & (y > -0.5), np.log1p(np.maximum(y, -0.5)), far)
+        share = np.minimum(np.exp(np.minimum(rise, 0.0)), 1.0)
+        sizes = np.abs(x) + np.abs(other) + np.abs(logs[1]) + 8.0
+        wrong = 4.0 * share * (moved + 8.0 * UNIT * sizes) * np.exp(-np.minimum(loss, 0.0))
+        return loss, wrong + 32.0 * UNIT * np.abs(loss)
+
+    def cut(points: Array) -> RatioCells:
+        ends = points[:-1], points[1:]
+        (r, e0), (w, e1), (v, e2) = (normal_masses(*ends, each) for each in (0.0, mu, -mu))
+        means, off = parts(w - r, v - r, e0 + e1 + e2)
+        half = 0.5 * mu * mu
+        loss, wrong = parts(mu * points - half, -mu * points - half, np.zeros(len(points)))
+        below = np.logaddexp(logs[0] + r, logs[1] + v)
+        error = e0 + e2 + UNIT * (16.0 + 4.0 * np.abs(below))
+        return RatioCells(
+            below - error, below + error, means, off, (loss - wrong)[:-1], (loss + wrong)[1:]
+        )
+
+    inside = integrated(cut, spread(low, high, a * mu, a * mu), c, remove=True)
+    x = mu * high - 0.5 * mu * mu
+    at_end = a * (float(np.logaddexp(logs[0], logs[1] + x)) - logs[0])
+    t = a * mu
+    slack = 64.0 * UNIT * (1.0 + abs(at_end) + t * high + t * t + (high - t) ** 2)
+    above = at_end - t * high + 0.5 * t * t + log_tail(high - t) + slack + 1e-12
+    under = math.log(c) + log_total([logs[0] + log_tail(-low), logs[1] + log_tail(-low - mu)])
+    return inside[0], log_total([inside[1], above, under + 1e-9])
+
+
+def pair_excess(q: float, centre: float, deviation: float, c: float, *, remove: bool) -> Logs:
+    """Return bounds for R = N(0, 1) and W = N(centre, deviation^2) of another variance.
+
+    X = log dW/dR = x0 + x1 z + x2 z^2 is monotone on either side of its vertex. Beyond an end, with
+    b the larger of X there and 0: g is at most its value at the floor where X <= 0; for removing at
+    most r(b)^a where X <= b, and r(b)^a e^{a (X - b)} elsewhere, as the slope of log r in X is at
+    most 1; for adding at most c q e^X. E[e^{aX}] is that of a normal law.
+    """
+    precision = 1.0 / (deviation * deviation)
+    x0, x1 = -math.log(deviation) - 0.5 * centre * centre * precision, centre * precision
+    x2 = -0.5 * (precision - 1.0)
+    a = c + 1.0 if remove else 1.0
+    t = 1.0 - 2.0 * a * x2
+    if not t > 1e-11 * (1.0 + a * abs(x2)):
+        certain = remove and t < -64.0 * UNIT * a * abs(x2)
+        return (math.inf if certain else -math.inf), math.inf
+    varied = min(1.0, abs(x1) + abs(x2))
+    z = math.sqrt(2.0 * (HALF_SQUARE - 2.0 * math.log(q) - 2.0 * math.log(varied)))
+    m, vertex = a * x1 / t, -0.5 * x1 / x2
+    floor = math.log1p(-q)
+    far = math.sqrt(z * z - 2.0 * c * floor) if not remove else 0.0
+    way = max(z, z / math.sqrt(min(t, 1.0)), far)
+    low, high = min(0.0, m, vertex) - way, max(0.0, m, vertex) + way
+
+    def exponents(x: Array) -> tuple[Array, Array]:
+        terms = abs(x0) + np.abs(x1 * x) + abs(x2) * x * x
+        return x0 + (x1 + x2 * x) * x, 32.0 * UNIT * (1.0 + terms)
+
+    def cut(points: Array) -> RatioCells:
+        logs, wrong = normal_masses(points[:-1], points[1:], 0.0)
+        own, error = normal_masses(points[:-1], points[1:], centre, deviation)
+        x, moved = exponents(points)
+        least: Array = np.minimum(x[1:], x[:-1]) - moved[1:] - moved[:-1]
+        most = np.maximum(x[1:], x[:-1]) + moved[1:] + moved[:-1]
+        ends = [sampled_losses(each, q) for each in (least, most)]
+        means, off = _sampled_means(own - logs, error + wrong, q)
+        slack = 64.0 * UNIT * np.abs(ends[0]), 64.0 * UNIT * np.abs(ends[1])
+        return RatioCells(
+            logs - wrong, logs + wrong, means, off, ends[0] - slack[0], ends[1] + slack[1]
+        )
+
+    points = np.unique(np.append(spread(low, high, m, a * (abs(x1) + abs(x2))), vertex))
+    inside = integrated(cut, points, c, remove=remove)
+    beyond = [inside[1]]
+    for end, sign in ((low, -1.0), (high, 1.0)):
+        there, wrong = exponents(np.array([end]))
+        least = max(float(there[0] + wrong[0]), 0.0)
+        mass = log_tail(sign * end)
+        beyond.append(log_largest_low(floor, c, remove=remove) + mass + 1e-12)
+        factor = math.log(q) + math.log(c)
+        if remove:
+            log_r = float(np.logaddexp(floor, math.log(q) + least))
+            beyond.append(a * log_r + mass + 64.0 * UNIT * a * (1.0 + log_r))
+            factor = a * (log_r - least)
+        argument = sign * (end - m) * math.sqrt(t)
+        exponent = a * x0 + 0.5 * m * m * t - 0.5 * math.log(t)
+        sizes = 1.0 + a * (abs(x0) + abs(x1 * end) + abs(x2) * end * end) + m * m * t
+        slack = 64.0 * UNIT * (sizes + abs(factor) + argument * argument) * (1.0 + a / t)
+        beyond.append(factor + exponent + log_tail(argument) + slack + 1e-12)
+    return inside[0], log_total(beyond)
+
+
+# Outcomes of a lattice that are added up at most.
+MOST_OUTCOMES = 500_000
+
+
+@np.errstate(all="ignore")
+def lattice_excess(
+    normal: tuple[float, int, float], q: float, c: float, *, remove: bool, positive: bool
+) -> Logs:
+    """Return bounds on the log of E_R[g] or E_R[g; X > 0] for R = N_Z(0, v), W = N_Z(D, v).
+
+    X = log dW/dR = (2 D k - D^2) / (2v) at the outcome k, which R gives with the probability
+    e^{-k^2 / (2v)} / norm: each outcome is a cell. Beyond, X > 0 and g is below a power of e^X, as
+    for normal laws, with sums for integrals.
+
+    Args:
+        normal: the variance parameter v, off by a unit; D, at least 1; and
+            log sum_k e^{-k^2 / (2v)}, off by 16 units of 1 and itself.
         q: sampling probability, 0 < q < 1.
         c: order minus 1.
         remove: direction.
         positive: whether outcomes with X <= 0 are omitted.
 
     Raises:
-        NotCertifiedError: the quadrature is too long.
+        NotCertifiedError: too many outcomes matter.
     """
-    parts = []
-    for piece in ratio.pieces:
-        if piece.bounded:
-            parts.append(_bounded(piece, q, c, remove=remove, positive=positive))
-        else:
-            sampling = SampledDensityRatio(q, piece.mean, piece.deviation)
-            start = -piece.mean / piece.deviation if positive else -math.inf
-            parts.append(normal_excess(sampling, c, remove=remove, start=start))
-    atoms = [(x, r) for x, r, _ in ratio.atoms if x > 0.0 or not positive]
-    if atoms:
-        x, masses = np.array([x for x, _ in atoms]), np.array([r for _, r in atoms])
-        loss, wrong = SampledDensityRatio(q, 0.0, 1.0).losses(x, PLACE_ULPS * UNIT * np.abs(x))
-        value, error = log_excess(c, loss, wrong, remove=remove)
-        logs = np.log(masses)
-        error = error + UNIT * (MASS_ULPS + 12.0 * np.abs(logs))
-        parts.append(log_sum_bounds(value + logs, error))
-    return add_logs(parts)
-
-
-def normal_excess(
-    ratio: SampledDensityRatio, c: float, *, remove: bool, start: float = -math.inf
-) -> Logs:
-    """Return bounds on the log of E[g; z > start] for a standard normal z.
-
-    Half the square of a quantile Z is chosen so that e^{-Z^2/2} is negligible against the least
-    that the excess may be, about q^2 Var X. The interval holds [-Z, Z] and what is within Z
-    deviations of the mean of the law tilted by e^{alpha X} for removing, by e^X for adding; for
-    adding also Z deviations beyond the place where r comes near its floor (or its minimum). It is a
-    choice.
-
-    A finite `start` is a zero of X, off by 16 units of itself; where X is as small as that, g is
-    below the square of X, which is below anything that is added here.
-    """
-    q, x1, x2 = ratio.q, ratio.x1, ratio.x2
-    spread = min(1.0, abs(x1) + abs(x2))
+    v, shift, log_norm = normal
+    d = float(shift)
+    floor = math.log1p(-q)
+    spread = min(1.0, d / math.sqrt(v))
     half_square = HALF_SQUARE - 2.0 * math.log(q) - 2.0 * math.log(spread) + max(0.0, -math.log(c))
-    z = math.sqrt(2.0 * half_square)
-    low, high = -z, z
-    tilt = c + 1.0 if remove else 1.0
-    precision = 1.0 - 2.0 * tilt * x2
-    if not precision > LEAST_PRECISION * (1.0 + tilt * abs(x2)):
-        certain = precision < -64.0 * UNIT * tilt * abs(x2)
-        return (math.inf if certain and remove else -math.inf), math.inf
-    # Where X is bounded the powers of r may grow more slowly than those of e^X.
-    centre, width = tilt * x1 / precision, z / math.sqrt(min(precision, 1.0))
-    low, high = min(low, centre - width), max(high, centre + width)
+    reach = math.sqrt(2.0 * half_square * v) + 2.0
+    low, high = -reach, ((c + 1.0) * d if remove else d) + reach
     if not remove:
-        place = _floor_place(ratio, c)
-        far = math.sqrt(place * place + z * z)
-        far = min(far, math.sqrt(z * z - 2.0 * c * _least(ratio)))
-        low = min(low, -far)
-        if x2 != 0.0 or x1 < 0.0:
-            high = max(high, far)
-    low = max(low, start)
-    inside = integrate(Excess(Density.standard(), ratio, c, remove), low, high)
-    beyond = [_beyond(ratio, c, high, 1.0, remove=remove)]
-    if start == -math.inf:
-        beyond.append(_beyond(ratio, c, low, -1.0, remove=remove))
-    else:
-        beyond.append(_zero_end(ratio, c, start))
-    return inside[0], log_total([inside[1], *beyond])
-
-
-def _least(ratio: SampledDensityRatio) -> float:
-    """Return about the log of the least r, at most 0."""
-    if ratio.x2 > 0.0:
-        vertex = ratio.x0 - 0.25 * ratio.x1 * ratio.x1 / ratio.x2
-        return min(0.0, float(ratio.softplus(np.array(vertex))))
-    return ratio.log_floor
-
-
-def _zero_end(ratio: SampledDensityRatio, c: float, start: float) -> float:
-    """Bound the log of what the rounding of a zero of X may add: |X| <= d there.
-
-    d is 64 units of the terms of X, the density at most 1, y at most 2 q d, and g at most
-    alpha c y^2 (1 + ...) with r within e^{2 d} of 1, as the powers of r are below e^{(c + 2) 2 d}.
-    """
-    terms = abs(ratio.x0) + abs(ratio.x1 * start)
-    d = 64.0 * UNIT * terms
-    log_y = math.log(2.0 * ratio.q) + math.log(d) if d > 0.0 else -math.inf
-    return (
-        2.0 * log_y
-        + math.log(c * (c + 1.0))
-        + (c + 2.0) * 2.0 * d
-        + math.log(max(d / abs(ratio.x1), 1e-300))
-    )
-
-
-def _floor_place(ratio: SampledDensityRatio, c: float) -> float:
-    """Return the least |z| where c q e^X <= (1 - q) / e, or where X is least, or 0: a choice."""
-    x0, x1, x2 = ratio.x0, ratio.x1, ratio.x2
-    level = ratio.log_floor - math.log(c) - math.log(ratio.q) - 1.0
-    if x0 <= level:
-        return 0.0
-    if x2 == 0.0:
-        return abs((level - x0) / x1)
-    discriminant = x1 * x1 - 4.0 * x2 * (x0 - level)
-    if discriminant < 0.0:
-        return abs(0.5 * x1 / x2)
-    # Without cancellation: the two roots have the product (x0 - level) / x2.
-    larger = -0.5 * (x1 + math.copysign(math.sqrt(discriminant), x1))
-    return min(abs(larger / x2), abs((x0 - level) / larger) if larger else math.inf)
-
-
-def _beyond(
-    ratio: SampledDensityRatio, c: float, end: float, sign: float, *, remove: bool
-) -> float:
-    """Bound the log of E[g; z beyond end] on the side of that sign.
-
-    Where X <= 0, g falls in r and is at most its value where X is least: at the end if X increases
-    outward from there and is convex, at its minimum if it has one, else never, and r > 1 - q.
-    Where X > 0, g <= r^alpha for removing and g <= c y <= c q e^X for adding. log r, as a function
-    of X, has slopes between 0 and 1, so that with b = max(X(end), 0) it is at most log r(b) where
-    X <= b, and log r(b) - b + X elsewhere (which happens only if X does not fall outward from the
-    end and is not concave). And
-
-        E[e^{aX}; z > end] = e^{a x0 + m^2 t / 2} / sqrt(t) P(N > (end - m) sqrt(t)),
-
-    t = 1 - 2 a x2, m = a x1 / t. Exponents are charged 64 units of their terms.
-    """
-    x0, x1, x2 = ratio.x0, ratio.x1, ratio.x2
-    at = np.array([end])
-    there, outward = float(ratio.exponent(at)[0]), sign * float(ratio.slope(at)[0])
-    terms = max(abs(x0), ratio.x0_terms) + abs(x1 * end) + abs(x2) * end * end
-    size = 64.0 * UNIT * (1.0 + terms)
-    rising, falling = outward > 0.0 and x2 >= 0.0, outward < 0.0 and x2 <= 0.0
-    log_mass = log_tail(sign * end)
-    parts = []
-    if not (rising and there > size):
-        least = there if rising else -0.25 * x1 * x1 / x2 + x0 if x2 > 0.0 else -math.inf
-        floor = ratio.log_floor
-        if least > -math.inf:
-            slack = size + 64.0 * UNIT * (abs(least - x0) + abs(x0))
-            floor = min(0.0, float(ratio.softplus(np.array(least - slack))) - 1e-12)
-        parts.append(log_largest_low(floor, c, remove=remove) + log_mass)
+        # Where c q e^X <= (1 - q) / e the ratio is near its floor.
+        place = max(0.0, 0.5 * d - (floor - math.log(c) - math.log(q) - 1.0) * v / d)
+        low = -min(math.hypot(place, reach), math.sqrt(reach**2 - 2.0 * c * floor * v)) - 1.0
+    if not high - low < MOST_OUTCOMES:
+        raise NotCertifiedError("a Renyi divergence needs too many outcomes")
+    first, last = (math.floor(low) if not positive else shift // 2 + 1), math.ceil(high)
+    k = np.arange(first, last + 1).astype(float)
+    charge(PER_CELL * len(k))
+    logs = -k * k / (2.0 * v) - log_norm
+    wrong = 16.0 * UNIT * (1.0 + k * k / (2.0 * v) + abs(log_norm))
+    x = (2.0 * d * k - d * d) / (2.0 * v)
+    means, off = _sampled_means(x, 16.0 * UNIT * (np.abs(k) + d) * d / v, q)
+    cells = RatioCells(logs - wrong, logs + wrong, means, off, means - off, means + off)
+    lower, upper = cells.bounds(c, remove=remove)
     a = c + 1.0 if remove else 1.0
-    factor = math.log(c) + math.log(ratio.q)
-    if remove:
-        b = max(there, 0.0)
-        log_r = float(ratio.softplus(np.array(b))) + size
-        factor = a * min(log_r + size - b, 0.0)
-        if not rising and not (falling and there < -size):
-            parts.append(a * log_r * (1.0 + 64.0 * UNIT) + log_mass)
-    if not (falling and (remove or there < -size)):
-        t = 1.0 - 2.0 * a * x2
-        if not t > 0.0:
-            return math.inf
-        m = a * x1 / t
-        argument = -sign * (end - m) * math.sqrt(t)
-        exponent = a * x0 + 0.5 * m * m * t
-        sizes = a * (terms + abs(x0)) + m * m * t + argument * argument + abs(factor)
-        # A relative error d of t moves everything by at most d / t.
-        slack = 64.0 * UNIT * (sizes + 1.0) * (1.0 + 2.0 * a * abs(x2) / t)
-        parts.append(exponent - 0.5 * math.log(t) + log_tail(-argument) + factor + slack)
-    return log_total(parts) + 1e-12
+    end = float(means[-1] + off[-1])
+    factor = a * min(0.0, end - float(x[-1])) if remove else math.log(c) + math.log(q)
+    level = 0.5 * a * (a - 1.0) * d * (d / v)
+    slack = 64.0 * UNIT * (1.0 + level + abs(factor) + a * d / v * (last + d))
+    beyond = [factor + level + _log_lattice_tail(v, last + 1.0 - a * d, log_norm) + slack]
+    if not positive:
+        mass = _log_lattice_tail(v, 1.0 - first, log_norm)
+        beyond.append(log_largest_low(floor, c, remove=remove) + mass)
+    return total(*lower)[0], log_total([total(*upper)[1], *beyond])
 
 
-def log_largest_low(log_floor: float, c: float, *, remove: bool) -> float:
-    """Bound log g where floor <= r <= 1: g falls in r there.
+def _log_lattice_tail(v: float, start: float, log_norm: float) -> float:
+    """Bound log sum_{j >= 0} e^{-(start + j)^2 / (2v)} / norm for start > 0.
 
-    log(1 - q), times k of a group, is off by 6 units: 1.5 are those of a q <= 1/2.
+    (t + j)^2 >= t^2 + 2 t j, and sum_j e^{-t j / v} <= 1 + v / t. `start` may be off by 1e-7 of
+    itself: the margin of its square.
     """
-    floor = np.array([log_floor])
-    value, error = log_excess(c, floor, 8.0 * UNIT * np.abs(floor), remove=remove)
-    return float(value[0] + error[0])
+    if not start > 1e-2:
+        return math.inf
+    square = start * start / (2.0 * v)
+    return -square * (1.0 - 1e-6) + math.log1p(v / start) - log_norm + 1e-9 * (1.0 + abs(log_norm))
 
 
-def _bounded(piece: Piece, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
-    """Return bounds for a bounded piece: all of it is integrated.
-
-    Its ends may be off by d, 4 units of themselves, which adds or takes d f g, and with
-    |(log f g)'| <= alpha + 1 + |slope| + 2 / |x| (`excess_slope`) no more than e^{d times that}
-    more.
-    """
-    excess = Excess(piece, SampledDensityRatio(q, 0.0, 1.0), c, remove)
-    low = max(piece.low, 0.0) if positive else piece.low
-    found = integrate(excess, low, piece.high)
-    ends = np.array([end for end in (piece.low, piece.high) if end != 0.0 and end >= low])
-    moved = 4.0 * UNIT * np.abs(ends)
-    value, error = excess.log_values(ends, moved)
-    steep = moved * (c + 2.0 + abs(piece.slope)) + 1e-12
-    edge = log_total(list(value + error + steep + np.log(moved)))
-    return log_difference(found[0], edge), log_total([found[1], edge])
+def _sampled_means(x: Array, moved: Array, q: float) -> tuple[Array, Array]:
+    """Return log(1 - q + q e^x) with its error, where x is off by `moved`."""
+    means = sampled_losses(x, q)
+    share = np.exp(np.minimum(math.log(q) + x - means, 0.0))
+    own = np.where(x > LARGE, 16.0 * (np.abs(x) + abs(math.log(q))), 64.0 * np.abs(means))
+    return means, np.expm1(np.minimum(moved, 1.0)) * share * 1.1 + UNIT * own
 
 
-def add_logs(parts: list[Logs]) -> Logs:
-    """Return bounds on the log of a sum of positive numbers."""
-    lower = float(np.logaddexp.reduce([low for low, _ in parts], initial=-math.inf))
-    upper = float(np.logaddexp.reduce([high for _, high in parts], initial=-math.inf))
-    slack = 8.0 * UNIT * len(parts)
-    return lower - slack * (1.0 + abs(lower)), upper + slack * (1.0 + abs(upper))
+def sampled_losses(x: Array, q: float) -> Array:
+    """Return log(1 - q + q e^x), off by 32 units of itself; for large x of x and log q."""
+    y = q * np.expm1(np.minimum(x, LARGE))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        near = np.where(y > -0.5, np.log1p(y), np.log((1.0 - q) + q * np.exp(np.minimum(x, LARGE))))
+    far = x + math.log(q)
+    far = far + np.log1p((1.0 - q) * np.exp(-np.where(x > LARGE, far, LARGE)))
+    result: Array = np.where(x > LARGE, far, near)
+    return result
 
 
 def from_excess(

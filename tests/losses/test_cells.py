@@ -1,0 +1,227 @@
+"""Cells: the order of the two finite pairs, every operation by brute force, known values."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from privcalc.exact import Enclosed
+from privcalc.losses.atomic.atoms import AtomicLaw, two_point
+from privcalc.losses.cells import glued, listed, lower_law, mixed, opposite, upper_law
+from privcalc.losses.composed import composed
+from privcalc.losses.law import LossLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.sampled.law import sampled
+from privcalc.numerics.normal import gaussian_profile
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from privcalc.losses.law import Tails
+    from privcalc.numerics.arrays import Array
+
+SLOPES = np.exp(np.array([-4.0, -1.5, -0.4, -0.01, 0.0, 0.02, 0.3, 0.9, 2.0, 5.0]))
+# Rounding of the sums here.
+SLACK = 1e-12
+
+
+@record
+class OnlyTails(LossLaw):
+    """A law of which nothing is known but its tails."""
+
+    law: AtomicLaw
+
+    @property
+    def max_loss(self) -> float:
+        """Return more than any loss."""
+        return 30.0
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return that of the law."""
+        return self.law.infinity_mass
+
+    @property
+    def lower_infinity_mass(self) -> float:
+        """Return that of the law."""
+        return self.law.lower_infinity_mass
+
+    def tails(self, losses: Array) -> Tails:
+        """Return those of the law."""
+        return self.law.tails(losses)
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Return those of the law."""
+        return self.law.renyi(c)
+
+
+def columns(law: AtomicLaw) -> tuple[Array, Array]:
+    """Return the masses under P and Q, of all outcomes."""
+    p = [*law.masses, law.infinity_mass, 0.0]
+    q = [*law.lower_masses, 0.0, law.lower_infinity_mass]
+    return np.array(p), np.array(q)
+
+
+def profile(p: Array, q: Array, slopes: Array = SLOPES) -> Array:
+    """Return the sums of (p - a q)_+."""
+    found: Array = np.maximum(p - np.multiply.outer(slopes, q), 0.0).sum(axis=-1)
+    return found
+
+
+def of_pair(p: Array, q: Array) -> AtomicLaw:
+    """Return the law of masses under P and Q, with outcomes that only one of them has."""
+    both = (p > 0.0) & (q > 0.0)
+    return AtomicLaw(
+        tuple(np.log(p[both] / q[both]).tolist()),
+        tuple(p[both].tolist()),
+        float(p[q == 0.0].sum()),
+        float(q[p == 0.0].sum()),
+        lower_masses=tuple(q[both].tolist()),
+    )
+
+
+def random_pair(draw: Generator, size: int, *, infinite: bool = True) -> tuple[Array, Array]:
+    """Return masses of a random pair."""
+    p, q = draw.dirichlet(np.full(size, 0.4)), draw.dirichlet(np.full(size, 0.4))
+    p, q = p + 1e-9, q + 1e-9
+    if infinite:
+        p[0], q[-1] = 0.0, 0.0
+    return p / p.sum(), q / q.sum()
+
+
+def between(
+    lower: LossLaw | None, value: Array, upper: LossLaw | None, wide: float = math.inf
+) -> None:
+    """Check that values are between those of two laws, which are no further apart than that."""
+    assert isinstance(lower, AtomicLaw)
+    assert isinstance(upper, AtomicLaw)
+    low, high = profile(*columns(lower)), profile(*columns(upper))
+    assert (low <= value + SLACK).all()
+    assert (value <= high + SLACK).all()
+    assert (high - low <= wide).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_law_is_between_its_lists(seed: int) -> None:
+    """Merged cells are below a pair and split cells above, sampled or not, in either order."""
+    draw = np.random.default_rng(seed)
+    p, q = random_pair(draw, 25, infinite=seed % 2 == 0)
+    true = of_pair(p, q)
+    below, above = (listed(OnlyTails(true), above=up) for up in (False, True))
+    between(below, profile(p, q), above, 1e-3)
+    between(below.reverse_direction, profile(q, p), above.reverse_direction)
+    for rate in (0.03, 0.6):
+        m = (1.0 - rate) * p + rate * q
+        ends = [sampled(each, rate, remove=False) for each in (below, above)]
+        between(ends[0], profile(p, m), ends[1], 1e-3)
+        ends = [sampled(each, rate, remove=True) for each in (below, above)]
+        between(ends[0], profile(m, p), ends[1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_opposite_records_have_the_largest_profile(seed: int) -> None:
+    """The pair of opposite records attains max_y of its formula, and lists enclose it."""
+    draw = np.random.default_rng(seed)
+    w, r = random_pair(draw, 12, infinite=seed % 2 == 0)
+    with np.errstate(divide="ignore"):
+        order = np.argsort(-(w / r))
+    y, g = (np.concatenate([[0.0], np.cumsum(each[order])]) for each in (r, w))
+
+    def power(at: Array) -> Array:
+        first = 0 if y[1] > 0.0 else 1
+        found: Array = np.interp(at, y[first:], g[first:])
+        return found
+
+    for rate in (0.05, 0.5):
+        at = np.unique(np.clip(np.concatenate([y, 1.0 - y]), 0.0, 1.0))
+        a = SLOPES[:, None]
+        found = (1.0 - rate) * (1.0 - a) * at + rate * power(at)
+        found = (found - a * rate * (1.0 - power(1.0 - at))).max(axis=-1)
+        law = of_pair(w, r)
+        ends = (
+            lower_law(opposite(law, rate, above=False)),
+            upper_law(opposite(law, rate, above=True)),
+        )
+        between(ends[0], found, ends[1], 1e-9)
+        tails = OnlyTails(law)
+        lower = lower_law(opposite(listed(tails, above=False), rate, above=False))
+        between(
+            lower, found, upper_law(opposite(listed(tails, above=True), rate, above=True)), 1e-3
+        )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_are_enclosed(seed: int) -> None:
+    """Three uses of one pair, or of two, against the enumeration of all outcomes."""
+    draw = np.random.default_rng(seed)
+    pairs = [random_pair(draw, 5, infinite=seed % 2 == 0) for _ in range(2)]
+    if seed % 3 == 0:
+        pairs[1] = pairs[0]
+    uses = [pairs[0], pairs[0], pairs[1]]
+    p, q = (
+        np.array([math.prod(each) for each in itertools.product(*(pair[i] for pair in uses))])
+        for i in (0, 1)
+    )
+    laws = [of_pair(*pair) for pair in pairs]
+    parts = ((laws[0], 3),) if seed % 3 == 0 else ((laws[0], 2), (laws[1], 1))
+    below, above = (composed(parts, above=up) for up in (False, True))
+    between(below, profile(p, q), above, 1e-4)
+    between(below.reverse_direction, profile(q, p), above.reverse_direction)
+
+
+def test_losses_on_a_lattice_keep_their_digits() -> None:
+    """A hundred randomised responses are the binomial law, but for rounding."""
+    law, n = two_point(Enclosed.of(0.5)), 100
+    p = 1.0 / (1.0 + math.exp(-0.5))
+    j = np.arange(n + 1)
+    log_count = np.array(
+        [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in j]
+    )
+    logs = log_count + j * math.log(p) + (n - j) * math.log1p(-p)
+    others = logs - 0.5 * (2 * j - n)
+    below, above = (composed(((law, n),), above=up) for up in (False, True))
+    slopes = np.exp(np.linspace(0.0, 30.0, 13))
+    value = profile(np.exp(logs), np.exp(others), slopes)
+    low, high = (profile(*columns(each), slopes) for each in (below, above))
+    assert (low <= value * (1.0 + 1e-11)).all()
+    assert (value <= high * (1.0 + 1e-11)).all()
+    assert (high - low <= 1e-7 * value).all()
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1.0, 3.0])
+def test_lists_of_gaussian_noise_are_near(mu: float) -> None:
+    """The profile in closed form is between the two ends, which are close."""
+    epsilons = mu * np.array([0.0, 0.3, 1.0, 3.0])
+    true = [gaussian_profile(mu, float(epsilon)) for epsilon in epsilons]
+    ends = [
+        profile(*columns(listed(GaussianLaw(mu), above=up)), np.exp(epsilons))
+        for up in (False, True)
+    ]
+    for low, high, each in zip(*ends, true, strict=True):
+        assert low <= each.upper
+        assert each.lower <= high
+        assert high - low <= 2e-5 * high
+
+
+def test_glued_lists_count_positive_losses_twice() -> None:
+    """The profile is that of M against P for a >= 1, and of P against M below."""
+    law = two_point(Enclosed.of(1.2), Enclosed.of(1e-3))
+    p, q = columns(law)
+    m = 0.7 * p + 0.3 * q
+    found = profile(*columns(glued(law, 0.3)))
+    expected = np.where(SLOPES >= 1.0, profile(m, p), profile(p, m))
+    assert found == pytest.approx(expected, abs=1e-14)
+
+
+def test_a_coin_that_everybody_sees_gives_the_mean() -> None:
+    """Profiles are means of the profiles of what is chosen."""
+    one, two = two_point(Enclosed.of(0.5)), two_point(Enclosed.of(2.0), Enclosed.of(1e-6))
+    found = profile(*columns(mixed([(one, 0.25), (two, 0.75)])))
+    expected = 0.25 * profile(*columns(one)) + 0.75 * profile(*columns(two))
+    assert (found >= expected - 1e-15).all()
+    assert found == pytest.approx(expected, abs=1e-12)
