@@ -29,8 +29,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +46,7 @@ from privcalc.losses.allocated_measures import (
     coarsened,
     powers,
 )
-from privcalc.losses.atomic.exact import exact_law
+from privcalc.losses.atomic.profiles import law_of_tests
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.convolution import transform_error
@@ -392,24 +390,7 @@ def largest_output(steps: int, v: float, *, remove: bool) -> AtomicLaw:
     log_not = np.log1p(-q)
     false = -np.expm1(steps * log_not) * (1.0 + SLACK)
     true = (p - (1.0 - p) * np.expm1((steps - 1) * log_not)) * (1.0 - SLACK)
-    hull = [(Fraction(0), Fraction(0))]
-    points = [
-        (Fraction(a), Fraction(b))
-        for a, b in zip(false[::-1].tolist(), true[::-1].tolist(), strict=True)
-        if 1e-280 < a < 1.0
-    ]
-    for point in (*points, (Fraction(1), Fraction(1))):
-        while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-2], point):
-            hull.pop()
-        if point[0] > hull[-1][0] and point[1] > hull[-1][1]:
-            hull.append(point)
-    with_record, without = ([b[i] - a[i] for a, b in pairwise(hull)] for i in (1, 0))
-    first, other = (with_record, without) if remove else (without, with_record)
-    return exact_law(zip(first, other, strict=True))
-
-
-def _slope(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction]) -> Fraction:
-    return (b[1] - a[1]) / (b[0] - a[0])
+    return law_of_tests(true, false, both=False, reverse=not remove)
 
 
 # Work for an atom of a law, which is sorted, and for one at an order.

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from privcalc.losses.atomic.atoms import ProvedLaw
-from privcalc.losses.atomic.exact import exact_law
-from privcalc.losses.atomic.profiles import profile_law
+from privcalc.losses.atomic.profiles import law_of_tests, profile_law
 from privcalc.losses.term import DirectedMembers
 from privcalc.numerics.binomials import log_probabilities
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -312,13 +310,13 @@ class CoinPair:
 
 
 # Cells of the tables, and rows at least.
-CELLS, LEAST_ROWS = 4_000_000, 20
+CELLS, LEAST_ROWS = 1_000_000, 20
 # R-masses below are omitted: fewer than 1e9 of them.
 FAINT = 1e-100
-# Points for the misses, at most, and outcomes of a pair where there is a choice. What the misses
-# add to epsilon falls as 1 / n: in laws, and of more users than these, few points will do.
-MOST_MISSES, OUTCOMES = 33, 30_000
-ROUGH_MISSES, FEW_MISSES, MANY_USERS = 9, 3, 30_000
+# Points for the misses: what these add to epsilon falls as 1 / n.
+MISSES = 9
+# With no more outcomes than this every number of misses is taken.
+FEW_OUTCOMES = 30_000
 
 
 def clones(n: int, epsilon: float) -> CoinPair:
@@ -343,7 +341,7 @@ def clones(n: int, epsilon: float) -> CoinPair:
     return _mixture(drawn, 1.0 / t, t / fall / n)
 
 
-def blanket(n: int, epsilon: float, categories: int, *, upper: bool, rough: bool) -> CoinPair:
+def blanket(n: int, epsilon: float, categories: int, *, upper: bool) -> CoinPair:
     """Return a pair above, or below, n shuffled answers by randomized response of k categories.
 
     With a = 1 / (E + k - 1), an answer is uniform with probability k a, and else the true one (the
@@ -379,14 +377,11 @@ def blanket(n: int, epsilon: float, categories: int, *, upper: bool, rough: bool
     extra: tuple[Array, Array, float] | None = None
     left = n - int(drawn.sizes[0])
     if upper and categories > 2 and left:
-        if len(drawn.sizes) * n <= OUTCOMES:
+        if len(drawn.sizes) * n <= FEW_OUTCOMES:
             return _with_all_misses(n, drawn, gap, (miss, hit))
         found, chances, error = window(left, miss, hit)
-        count = FEW_MISSES if n > MANY_USERS else ROUGH_MISSES
-        if not rough:
-            count = max(count, min(MOST_MISSES, OUTCOMES // len(drawn.sizes)))
         values = found - left * miss
-        points = grid(float(values[0]), 0.0, float(values[-1]), count)
+        points = grid(float(values[0]), 0.0, float(values[-1]), MISSES)
         masses = split(values, chances, points)
         extra = points * (2.0 / gap), masses, error + UNIT * (len(values) + 16.0)
     return _mixture(drawn, slope, factor, base=base, extra=extra, upper=upper)
@@ -486,7 +481,7 @@ LEAST_EPSILON, LARGEST_EPSILON = 1e-9, 50.0
 # Where three categories, the others in the third, cost more than two with others alike, about.
 MORE_WITH_THREE = math.log(2.0)
 # Points of a law: how many at least and at most, and how many deviations of the loss they reach.
-LEAST_POINTS, MOST_POINTS, REACH = 200, 1000, 14.0
+LEAST_POINTS, MOST_POINTS, REACH = 500, 1000, 14.0
 # Work for a point, for a value of an outcome at it, and what part of what is left both may take.
 PER_POINT, PER_VALUE, PART = 1000.0, 0.5, 0.3
 # The part of them that lies beyond.
@@ -497,31 +492,7 @@ KEPT = 2
 LEAST_MASS = 1e-250
 
 
-class CountsPair(Protocol):
-    """Two laws of outcomes, of which profile and tests are proved."""
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the pair in the other order is the same."""
-        ...
-
-    @property
-    def spread(self) -> float:
-        """About the deviation of the loss."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """How many values a test takes."""
-        ...
-
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return bounds on the profile at epsilon >= 0."""
-        ...
-
-    def test(self, epsilon: float) -> tuple[float, float]:
-        """Return a lower bound on the P-mass, and an upper on the Q-mass, of one set."""
-        ...
+CountsPair = AlikePair | CoinPair
 
 
 def law_above(n: int, epsilon: float, categories: int | None) -> ProvedLaw:
@@ -532,25 +503,21 @@ def law_above(n: int, epsilon: float, categories: int | None) -> ProvedLaw:
     epsilon-DP with a smaller epsilon is so with a larger one, and randomized response with it is
     post-processing of the other, report by report.
     """
-
-    def pair(*, rough: bool) -> CountsPair:
-        return _above(n, epsilon, categories, rough=rough)
-
     others = (categories or 2) - 1.0
 
-    def ends(x: float, *, rough: bool = False) -> tuple[float, float]:
+    def ends(x: float) -> tuple[float, float]:
         if x >= epsilon:
             return 0.0, 0.0
         # (E - a) / (E + k - 1).
         plain = -math.expm1(x - epsilon) / (1.0 + others * math.exp(-epsilon))
         plain *= 1.0 + 32.0 * UNIT * (1.0 + (epsilon + x) / (epsilon - x))
-        low, high = pair(rough=rough).delta(x)
+        low, high = _above(n, epsilon, categories).delta(x)
         high = min(high, plain)
         return min(low, high), high
 
     def joined() -> AtomicLaw:
-        places = _points(pair(rough=True), epsilon)
-        known = [(Fraction(x), Fraction(ends(x, rough=True)[1])) for x in places]
+        places = _points(_above(n, epsilon, categories), epsilon)
+        known = [(Fraction(x), Fraction(ends(x)[1])) for x in places]
         return profile_law((*known, (Fraction(epsilon), Fraction(0))))
 
     return ProvedLaw(
@@ -614,17 +581,17 @@ class ShuffledPair(DirectedMembers):
 
 
 @remembered(KEPT)
-def _above(n: int, epsilon: float, categories: int | None, *, rough: bool) -> CountsPair:
+def _above(n: int, epsilon: float, categories: int | None) -> CoinPair:
     if categories is None:
         return clones(n, epsilon)
-    return blanket(n, epsilon, categories, upper=True, rough=rough)
+    return blanket(n, epsilon, categories, upper=True)
 
 
 @remembered(KEPT)
 def _below(n: int, epsilon: float, categories: int | None) -> list[CountsPair]:
     found: list[CountsPair] = [AlikePair(n, epsilon, categories or 2)]
     if categories != 2:
-        third = blanket(n, epsilon, categories or 3, upper=False, rough=False)
+        third = blanket(n, epsilon, categories or 3, upper=False)
         last = categories is None and epsilon < MORE_WITH_THREE
         found.insert(1 if last else 0, third)
     return found
@@ -636,11 +603,8 @@ def _tested(n: int, epsilon: float, categories: int | None, *, remove: bool) -> 
     first = _below(n, epsilon, categories)[0]
     signs = (1.0,) if first.symmetric else (1.0, -1.0)
     found = [first.test(sign * x) for x in _points(first, epsilon) for sign in signs]
-    corners = [(Fraction(max(0.0, q)), Fraction(p)) for p, q in found if p > LEAST_MASS]
-    if first.symmetric:
-        corners += [(1 - p, 1 - q) for q, p in corners]
-    pieces = _concave(sorted(corners))
-    return exact_law(pieces if remove else [(q, p) for p, q in pieces])
+    p, q = np.array([each for each in found if each[0] > LEAST_MASS]).T
+    return law_of_tests(p, q, both=first.symmetric, reverse=not remove)
 
 
 def _points(pair: CountsPair, epsilon: float) -> list[float]:
@@ -653,20 +617,6 @@ def _points(pair: CountsPair, epsilon: float) -> list[float]:
     jump = max(1, math.ceil((epsilon / step - near) / (FAR * count)))
     places = np.append(np.arange(int(near)), np.arange(int(near), epsilon / step, jump))
     return [x for x in (places * step).tolist() if x < epsilon]
-
-
-def _concave(points: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
-    """Return the masses under P and Q of the pieces of a concave curve through sorted (Q, P)."""
-    hull = [(Fraction(0), Fraction(0))]
-    for q, p in (*points, (Fraction(1), Fraction(1))):
-        if p <= hull[-1][1]:
-            continue
-        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (q - hull[-1][0]) <= (
-            p - hull[-1][1]
-        ) * (hull[-1][0] - hull[-2][0]):
-            hull.pop()
-        hull.append((q, p))
-    return [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(hull)]
 
 
 def _both(ends: Callable[[float], tuple[float, float]], epsilons: Array) -> tuple[Array, Array]:

@@ -211,20 +211,19 @@ class NoisyMax(Mechanism):
         return Term(noisy_max_law(self.candidates, step, error), tests, members=members)
 
     def _laplace(self, step: float, error: float, known: Fraction | None) -> Term:
-        """Return a bracket for Laplace noise; from the same tests, where steps have few digits."""
+        """Return a bracket for Laplace noise; for any number where steps have few digits."""
         from privcalc.losses.choices.noisy_max_laplace import (
+            LARGEST_STEP,
             SMALLEST_STEP,
             laplace_attained,
             laplace_law,
             laplace_members,
         )
-        from privcalc.losses.choices.noisy_max_tests import tests_law
         from privcalc.losses.noise.laplace import LaplaceLaw
         from privcalc.losses.term import Term
 
         members = laplace_members(self.candidates, step, error)
-        if step < SMALLEST_STEP and self.candidates > 2:
-            return Term(LaplaceLaw(step, error, known), tests_law(members), members=members)
-        lower = laplace_attained(self.candidates, step, error, known)
-        above = laplace_law(self.candidates, step, error, known)
-        return Term(above, tests_law(members) if lower is None else lower, members=members)
+        below = laplace_attained(self.candidates, step, error, known)
+        if SMALLEST_STEP <= step <= LARGEST_STEP:
+            return Term(laplace_law(self.candidates, step, error), below, members=members)
+        return Term(LaplaceLaw(step, error, known), below, members=members)

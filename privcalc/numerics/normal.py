@@ -177,6 +177,44 @@ def gaussian_profile(mu: float, epsilon: float) -> NormalProfile:
     return NormalProfile(low, high, 1.0 - high - UNIT, 1.0 - low + UNIT)
 
 
+def gaussian_profiles(mu: float, epsilons: Array) -> tuple[Array, Array]:
+    """Return both ends of delta_mu at many epsilon >= 0; the formulas are those above.
+
+    The three cases are a series for small mu, a difference of Mills ratios where s is not negative,
+    and 1 - delta where it is.
+    """
+    from scipy.special import erfcx
+
+    def mills(points: Array) -> Array:
+        ratio: Array = MILLS * erfcx(points * ROOT)
+        return ratio
+
+    m, half = epsilons / mu, 0.5 * mu
+    s, t = m - half, m + half
+    moved = 3.0 * UNIT * (m + half)
+    density = DENSITY * np.exp(-0.5 * s * s)
+    common = UNIT * (20.0 + 2.0 * s * s)
+    if mu <= SMALL_MU:
+        difference, part_error = small_difference(m, mu, mills(m))
+    else:
+        first, second = mills(np.abs(s)), mills(t)
+        difference = np.where(s < 0.0, first, first - second)
+        part_error = UNIT * 18.0 * (first + second) / difference
+    error = (common + part_error + moved * (t + 2.0)) * 1.01
+    delta = density * difference
+    low, high = np.maximum(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
+    if mu > SMALL_MU:
+        rest = density * (first + second)
+        error = (common + UNIT * 20.0 + mu * moved) * 1.01
+        left = s < 0.0
+        low = np.where(left, 1.0 - rest * (1.0 + error) - UNIT, low)
+        high = np.where(left, 1.0 - rest * (1.0 - error) + UNIT, high)
+    # Far out the density leaves the range of normal numbers.
+    low = np.where(s > FAR, 0.0, np.where(s < -FAR, 1.0 - UNIT, low))
+    high = np.where(s > FAR, NOTHING, np.where(s < -FAR, 1.0, high))
+    return np.clip(low, 0.0, 1.0), np.minimum(high, 1.0)
+
+
 def small_difference(m: Number, mu: float, ratio: Number) -> tuple[Number, Number]:
     """Return R(m - mu/2) - R(m + mu/2), and its relative error, for mu <= SMALL_MU and R(m).
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from privcalc.exact import Enclosed
+from privcalc.numerics.hull import lower_hull
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 from privcalc.renyi.curve import RenyiCurve, StatedCurve
@@ -144,18 +144,13 @@ class PointsCurve(StatedCurve):
         As positions, values, and the slope to the right of each. A corner is skipped where the
         chord past it is lower. Rounding of that comparison only chooses between valid bounds.
         """
-        corners = [(0.0, 0.0)]
-        for c, k in self.points:
-            while len(corners) > 1 and _slope(corners[-2], corners[-1]) >= _slope(
-                corners[-2], (c, k)
-            ):
-                corners.pop()
-            corners.append((c, k))
-        while len(corners) > 1 and _slope(corners[-2], corners[-1]) >= self.limit:
-            corners.pop()
-        slopes = [_slope(first, second) for first, second in pairwise(corners)]
-        positions, values = np.array(corners).T
-        return positions, values, np.array([*slopes, self.limit])
+        x, y = np.array([(0.0, 0.0), *self.points]).T
+        kept = lower_hull(x, y)
+        slopes = np.diff(y[kept]) / np.diff(x[kept])
+        # These increase; from the limit on there is another bound.
+        count = int(np.searchsorted(slopes, self.limit))
+        positions, values = x[kept[: count + 1]], y[kept[: count + 1]]
+        return positions, values, np.append(slopes[:count], self.limit)
 
 
 @record
@@ -172,7 +167,3 @@ class InfiniteCurve(RenyiCurve):
     def lower(self, c: Array) -> Array | None:
         """Return infinity, which is attained."""
         return self.upper(c)
-
-
-def _slope(left: tuple[float, float], right: tuple[float, float]) -> float:
-    return (right[1] - left[1]) / (right[0] - left[0])

@@ -12,16 +12,7 @@ import numpy as np
 from privcalc.engine.terms import one_law, reverse_of
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.numerics.normal import (
-    DENSITY,
-    FAR,
-    MILLS,
-    NOTHING,
-    ROOT,
-    SMALL_MU,
-    SMALLEST_MU,
-    small_difference,
-)
+from privcalc.numerics.normal import SMALLEST_MU, gaussian_profiles
 from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.record import record
 from privcalc.renyi.known import LinearCurve
@@ -246,11 +237,11 @@ class GaussianBase(Base):
         each of which is off by less than 12 units. H grows with mu, which may be off.
         """
         with np.errstate(all="ignore"):
-            low, high = profile_brackets(self.mu, np.abs(logs))
+            low, high = gaussian_profiles(self.mu, np.abs(logs))
             if self.error:
                 error = self.error + 2.0 * UNIT
-                low = profile_brackets(self.mu * (1.0 - error), np.abs(logs))[0]
-                high = profile_brackets(self.mu * (1.0 + error), np.abs(logs))[1]
+                low = gaussian_profiles(self.mu * (1.0 - error), np.abs(logs))[0]
+                high = gaussian_profiles(self.mu * (1.0 + error), np.abs(logs))[1]
             below = logs < 0.0
             if below.any():
                 x = logs[below]
@@ -259,45 +250,6 @@ class GaussianBase(Base):
                 low[below] = (gap + factor * low[below]) * (1.0 - room)
                 high[below] = (gap + factor * high[below]) * (1.0 + room)
         return low, np.minimum(high, 1.0)
-
-
-def profile_brackets(mu: float, epsilons: Array) -> tuple[Array, Array]:
-    """Return both ends of the privacy profile at many epsilon >= 0, of shape (n,).
-
-    The formulas and their rounding are those of `numerics/normal.py` (proofs there); the
-    three cases are a series for small mu, a difference of Mills ratios where s = epsilon / mu -
-    mu / 2 is not negative, and 1 - delta where it is.
-    """
-    from scipy.special import erfcx
-
-    def mills(points: Array) -> Array:
-        ratio: Array = MILLS * erfcx(points * ROOT)
-        return ratio
-
-    m, half = epsilons / mu, 0.5 * mu
-    s, t = m - half, m + half
-    moved = 3.0 * UNIT * (m + half)
-    density = DENSITY * np.exp(-0.5 * s * s)
-    common = UNIT * (20.0 + 2.0 * s * s)
-    if mu <= SMALL_MU:
-        difference, part_error = small_difference(m, mu, mills(m))
-    else:
-        first, second = mills(np.abs(s)), mills(t)
-        difference = first - second
-        part_error = UNIT * 18.0 * (first + second) / difference
-    error = (common + part_error + moved * (t + 2.0)) * 1.01
-    delta = density * difference
-    low, high = np.maximum(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
-    if mu > SMALL_MU:
-        rest = density * (first + second)
-        error = (common + UNIT * 20.0 + mu * moved) * 1.01
-        left = s < 0.0
-        low = np.where(left, 1.0 - rest * (1.0 + error) - UNIT, low)
-        high = np.where(left, 1.0 - rest * (1.0 - error) + UNIT, high)
-    # Far out the density leaves the range of normal numbers.
-    low = np.where(s > FAR, 0.0, np.where(s < -FAR, 1.0 - UNIT, low))
-    high = np.where(s > FAR, NOTHING, np.where(s < -FAR, 1.0, high))
-    return np.clip(low, 0.0, 1.0), np.minimum(high, 1.0)
 
 
 TOLERANCE = 1e-7

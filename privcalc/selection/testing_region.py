@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.numerics.hull import falling_hull
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -290,7 +291,7 @@ def _meetings(logs: Array, values: Array) -> tuple[Array, Array, Array]:
     difference of logs is off by one unit of itself, which counts up to 1 + log(u / s) times.
     Behind, these are 1 - q and 1 - q'. The last point is (0, H) at the largest s.
     """
-    kept = _convex(logs, values)
+    kept = falling_hull(logs, values)
     logs, values = logs[kept], values[kept]
     gap = np.diff(logs)
     room = UNIT * (CORNER_UNITS + 2.0 * gap)
@@ -300,31 +301,6 @@ def _meetings(logs: Array, values: Array) -> tuple[Array, Array, Array]:
     low[low < LEAST] = 0.0
     high = np.append(values[:-1] + rise * (1.0 + room), values[-1])
     return logs, np.clip(low, 0.0, 1.0), np.clip(high * UP, 0.0, 1.0)
-
-
-def _convex(logs: Array, values: Array) -> Integers:
-    """Return the indices of the corners of the lower convex hull of (s, H_s), about.
-
-    Points are taken out where the slope does not grow towards 0; runs of such points are concave
-    pieces, all of which is above the chord of their ends.
-    """
-    kept = np.arange(len(logs))
-    while len(kept) > 2:
-        x, h = logs[kept], values[kept]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_slope = np.log(-np.diff(h)) - x[:-1] - _log_expm1(np.diff(x))
-            change = np.diff(log_slope)
-        # A flat end is infinity minus infinity.
-        out = ~(change < 0.0)
-        if not out.any():
-            break
-        kept = np.delete(kept, np.flatnonzero(out) + 1)
-    return kept
-
-
-def _log_expm1(x: Array) -> Array:
-    result: Array = x + np.log(-np.expm1(-x))
-    return result
 
 
 # A piece is cut in no more parts at once: the estimates come from coarser ones.

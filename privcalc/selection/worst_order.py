@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from privcalc.numerics import bisection
+from privcalc.numerics.hull import falling_hull
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -148,7 +149,9 @@ def _tests(ahead: Profile, behind: Profile) -> tuple[Array, Array]:
     order = np.lexsort((h, x))
     x, h = x[order], np.maximum(h[order], 0.0)
     fresh = np.append(True, np.diff(x) > 0.0)
-    x, h = _hull(x[fresh], h[fresh])
+    x, h = x[fresh], h[fresh]
+    kept = falling_hull(x, h)
+    x, h = x[kept], h[kept]
     gap = np.diff(x)
     fall = -np.diff(h)
     b = fall * np.exp(-x[:-1]) / np.expm1(gap) * (1.0 + ROOM)
@@ -186,21 +189,6 @@ def _end(logs: Array, low: Array, high: Array) -> float:
         return FAR
     room = math.log1p(float(low[-1]) / fall * -math.expm1(logs[-2] - logs[-1]))
     return min(float(logs[-1]) + room * (1.0 - ROOM), FAR)
-
-
-def _hull(x: Array, h: Array) -> tuple[Array, Array]:
-    """Return the lower convex hull of points (e^x, h): those above a chord are taken out."""
-    while len(x) > 2:
-        slope = np.log(-np.diff(h)) - x[:-1] - np.log(np.expm1(np.diff(x)))
-        # Rising pieces, and flat ones before others, are no part of the hull.
-        slope = np.where(np.isnan(slope), -np.inf, slope)
-        # A run of such points is a concave piece: all of it is above the chord of its ends.
-        out = slope[1:] >= slope[:-1]
-        if not out.any():
-            break
-        keep = np.append(np.insert(~out, 0, True), True)
-        x, h = x[keep], h[keep]
-    return x, h
 
 
 def _concave(b: Array, q: Array) -> Integers:

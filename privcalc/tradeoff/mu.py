@@ -140,6 +140,8 @@ PER_CORNER = 20.0
 SLOW, MOST_SLOW, FEW_SLOW, FEW = "fft", 64, 16, 2
 # How often the epsilons around the best are halved where there is no use in upper ends.
 HALVED = 8
+# Of upper ends that are as near to the largest as this the first one is asked for a lower end, too.
+ALIKE = 1e-3
 # Where tests are first made, as parts of the range of epsilon, and at powers of 2 below.
 HALVINGS = 10
 # Where the bound beyond may begin, in deviations of the unbounded part.
@@ -288,7 +290,13 @@ class MuSearch:
             return 0.0, math.inf
         if self.part.lower is self.part.upper:
             return self.best, self.position
-        epsilon = self.position
+        # Where an upper end is as large at many epsilons, rounding and chords say which is largest.
+        first = min(e for e, value in self.values.items() if value >= self.best * (1.0 - ALIKE))
+        return max(self._proved_at(epsilon) for epsilon in {first, self.position})
+
+    def _proved_at(self, epsilon: float) -> tuple[float, float]:
+        if self.part.lower is None:
+            return 0.0, math.inf
         try:
             found = certified_delta(self.part.lower, epsilon, self.tolerance, engine=self.engine)
         except NotCertifiedError:

@@ -15,9 +15,8 @@ from privcalc.exact import Enclosed
 from privcalc.losses import allocated_measures
 from privcalc.losses.atomic import atoms, power, profiles
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.profiles import polygon_law, profile_law
+from privcalc.losses.atomic.profiles import law_of_tests, polygon_law, profile_law
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
-from privcalc.losses.choices.noisy_max_pieces import Chord, Largest, LargestOf, Normal, Pieces
 from privcalc.losses.choices.range_laws import block_of, range_uses
 from privcalc.losses.concentration import sampled_range
 from privcalc.losses.contour import steps_bound
@@ -38,7 +37,6 @@ from privcalc.relation import Adjacency
 from tests.pairs import law_of
 
 if TYPE_CHECKING:
-    from privcalc.losses.choices.noisy_max_pieces import Piece
     from privcalc.losses.quadrature_nodes import DensityPart
     from privcalc.numerics.arrays import Array
 
@@ -230,23 +228,23 @@ def test_two_ranges_are_one_block() -> None:
         assert second.profile(epsilon)[0] < found < pure
 
 
-def test_pieces_that_are_no_profile() -> None:
-    """What has no far end, bends upwards, or starts above what symmetry allows is refused."""
-    normal = Normal(0.0, 1.0, 1.0)
-    assert Pieces([normal]).value(0.5).upper > 0.0
-    value = normal.value(1.0)
-    with pytest.raises(NotCertifiedError, match="no far end"):
-        Pieces([Chord(0.0, 1.0, None, value)])
-    largest = LargestOf(0.0, Largest(3.0, 1.0))
-    profiles: list[list[Piece]] = [
-        [Normal(0.5, 1.0, 1.0)],
-        [Normal(0.0, 2.0, 1.0)],
-        [normal, Normal(0.5, 4.0, 1.0)],
-        [largest, Normal(0.5, 1.0, 3.0)],
-    ]
-    for bad in profiles:
-        with pytest.raises(NotCertifiedError, match="rounding hides"):
-            Pieces(bad)
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_laws_of_tests_have_the_best_of_them(both: bool, reverse: bool) -> None:
+    """Also of those likelier than not, and of images; a test below a chord adds nothing."""
+    tests = [(0.25, 0.0625), (0.5, 0.1875), (0.3, 0.2), (0.875, 0.5)]
+    p, q = (np.array(each) for each in zip(*tests, strict=True))
+    law = law_of_tests(p, q, both=both, reverse=reverse)
+    points = [*tests, (1.0, 1.0), (0.0, 0.0)]
+    points += [(1.0 - b, 1.0 - a) for a, b in points] if both else []
+    if reverse:
+        points = [(1.0 - b, 1.0 - a) for a, b in points]
+    assert law.symmetric is both
+    for loss in (-0.5, 0.0, 0.3, 0.9, 1.3):
+        expected = max(a - math.exp(loss) * b for a, b in points)
+        tails = law.tails(np.array([loss]))
+        found = float(tails.above_p[0] - math.exp(loss) * tails.above_q[0])
+        assert found == pytest.approx(expected, abs=1e-14)
 
 
 def test_cuts_that_rounding_hides() -> None:

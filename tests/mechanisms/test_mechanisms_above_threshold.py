@@ -176,13 +176,13 @@ def test_gaussian_noise_is_a_multiple_of_one_profile() -> None:
     law = gaussian_bound(mu, 16)
     for epsilon, bound in zip((2.5, 4.0), bounds(text, epsilons=[2.5, 4.0]), strict=True):
         h = ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
-        assert law.profile(epsilon)[1] == pytest.approx(16 * h, rel=1e-9)
+        assert 16 * h <= law.profile(epsilon)[1] <= 16 * h * 1.001
         assert bound.upper < 0.01 * 16 * h
     # Where the sum of all answers is nothing that can be computed, it is the multiple that is left.
     (far,) = bounds(text, deltas=[1e-60])
     h = ndtr(mu / 2 - far.upper / mu) - math.exp(far.upper) * ndtr(-mu / 2 - far.upper / mu)
     assert h > 0.0
-    assert math.log10(16 * h) == pytest.approx(-60.0, abs=1e-3)
+    assert math.log10(16 * h) == pytest.approx(-60.0, abs=0.05)
 
 
 @pytest.mark.few(2)

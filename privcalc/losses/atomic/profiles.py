@@ -277,6 +277,7 @@ Point = tuple[Fraction, Fraction]
 ZERO, ONE = Fraction(0), Fraction(1)
 # Points nearer to 0 are moved to it, so that masses between points are normal doubles.
 NEAREST = Fraction(1, 10**270)
+FAINT = 1e-270
 # Digits of e^epsilon beyond those that the difference of two masses may lose.
 DIGITS = 40
 # Relative error of an exact difference of masses that have far more digits.
@@ -356,6 +357,78 @@ def polygon_law(
         start = max([start, *(g for y, g in kept if y == 0)]) if above else start
     outcomes = [each for each in outcomes_of(concave_hull(kept, start)) if each != (ZERO, ZERO)]
     return with_masses(exact_law(outcomes), outcomes, alternative_dominating_pair)
+
+
+# Doubles in [0, 1] are whole multiples of 1 / WHOLE: such numbers are compared and multiplied far
+# faster than fractions.
+WHOLE = 2**1074
+# Smaller masses are no normal doubles.
+SMALLEST_WHOLE = math.ceil(SMALLEST_MASS * WHOLE)
+
+
+def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False) -> AtomicLaw:
+    """Return the law of tests, as a pair below any that has them.
+
+    The corners are chosen in doubles, and the pair is exactly that of these tests. Those that are
+    next to impossible, or certain, are omitted.
+
+    Args:
+        p: lower bounds on their probabilities under P.
+        q: upper bounds under Q.
+        both: whether the pair in the other order is the same, so that 1 - q, 1 - p is a test, too.
+        reverse: whether the law of the pair in the other order is wanted.
+    """
+    import numpy as np
+
+    from privcalc.numerics.hull import upper_hull
+
+    x, y = (q, p) if not both else (np.append(q, 1.0 - p), np.append(p, 1.0 - q))
+    kept = np.flatnonzero((x > FAINT) & (x < 1.0) & (y < 1.0))
+    kept = kept[np.lexsort((-y[kept], x[kept]))]
+    kept = kept[np.diff(x[kept], prepend=0.0) > 0.0]
+    ends = (np.concatenate([[0.0], each[kept], [1.0]]) for each in (x, y))
+    tests: list[tuple[int, int]] = []
+    for k in kept[upper_hull(*ends)[1:-1] - 1].tolist():
+        i = k % len(q)
+        test = _whole(q[i]), _whole(p[i])
+        tests.append(test if k < len(q) else (WHOLE - test[1], WHOLE - test[0]))
+    if both:
+        # Images next to (1, 1) are no doubles.
+        tests = [test for test in tests if sum(test) <= WHOLE]
+        tests += [(WHOLE - g, WHOLE - y) for y, g in reversed(tests)]
+    hull = [(0, 0)]
+    for test in (*tests, (WHOLE, WHOLE)):
+        run, rise = test[0] - hull[-1][0], test[1] - hull[-1][1]
+        if min(run, rise) < SMALLEST_WHOLE:
+            continue
+        while len(hull) > 1 and rise * (hull[-1][0] - hull[-2][0]) >= run * (
+            hull[-1][1] - hull[-2][1]
+        ):
+            hull.pop()
+            run, rise = test[0] - hull[-1][0], test[1] - hull[-1][1]
+        hull.append(test)
+    pieces = [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(hull)]
+    if reverse:
+        pieces = [(other, mass) for mass, other in pieces]
+    else:
+        pieces.reverse()
+    return AtomicLaw(
+        losses=tuple(_log_quotient(*piece) for piece in pieces),
+        masses=tuple(mass / WHOLE for mass, _ in pieces),
+        lower_masses=tuple(other / WHOLE for _, other in pieces),
+    )
+
+
+def _whole(value: float) -> int:
+    """Return a double as a multiple of 1 / WHOLE."""
+    above, below = float(value).as_integer_ratio()
+    return above * (WHOLE // below)
+
+
+def _log_quotient(a: int, b: int) -> float:
+    """Return log(a / b) to a few units; see `exact.log_ratio`."""
+    quotient = a / b
+    return math.log1p((a - b) / b) if 0.5 < quotient < 2.0 else math.log(quotient)
 
 
 def likeliest_law(

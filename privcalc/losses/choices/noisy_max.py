@@ -31,10 +31,14 @@ its threshold, G(t) = P(D > t) therefore has -G' <= E I_{m-1} <= I_{m-1}(G), by 
 and it falls no faster from G(0) than P(X > z + t) does, which has equality. So P(D > s) is at least
 P(X > z + s) where P(D > 0) = P(X > z).
 
-All three hold for both orders of x and x', so that the profile is at most their minimum for a >= 1,
-its mirror image H(a) = 1 - a + a H(1/a) below, and the convex envelope of both. That is the law of
-this module: a privacy profile and hence that of a pair, which dominates the mechanism and composes
-adaptively (Zhu, Dong, Wang 2022, Lemma 7 and Theorem 10).
+All three hold for both orders of x and x'. The profile is convex in a = e^epsilon, so that it is
+below the chords of any of their values, and their mirror images: the law of this module is that of
+about a thousand such points (`losses/atomic/profiles.py`), and beyond the last one of the union
+bound, of which one member with a factor bounds all. For h(mu') / h(mu) increases with the loss for
+mu' > mu: with Mills' ratio R, h'/h in the loss is -1 / (P / (a Q) - 1) and P / (a Q) = R(x) / R(y)
+at x = l / mu - mu / 2, y = l / mu + mu / 2 > |x|; with kappa = -R'/R = 1/R - id, positive and
+decreasing, d log(R(x) / R(y)) / d log mu = y kappa(x) - x kappa(y) > 0. It dominates the mechanism
+and composes adaptively (Zhu, Dong, Wang 2022, Lemma 7 and Theorem 10).
 
 Composing it is never worse than a factor on compositions (Theorem 3.3 of Koskela, Redberg, Wang):
 if H_a(A || B) <= m H_a(P || Q) for all a > 0, then, replacing one factor at a time and integrating
@@ -45,237 +49,60 @@ over the others,
 
 r being the likelihood ratio of the others; for the last step condition on P x Q in turn. And the
 envelope A, B of min(1, m H_a(P || Q)) satisfies the assumption.
-
-Renyi divergences of a symmetric profile in pieces, from the masses of many cells.
-
-The pair is symmetric, Q(L = -l) = P(L = l), so that both signs of a loss count together:
-
-    M(c) - 1 = E_Q[F(e^L); L > 0],    F(a) = a^{c+1} - a - 1 + a^{-c} = a (a^c - 1) (1 - a^{-c-1}).
-
-F is convex on a >= 1, with F(1) = F'(1) = 0. Of a cell with masses p and q on losses in [l, r] the
-part is therefore at least q F(p / q) (Jensen), and at most the chord
-
-    p_1 G(l) + p_2 G(r),    p_1 + p_2 = p,    p_1 e^{-l} + p_2 e^{-r} = q,    G(l) = e^{-l} F(e^l);
-
-both grow with p and fall with q. Beyond the last cell the part is E_P[e^{cL}] of its normal piece,
-but for the factor (1 - e^{-cL}) (1 - e^{-(c+1)L}), which increases with L and is at most 1.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import NotCertifiedError
-from privcalc.losses.choices.noisy_max_envelope import envelope, vector_mu
-from privcalc.losses.choices.noisy_max_pieces import Normal, log_normal
+from privcalc.losses.atomic.profiles import profile_law
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.numerics.log_sums import TINIEST
-from privcalc.numerics.normal import gaussian_profile
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.hull import lower_hull
+from privcalc.numerics.log_sums import TINIEST, log1p_bracket
+from privcalc.numerics.normal import gaussian_profile, gaussian_profiles
+from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered
 
 if TYPE_CHECKING:
-    from privcalc.losses.choices.noisy_max_pieces import Pieces
+    from collections.abc import Iterator
+
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.numerics.arrays import Array
 
-CELLS = 4000
-# Work for a cell at one order.
-PER_CELL = 2.0
-# Orders at once.
-CHUNK = 64
-
-
-def noisy_max_renyi(pieces: Pieces, c: Array) -> tuple[Array, Array]:
-    """Return bounds on K(c), c > 0.
-
-    The log of G is a sum of two terms, off by 16 units, and c l by 2; sums of positive terms
-    are off by their number of units. Masses of cells are off by the errors of the two tails that
-    they come from.
-    """
-    charge(PER_CELL * CELLS * len(c))
-    last = pieces.last
-    edge = max(float(pieces.joints[-1]), 0.5 * last.mu**2 + 12.0 * last.mu)
-    edges = np.unique(np.concatenate([np.linspace(0.0, edge, CELLS + 1), pieces.joints]))
-    side = pieces.side(edges)
-    p, p_error = _masses(side.above_p, side.below_p, np.asarray(side.error))
-    q, q_error = _masses(side.above_q, side.below_q, np.asarray(side.error))
-    # Displaced losses: cells are that much wider, and their masses belong to the wider cell.
-    low = np.maximum(edges[:-1] - side.shift, 0.0)
-    high = edges[1:] + side.shift
-    p_low, p_high = np.maximum(p - p_error, 0.0), p + p_error
-    q_low, q_high = np.maximum(q - q_error, 0.0), q + q_error
-    with np.errstate(all="ignore"):
-        ratio = np.log(p_low) - np.log(q_high) - 32.0 * UNIT * (1.0 + np.abs(np.log(q_high)))
-        centre = np.clip(np.where(p_low > 0.0, ratio, 0.0), low, high)
-        right = (p_high - q_low * np.exp(np.minimum(low, 700.0))) / -np.expm1(low - high)
-        slack = UNIT * 32.0 * (p_high + q_low * np.exp(np.minimum(low, 700.0)))
-        right = np.clip(right + slack / -np.expm1(low - high), 0.0, p_high)
-        logs = [np.log(p_low), np.log(p_high - right), np.log(right)]
-    points = [centre, low, high]
-    lower, upper = np.empty(c.shape), np.empty(c.shape)
-    for begin in range(0, len(c), CHUNK):
-        part = c[begin : begin + CHUNK, None]
-        sums = [_log_sum(log + _log_g(part, x)) for log, x in zip(logs, points, strict=True)]
-        far, off = _far(last, edge, part[:, 0])
-        total = np.logaddexp(np.logaddexp(sums[1], sums[2]), far + off)
-        rest = _log_g(part, np.array([edge]))[:, 0] - part[:, 0] * edge
-        least = np.logaddexp(sums[0], far - off + rest)
-        size = 1.0 + (part[:, 0] + 1.0) * (edge + 1.0)
-        error = UNIT * (2.0 * len(edges) + 64.0 * size) * MARGIN
-        lower[begin : begin + CHUNK] = _log1p_exp(least - error) * (1.0 - 16.0 * UNIT)
-        upper[begin : begin + CHUNK] = _log1p_exp(total + error) * (1.0 + 16.0 * UNIT)
-    return lower, upper
-
-
-def _masses(above: Array, below: Array, error: Array) -> tuple[Array, Array]:
-    """Return the masses of cells, by subtracting whichever tail is smaller, and their errors."""
-    use = above[:-1] < below[1:]
-    mass = np.where(use, above[:-1] - above[1:], below[1:] - below[:-1])
-    wrong = np.where(
-        use, (above * error)[:-1] + (above * error)[1:], (below * error)[:-1] + (below * error)[1:]
-    )
-    return np.maximum(mass, 0.0), wrong * MARGIN + 2.0 * UNIT * np.abs(mass)
-
-
-def _log_g(c: Array, x: Array) -> Array:
-    """Return log G(x) = c x + log((1 - e^{-cx}) (1 - e^{-(c+1)x}))."""
-    first, second = np.expm1(-c * x), np.expm1(-(c + 1.0) * x)
-    with np.errstate(divide="ignore"):
-        value: Array = c * x + np.log(first * second)
-    return value
-
-
-def _log_sum(logs: Array) -> Array:
-    """Return the log of each row's sum; terms below e^-700 of the largest are next to nothing."""
-    with np.errstate(all="ignore"):
-        known = np.where(np.isnan(logs), -np.inf, logs)
-        top = known.max(axis=-1, keepdims=True)
-        top = np.where(np.isfinite(top), top, 0.0)
-        value: Array = np.log(np.exp(known - top).sum(axis=-1)) + top[:, 0]
-    return value
-
-
-def _far(last: Normal, edge: float, c: Array) -> tuple[Array, Array]:
-    """Return log(count) + c (c + 1) mu^2 / 2 + log P(N > edge / mu - (c + 1/2) mu), and its error.
-
-    The argument is off by 3 units of its terms, and the slope of log P is at most 1 more than it.
-    """
-    from scipy.special import log_ndtr
-
-    mu = last.mu
-    z = (c + 0.5) * mu - edge / mu
-    exponent = 0.5 * c * (c + 1.0) * mu * mu
-    tail = log_ndtr(z)
-    size = 1.0 + (c + 0.5) * mu + edge / mu
-    error = UNIT * (32.0 * exponent + 16.0 * np.abs(tail) + 16.0 * size * size)
-    return math.log(last.count) + exponent + tail, error
-
-
-def _log1p_exp(x: Array) -> Array:
-    """Return log(1 + e^x)."""
-    value: Array = np.logaddexp(0.0, x)
-    return np.where(x < -30.0, np.log1p(np.exp(np.minimum(x, 0.0))), value)
-
-
-# Orders at which the law is asked for a bound at all orders, from the first on; parts of intervals
-# between them, which may be worth so much more than the best order, and how often they are split.
-ORDERS, FIRST = 80, 1e-12
-SPLIT, CLOSE, ROUNDS = 5, 1.0 + 3e-4, 4
-# Parts of a piece that is not normal; and shorter pieces are one part.
-PARTS, SHORT = 300, 1e-3
-HALVINGS, RAISES = 60, 6
-
-
-def largest_quotient(pieces: Pieces, candidates: int, step: float) -> float:
-    """Return a bound on D_a / a at all orders a = c + 1 > 1 for the choice of a noisy maximum.
-
-    Up to the first order of a grid D is at most what it is there. Between two orders K is at most
-    its chord p + q c, and (p + q c) / (c (c + 1)) is largest where q c^2 + 2 p c + p = 0, or at an
-    end; p and q are off by few units of what the chord is at the ends. Beyond the grid
-    H - (1 - a)_+ is at most m times that of h(s), as the module has it, so that M - 1
-    is at most m times e^{c (c + 1) s^2 / 2} - 1 and K <= log m + c (c + 1) s^2 / 2.
-    """
-    log_m = math.log(candidates)
-    last = max(64.0, 1e3 * math.sqrt(log_m) / step)
-    c = np.geomspace(FIRST, last, ORDERS)
-    k = noisy_max_renyi(pieces, c)[1]
-    for rounds in range(ROUNDS + 1):
-        q = np.diff(k) / np.diff(c)
-        p = np.minimum(k[:-1] - q * c[:-1], 0.0)
-        middle = np.clip((np.sqrt(p * p - p * q) - p) / q, c[:-1], c[1:])
-        inside = (k[:-1] + q * (middle - c[:-1])) / (middle * (middle + 1.0))
-        ends = float((k / (c * (c + 1.0))).max())
-        wide = np.flatnonzero(inside > ends * CLOSE)
-        if rounds == ROUNDS or not len(wide):
-            break
-        new = np.geomspace(c[wide], c[wide + 1], SPLIT + 1)[1:-1].ravel()
-        order = np.argsort(np.concatenate([c, new]))
-        k = np.concatenate([k, noisy_max_renyi(pieces, new)[1]])[order]
-        c = np.concatenate([c, new])[order]
-    beyond = log_m / (last * (last + 1.0)) + 0.5 * step * step
-    return max(float(k[0] / c[0]), float(inside.max()), ends, beyond) * (1.0 + 1e-11)
-
-
-def enough_mu(pieces: Pieces) -> float:
-    """Return a mu whose normal profile is at least the envelope; infinity where none is proved.
-
-    On a normal piece, of a smaller distance, it is enough to be so where the piece begins, as the
-    quotient increases (`noisy_max_envelope.py`). On parts [l, r] of other pieces it is enough that
-    the profile at r is at least H(l), as both fall. Both pairs are symmetric, so that losses below
-    0 need nothing more.
-    """
-    places, values = _requirements(pieces)
-    least = max(piece.mu for piece in pieces.pieces if isinstance(piece, Normal))
-    left, right = np.full(len(places), least), np.full(len(places), least)
-    log_values = np.log(values)
-    while (short := log_normal(1.0, right, places) < log_values).any() and right.max() < 1e6:
-        right = np.where(short, 2.0 * right, right)
-    for _ in range(HALVINGS):
-        middle = 0.5 * (left + right)
-        short = log_normal(1.0, middle, places) < log_values
-        left, right = np.where(short, middle, left), np.where(short, right, middle)
-    mu, excess = float(right.max()), 1e-12
-    for _ in range(RAISES):
-        raised = mu * (1.0 + excess)
-        if all(
-            gaussian_profile(raised, x).lower >= value
-            or gaussian_profile(raised, x).rest_upper <= 1.0 - value
-            for x, value in zip(places.tolist(), values.tolist(), strict=True)
-        ):
-            return raised
-        excess *= 100.0
-    return math.inf
-
-
-def _requirements(pieces: Pieces) -> tuple[Array, Array]:
-    """Return losses, and what the profile has to be there at least."""
-    places, values = list[float](), list[float]()
-    ends = [*pieces.joints[1:].tolist(), math.inf]
-    for piece, end in zip(pieces.pieces, ends, strict=True):
-        if isinstance(piece, Normal):
-            parts = [piece.start, piece.start]
-        else:
-            count = PARTS if end - piece.start > SHORT * end else 1
-            parts = np.linspace(piece.start, end, count + 1).tolist()
-        for x, after in pairwise(parts):
-            places.append(after)
-            values.append(min(1.0, piece.value(x).upper))
-    return np.array(places), np.array(values)
-
-
+# Places of points, u = l / mu - mu / 2, in steps of FINE up to NEAR; from there on steps of u^2 / 2
+# up to MIDDLE, and others to LAST, where the profile is below 1e-100. Between two points a normal
+# profile is below its chord by the square of a step of u^2 / 2, over 8, relatively.
+FINE, NEAR, MIDDLE, LAST = 0.02, 4.0, 12.0, 22.0
+STEP, WIDE_STEP = 0.08, 0.8
+# No loss of a point is larger.
+LARGEST_LOSS = 600.0
+# Half-lines of the largest number, and the logs of P(X <= z) between which they are.
+HALF_LINES, LOWEST, HIGHEST = 600, -40.0, -1e-12
+# Members of the union are taken one by one up to so many on either side, beyond that in blocks.
+BLOCK, MOST = 32, 10_000
 # Beyond this step nearly everything is revealed, and the vector bound has to do.
 LARGEST_STEP = 12.0
+# Work for one law.
+PER_BOUND = 5e5
+# Work for a loss at one order, and orders at once.
+PER_TERM, CHUNK = 2.0, 64
+SMALLEST = 1e-300
+CHORD_UNITS = 64.0
+# Orders at which a bound at all orders is asked for, and the first.
+ORDERS, FIRST = 400, 1e-4
+# Of a search for a distance.
+HALVINGS, MOST_TIMES = 50, 1e4
 
 
 @remembered(32)
 def noisy_max_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
-    """Return the law of the envelope; of the vector bound alone where it is the least.
+    """Return the law of the points; of the vector bound alone where it is the least.
 
     Args:
         candidates: m >= 2. For 2 the vector bound is exact: the difference of the two scores is a
@@ -283,77 +110,299 @@ def noisy_max_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
         step: s > 0.
         error: its relative error. The bounds grow with s, which is therefore raised by it.
     """
-    if error:
-        step = math.nextafter(step * (1.0 + error), math.inf)
-    mu = vector_mu(candidates, step)
+    step = step * (1.0 + error) * (1.0 + 8.0 * UNIT)
+    half = candidates // 2
+    vector = step * math.sqrt(half * (candidates - half) / candidates) * (1.0 + 8.0 * UNIT)
     if candidates <= 3 or step > LARGEST_STEP:
-        return GaussianLaw(mu)
-    try:
-        return NoisyMaxLaw(candidates, step, envelope(candidates, step), mu)
-    except NotCertifiedError:
-        return GaussianLaw(mu)
+        return GaussianLaw(vector)
+    charge(PER_BOUND)
+    losses = loss_grid(step)
+    union, mu = np.zeros(len(losses)), 0.0
+    for member, mu in _union(candidates, step):
+        union = np.maximum(union, member * gaussian_profiles(mu, losses)[1] * (1.0 + 4.0 * UNIT))
+    end = gaussian_profile(mu, float(losses[-1]))
+    count = float(union[-1]) / end.lower * (1.0 + 4.0 * UNIT)
+    values = np.minimum(union, gaussian_profiles(vector, losses)[1])
+    values[-1] = count * end.upper * (1.0 + 4.0 * UNIT)
+    x, h = _largest(candidates - 1.0, step)
+    inner = (x > 0.0) & (x < losses[-1])
+    points = np.concatenate([losses, x[inner]]), np.concatenate([values, h[inner]])
+    return law_of_points(points, (count, mu), float(candidates), vector)
+
+
+def loss_grid(mu: float) -> Array:
+    """Return losses >= 0 for chords of profiles that fall about as that of distance mu does."""
+    near = np.arange(-0.5 * mu, NEAR, FINE)
+    squares = [
+        np.arange(0.5 * NEAR * NEAR, 0.5 * MIDDLE * MIDDLE, STEP),
+        np.arange(0.5 * MIDDLE * MIDDLE, 0.5 * LAST * LAST, WIDE_STEP),
+    ]
+    places = np.concatenate([near, np.sqrt(2.0 * np.concatenate(squares))])
+    losses: Array = mu * (places + 0.5 * mu)
+    losses[0] = 0.0
+    return losses[losses < LARGEST_LOSS]
+
+
+def _union(candidates: int, step: float) -> Iterator[tuple[float, float]]:
+    """Yield counts and distances of members that bound all; the last mu is the largest.
+
+    Of a block the largest count with the largest mu, which is off by 4 units.
+    """
+    j = 1
+    while j < candidates:
+        k = candidates - j
+        size = max(1, min(j, k) // BLOCK) if j < MOST else k
+        last = min(j + size - 1, candidates - 1)
+        yield float(k), step * math.sqrt(last / (last + 1.0)) * (1.0 + 8.0 * UNIT)
+        j = last + 1
+
+
+def _largest(count: float, step: float) -> tuple[Array, Array]:
+    """Return losses of the largest of k normal numbers, and bounds on its profile there.
+
+    The density of X is log-concave, so that half-lines {X > z} are the best tests:
+
+        P = 1 - Phi(z)^k,    Q = 1 - Phi(z + s)^k,
+        l = z s + s^2 / 2 - (k - 1) (log Phi(z + s) - log Phi(z)),  increasing in z.
+
+    log Phi is off by 8 units, and where its argument is, by a unit of z + s, by that times its
+    slope r = phi / Phi. Of the outcomes that a half-line has too many or too few where the loss is
+    off by e, the loss is within e of l, so that they add at most e of their P-mass, which together
+    is at most 1; log Phi^k is off by 10 units of itself and, for z + s, by 2 (1 + |z + s|)^2 units
+    of the smaller tail, which 1 - Phi^k passes on at most as they are.
+    """
+    from scipy.special import log_ndtr, ndtri_exp
+
+    z = np.linspace(ndtri_exp(LOWEST / count), ndtri_exp(HIGHEST / count), HALF_LINES)
+    here, there = log_ndtr(z), log_ndtr(z + step)
+    loss = z * step + 0.5 * step * step - (count - 1.0) * (there - here)
+    slope = np.exp(-0.5 * (z + step) ** 2 - there) / math.sqrt(2.0 * math.pi)
+    wrong = 4.0 * (np.abs(z) * step + step * step + np.abs(loss))
+    wrong += count * (10.0 * (np.abs(here) + np.abs(there)) + 2.0 * np.abs(z + step) * slope)
+    used = np.abs(loss) < LARGEST_LOSS
+    z, here, there, loss, wrong = (each[used] for each in (z, here, there, loss, wrong))
+    p, q = -np.expm1(count * here), -np.exp(loss) * np.expm1(count * there)
+    size = 1.0 + np.abs(z + step)
+    units = 48.0 + 4.0 * size * size + 16.0 * count * (np.abs(here) + np.abs(there))
+    return loss, np.minimum(1.0, p - q + 1.01 * UNIT * (units * (p + q) + 2.0 * wrong))
+
+
+def law_of_points(
+    points: tuple[Array, Array], tail: tuple[float, float], most: float, vector: float = math.inf
+) -> NoisyMaxLaw:
+    """Return the law of the largest profile that meets points, and a normal one beyond the last.
+
+    Args:
+        points: losses >= 0 and bounds there, the one at the largest loss being that of `tail`.
+        tail: a factor, and the distance of the normal profile that it is on.
+        most: a factor with which that bounds the profile of the mechanism at every loss.
+        vector: a distance whose normal profile bounds that of the mechanism at every loss.
+    """
+    losses, first = np.unique(points[0], return_index=True)
+    values = points[1][first]
+    kept = lower_hull(np.expm1(losses), values)
+    known = dict(zip(losses[kept].tolist(), values[kept].tolist(), strict=True))
+    atoms = profile_law(tuple((Fraction(x), Fraction(h)) for x, h in known.items()))
+    x = np.array([loss for loss in atoms.losses if loss >= 0.0])
+    h = np.array([known[loss] for loss in x.tolist()])
+    if x[0] > 0.0:
+        # The mirror image of the first corner.
+        h = np.insert(h, 0, -math.expm1(-x[0]) + math.exp(-x[0]) * h[0])
+        x = np.insert(x, 0, -x[0])
+    return NoisyMaxLaw(atoms, x, h, *tail, most, vector)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyMaxLaw(LossLaw):
-    """The law of a symmetric profile in pieces.
+    """A symmetric pair: finitely many losses, and a normal profile beyond the last.
 
     Attributes:
-        candidates: m.
-        step: s.
-        pieces: the profile on losses >= 0.
-        mu: distance of the vector bound.
+        atoms: the law of the points, whose mass at infinity is spread as the tail has it.
+        x: losses of the corners, from 0 on or from the mirror image of the first one.
+        h: the profile there.
+        count: factor of the tail.
+        mu: its distance.
+        most: see `law_of_points`.
+        vector: see there.
     """
 
-    candidates: int
-    step: float
-    pieces: Pieces
+    atoms: AtomicLaw
+    x: Array
+    h: Array
+    count: float
     mu: float
+    most: float
+    vector: float
 
     max_loss = math.inf
 
     def profile(self, epsilon: float) -> tuple[float, float]:
         """Bound delta at epsilon >= 0."""
-        found = self.pieces.value(epsilon)
-        return max(0.0, found.lower), min(1.0, found.upper)
+        if epsilon >= self.x[-1]:
+            found = gaussian_profile(self.mu, epsilon)
+            low, high = self.count * found.lower, self.count * found.upper
+        else:
+            low = high = float(self.chords(np.array([epsilon]))[0])
+        return low * (1.0 - CHORD_UNITS * UNIT), min(1.0, high * (1.0 + CHORD_UNITS * UNIT))
+
+    def chords(self, losses: Array) -> Array:
+        """Return the profile between the first and the last corner, off by CHORD_UNITS units.
+
+        Weights are off by 16 units, and differences of losses are rounded once.
+        """
+        i = np.clip(np.searchsorted(self.x, losses, side="right") - 1, 0, len(self.x) - 2)
+        start, end = self.x[i], self.x[i + 1]
+        w = np.minimum(np.expm1(losses - start) / np.expm1(end - start), 1.0)
+        other = np.minimum(np.expm1(losses - end) / np.expm1(start - end), 1.0)
+        found: Array = other * self.h[i] + w * self.h[i + 1]
+        return found
 
     def tails(self, losses: Array) -> Tails:
-        """Return the tails of the pieces, and for l < 0 those of their mirror image.
+        """Return sums of the masses, and beyond the last loss those of the tail, on both sides.
 
-        P(L <= l) = Q(L >= -l) and P(L > l) = Q(L < -l); atoms at tested losses may be on either
-        side, as the shift is positive.
+        The tail with t = l / mu is count P(N > t -+ mu / 2). t is rounded once, its sum with mu / 2
+        once more: with y = 1 + mu / 2 + |t| the arguments are off by 2 units of y, which changes it
+        by at most 2 y^2 units.
         """
-        side = self.pieces.side(np.abs(losses))
-        left = losses < 0.0
+        from scipy.special import ndtr
+
+        inner = self.atoms.tails(losses)
+        left, right = losses < -self.x[-1], losses >= self.x[-1]
+        size, half = np.abs(losses) / self.mu, 0.5 * self.mu
+        p, q = self.count * ndtr(half - size), self.count * ndtr(-half - size)
+
+        def joined(middle: Array, below: Array, above: Array) -> Array:
+            return np.where(left, below, np.where(right, above, middle))
+
+        infinite, missing = self.atoms.infinity_mass, self.atoms.lower_infinity_mass
+        own = UNIT * (24.0 + 6.0 * (1.0 + half + size) ** 2)
         return Tails(
-            above_p=np.where(left, side.below_q, side.above_p),
-            above_q=np.where(left, side.below_p, side.above_q),
-            below_p=np.where(left, side.above_q, side.below_p),
-            below_q=np.where(left, side.above_p, side.below_q),
-            error=side.error,
-            shift=side.shift,
+            joined(inner.above_p + infinite, 1.0 - q, p),
+            joined(inner.above_q, 1.0 - p, q),
+            joined(inner.below_p, q, 1.0 - p),
+            joined(inner.below_q + missing, p, 1.0 - q),
+            np.where(left | right, own, np.asarray(inner.error) + 4.0 * UNIT),
+            inner.shift,
         )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K from the masses of many cells."""
-        return noisy_max_renyi(self.pieces, c)
+        """Bound K by sums over the positive losses, and the tail.
+
+        The pair is symmetric, Q(L = -l) = P(L = l), so that both signs of a loss count together:
+
+            M(c) - 1 = E_P[G(L); L > 0],    G(l) = e^{cl} (1 - e^{-cl}) (1 - e^{-(c+1)l}).
+
+        Beyond the last loss it is E_P[e^{cL}] of the tail but for a factor that increases with the
+        loss and is at most 1: e^{c (c + 1) mu^2 / 2} P(N > l / mu - (c + 1/2) mu), `count` times.
+        The argument is off by 3 units of its terms, and the slope of log P is at most 1 more.
+        Of the last loss the tail has taken count e^l Q(L > l). A log of G is off by 16 units, and
+        c l by 2; sums of positive terms are off by their number of units.
+        """
+        from scipy.special import log_ndtr, ndtr
+
+        charge(PER_TERM * len(c) * len(self.x))
+        losses, masses = self.atoms.columns
+        x, p = losses[losses > 0.0], masses[losses > 0.0]
+        last, mu = float(x[-1]), self.mu
+        rest = p[-1] - math.exp(last) * self.count * float(ndtr(-0.5 * mu - last / mu))
+        slack = UNIT * (64.0 + 16.0 * (1.0 + 0.5 * mu + last / mu) ** 2) * p[-1]
+        low, high = (
+            np.log(np.append(p[:-1], max(rest + sign * slack, SMALLEST))) for sign in (-1.0, 1.0)
+        )
+        exponent = 0.5 * c * (c + 1.0) * mu * mu
+        tail = log_ndtr((c + 0.5) * mu - last / mu)
+        size = 1.0 + (c + 0.5) * mu + last / mu
+        off = UNIT * (32.0 * (1.0 + exponent) + 16.0 * np.abs(tail) + 16.0 * size * size)
+        tail += math.log(self.count) + exponent
+        far = _log_g(c, last) - c * last
+        error = UNIT * (2.0 * len(x) + 64.0 * (1000.0 + (c + 1.0) * (last + 1.0)))
+        ends = np.empty((2, len(c)))
+        for i in range(0, len(c), CHUNK):
+            part = slice(i, i + CHUNK)
+            terms = _log_g(c[part, None], x)
+            ends[0, part] = np.logaddexp(_log_sum(terms + low), (tail - off + far)[part])
+            ends[1, part] = np.logaddexp(_log_sum(terms + high), (tail + off)[part])
+        return log1p_bracket(ends[0] - error, ends[1] + error)
 
     def concentration(self, c: Array) -> Array:
         """Bound D_a / a of the mechanism at all orders."""
-        return np.full(c.shape, _limits(self)[0] + TINIEST)
+        return np.full(c.shape, _largest_quotient(self) + TINIEST)
 
     @property
     def gaussian_range(self) -> tuple[float, float]:
         """Return an upper end for the mechanism."""
-        return 0.0, _limits(self)[1]
+        return 0.0, _enough_mu(self)
+
+
+def _log_g(c: Array, x: Array | float) -> Array:
+    """Return log G(x) = c x + log((1 - e^{-cx}) (1 - e^{-(c+1)x}))."""
+    value: Array = c * x + np.log(np.expm1(-c * x) * np.expm1(-(c + 1.0) * x))
+    return value
+
+
+def _log_sum(logs: Array) -> Array:
+    """Return the log of each row's sum; terms below e^-700 of the largest are next to nothing."""
+    top = logs.max(axis=1)
+    value: Array = np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
+    return value
 
 
 @remembered(32)
-def _limits(law: NoisyMaxLaw) -> tuple[float, float]:
-    """Return rho and mu for the mechanism: of the envelope, or mu^2 / 2 and mu by the vector bound.
+def _largest_quotient(law: NoisyMaxLaw) -> float:
+    """Return a bound on D_a / a of the mechanism at all orders a = c + 1 > 1.
 
-    The two are about the mechanism, whose profile is below both, and not about the chords of the
-    envelope, which may be above the vector bound by very little.
+    Up to the first order of a grid D is at most what it is there. Between two orders K is at most
+    its chord p + q c, and (p + q c) / (c (c + 1)) is largest where q c^2 + 2 p c + p = 0, or at an
+    end; p and q are off by few units of what the chord is at the ends. Beyond the grid
+    H - (1 - a)_+ is at most `most` times that of the tail's distance, so that M - 1 is at most that
+    many times e^{c (c + 1) mu^2 / 2} - 1 and K <= log(most) + c (c + 1) mu^2 / 2.
     """
-    rho = min(0.5 * law.mu * law.mu, largest_quotient(law.pieces, law.candidates, law.step))
-    return rho * (1.0 + 20.0 * UNIT), min(law.mu, enough_mu(law.pieces)) * (1.0 + 8.0 * UNIT)
+    log_most = math.log(law.most)
+    last = max(64.0, 1e3 * math.sqrt(log_most) / law.mu)
+    c = np.geomspace(FIRST, last, ORDERS)
+    k = law.renyi(c)[1]
+    q = np.diff(k) / np.diff(c)
+    p = np.minimum(k[:-1] - q * c[:-1], 0.0)
+    middle = np.clip((np.sqrt(p * p - p * q) - p) / np.maximum(q, 1e-300), c[:-1], c[1:])
+    inside = (k[:-1] + q * (middle - c[:-1])) / (middle * (middle + 1.0))
+    beyond = log_most / (last * (last + 1.0)) + 0.5 * law.mu * law.mu
+    largest = max(float(k[0] / c[0]), float((k / (c * (c + 1.0))).max()), float(inside.max()))
+    return min(0.5 * law.vector**2, max(largest, beyond)) * (1.0 + 1e-11)
+
+
+@remembered(32)
+def _enough_mu(law: NoisyMaxLaw) -> float:
+    """Return a mu whose normal profile is at least that of the mechanism.
+
+    A normal profile is above its tangents P - a Q. Between two points on a chord it is enough that
+    one of these is at or above both. Beyond the last it is enough to be so there, as mu is at least
+    that of the tail. With size = 1 + the modulus of their arguments, P and Q are off by 16 +
+    6 size^2 units. Both pairs are symmetric.
+    """
+    from scipy.special import log_ndtr
+
+    fine = loss_grid(law.mu)
+    x = np.union1d(law.x[law.x >= 0.0], fine[fine < law.x[-1]])
+    h = law.chords(x) * (1.0 + CHORD_UNITS * UNIT)
+    middle = 0.5 * (x[:-1] + x[1:])
+    rise = np.exp(x[:-1] - middle), np.exp(x[1:] - middle)
+
+    def enough(mu: float) -> bool:
+        t, half = middle / mu, 0.5 * mu
+        p, q = np.exp(log_ndtr(half - t)), np.exp(middle + log_ndtr(-half - t))
+        units = 64.0 + 16.0 * (1.0 + half + t) ** 2 + 4.0 * middle
+        slack = 1.01 * UNIT * units * (p + rise[1] * q)
+        return all(
+            bool((p - up * q - slack >= value).all())
+            for up, value in zip(rise, (h[:-1], h[1:]), strict=True)
+        )
+
+    low = high = law.mu * (1.0 + 4.0 * UNIT)
+    while high < law.vector and not enough(high):
+        if high > MOST_TIMES * law.mu:
+            return law.vector
+        low, high = high, 2.0 * high
+    for _ in range(HALVINGS):
+        mean = math.sqrt(low * high)
+        low, high = (low, mean) if enough(mean) else (mean, high)
+    return min(high, law.vector)

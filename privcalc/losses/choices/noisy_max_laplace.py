@@ -46,6 +46,9 @@ Now its density is log-concave, and A may be replaced by a translate of A_k alik
 whose density is log-concave: at a, the best t has log d(t) / d(t + s) = log a. For k = j = 1 that
 is the exact profile. As R_k grows with k, what k and j cost at most grows with both.
 
+Each t gives a point of the profile, or of what bounds it: P and Q are tails of D at t and t + s, at
+the loss of their densities. Chords of these are above it, and each of two candidates is a test.
+
 Lower bounds on the choice of a noisy maximum with Laplace noise: scores that attain them.
 
 Scores of k candidates are equal, and so are those of j others, which may be fewer than there are:
@@ -69,12 +72,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.choices.range_laws import RangeUses, law_above, law_below
+from privcalc.losses.atomic.atoms import ProvedLaw
+from privcalc.losses.atomic.profiles import law_of_tests, profile_law
 from privcalc.losses.members import threshold_tests
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.rounding import UNIT
@@ -82,32 +85,40 @@ from privcalc.numerics.work import charge, remembered
 from privcalc.record import replace
 
 if TYPE_CHECKING:
+    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.law import LossLaw
     from privcalc.losses.members import ThresholdTests
     from privcalc.numerics.arrays import Array, Integers
 
-# Points of a lattice from 0 to s, and of each gap law.
-POINTS, NODES, NODES_PER_STEP = 20_000, 1000, 20.0
-# Beyond such a gap nothing is left of a profile.
-FARTHEST = 680.0
+# Thresholds t: steps up to each end, from 0 on, the first of them for two candidates or more. A
+# profile that falls as e^-t is below its chord by the square of the step, over 8, relatively.
+FINE, COARSE = 0.0125, 0.025
+STEPS = ((12.0, 0.1), (32.0, 0.5), (60.0, 3.0), (250.0, 0.0))
+# Those between -s / 2 and 0, at least.
+ACROSS = 100
+# Losses at which points of more candidates are taken.
+MOST_POINTS = 1500
+# Parts of a cell of these in one use of two candidates.
+PARTS = 256
 # A law of many candidates is cut where F is 2^-SEGMENTS; what that hides.
 SEGMENTS = 60
 HIDDEN = 2.0**-58
 # Of more candidates than this the bound for sets of m - 1 against m - 1 is less than 0.1 % higher.
 FEW_CANDIDATES = 9
-# Relative error of a tail and of a density of a gap (`Gap`).
-GAP_UNITS = 600.0
+# Relative error of a tail and of a density of a gap: of `Gap`, and of two candidates.
+GAP_UNITS, PAIR_UNITS = 600.0, 32.0
 # Below this step differences of tails have no digits; the bound for any number serves.
 SMALLEST_STEP = 1e-9
-BISECTIONS = 60
-# Work for a point of a lattice, and for an end of a segment at a gap.
-PER_POINT, PER_END = 30.0, 4.0
-TINY = 1e-300
+# Above this one probabilities under Q leave the range of doubles, as they do where t + s is larger.
+LARGEST_STEP, LARGEST_SUM = 600.0, 650.0
+# Work for an end of a segment at a gap.
+PER_END = 4.0
 # Arguments below are taken by series, of so many terms.
 NEAR, TERMS = 0.1, 10
-# Bits of the step of a lattice: its multiples are exact.
-BITS = 36
 # Densities below are next to what underflows.
 LEAST = 1e-280
+# More than what a number below the normal range is off by.
+SUBNORMAL = 1e-320
 
 
 class Steepest:
@@ -254,150 +265,97 @@ def _moment(z: Array) -> Array:
     return found
 
 
-def two_candidates(step: float, epsilons: Array) -> tuple[Array, Array, Array]:
-    """Return delta, its relative error, and e^epsilon Q of the best test, for two candidates.
+def _two(t: Array) -> tuple[Array, Array, Array]:
+    """Return P(D > t), P(D <= t) and the density at t of the difference of two Laplace numbers."""
+    size = np.abs(t)
+    tail = 0.5 * (1.0 + 0.5 * size) * np.exp(-size)
+    up = t >= 0.0
+    density = 0.25 * (1.0 + size) * np.exp(-size)
+    return np.where(up, tail, 1.0 - tail), np.where(up, 1.0 - tail, tail), density
 
-    Below the gap of 0, with w = -t and v = s - w, the best w has
-    log((1 + w) / (1 + v)) + v - w = epsilon, and the masses of D on both sides of 0 up to x are
-    (1 - (1 + x/2) e^-x) / 2: delta = P - Q - (e^epsilon - 1) Q. Another w has less; what it misses
-    is at most the error of its loss times the mass between the two, below 1/2.
+
+def thresholds(step: float, fine: float) -> Array:
+    """Return values of t from -s / 2 on; those below are its mirror images."""
+    steps = [fine, *(each for _, each in STEPS)]
+    ends = [0.0, *(end for end, _ in STEPS)]
+    parts = [np.arange(a, b, h) for a, b, h in zip(ends, ends[1:], steps, strict=False)]
+    far = np.concatenate(parts)
+    far = far[far < max(LARGEST_SUM - step, 1.0)]
+    inner = np.concatenate([-far[far < 0.5 * step], np.linspace(-0.5 * step, 0.0, ACROSS)])
+    found: Array = np.unique(np.concatenate([inner, far]))
+    return found
+
+
+def _pair_points(step: float, t: Array) -> tuple[Array, Array, Array, Array]:
+    """Return losses, P and Q of tests of two candidates, and an error of P - e^loss Q.
+
+    Each is the best test at its loss, the log of the ratio of the densities: 1 + t by 1 + t + s
+    and s, or of w = -t and v = s - w for t < 0. t + s is rounded once, which moves a tail and a
+    density by as much at most. What a loss is off by counts as much as e^loss Q.
     """
-    charge(PER_POINT * len(epsilons))
-    n = np.maximum(step - epsilons, TINY)
-    # Where n is long, t is below 0 and none of this is used.
-    with np.errstate(all="ignore"):
-        t = step / np.expm1(n) - 1.0
-        # The difference is rounded once; it was the difference of doubles.
-        off = UNIT * (1.0 + 4.0 / (1.0 + t))
-        value = -0.25 * np.exp(-np.minimum(t, 745.0)) * np.expm1(-n)
-        other = 0.5 * np.exp(-n - np.minimum(t, 745.0)) * (1.0 + 0.5 * (t + step))
-        error = UNIT * (24.0 + 8.0 * t) + off * (2.0 + (1.0 + t) * (1.0 + n))
-    inner = t < 0.0
-    if inner.any():
-        x = epsilons[inner]
-        low, high = np.zeros(len(x)), np.full(len(x), 0.5 * step)
-        for _ in range(BISECTIONS):
-            w = 0.5 * (low + high)
-            far = _inner_loss(w, step) > x
-            low, high = np.where(far, w, low), np.where(far, high, w)
-        w = 0.5 * (low + high)
-        v = step - w
-        q = 0.5 * (1.0 + 0.5 * v) * np.exp(-v)
-        both = 0.5 * (_inner(w) + _inner(v))
-        value[inner] = both - np.expm1(x) * q
-        missed = np.abs(_inner_loss(w, step) - x) + 32.0 * UNIT * (step + x)
-        wrong = 64.0 * UNIT * (both + np.expm1(x) * q) + missed * missed
-        error[inner] = wrong / value[inner]
-        other[inner] = np.exp(x) * q
-    return value, error, other
+    v, w = t + step, np.maximum(-t, 0.0)
+    loss = np.where(
+        t >= 0.0,
+        step - np.log1p(step / (1.0 + np.maximum(t, 0.0))),
+        np.log1p((w - v) / (1.0 + v)) + (v - w),
+    )
+    p, q = _two(t)[0], _two(v)[0]
+    units = PAIR_UNITS + 16.0 * (np.abs(t) + step)
+    return loss, p, q, UNIT * units * (p + np.exp(loss) * q) + np.exp(loss) * SUBNORMAL
 
 
-def _inner(x: Array) -> Array:
-    """Return 1 - (1 + x/2) e^-x."""
-    value: Array = -np.expm1(-x) - 0.5 * x * np.exp(-x)
-    return value
+def _pair_ends(step: float, epsilons: Array) -> tuple[Array, Array]:
+    """Return both ends of the profile of two candidates at any epsilon >= 0, in one use.
 
-
-def _inner_loss(w: Array, step: float) -> Array:
-    """Return log((1 + w) / (1 + v)) + v - w, v = s - w."""
-    v = step - w
-    value: Array = np.log1p((w - v) / (1.0 + v)) + (v - w)
-    return value
-
-
-class GapProfile:
-    """An upper bound on the profile, at any epsilon and on a lattice.
-
-    Attributes:
-        step: of the lattice, of few bits.
-        largest: the largest loss, which is approached; a multiple of the step.
-        around: nothing, as no lines below are known.
+    Below, the best of neighbouring tests; above, the chord of what two of them have.
     """
-
-    around: tuple[Array, ...] = ()
-
-    def __init__(self, candidates: int, moved: float) -> None:
-        """Tabulate the bounds for m candidates and a step s that is at least the true one."""
-        self._moved = moved
-        self.step = lattice_step(moved, up=True)
-        self.largest = self.step * POINTS
-        self._nodes: list[tuple[Array, Array]] = []
-        if candidates > 2:
-            hidden = HIDDEN if candidates > SEGMENTS else 0.0
-            for sizes in _sizes(candidates):
-                self._nodes += _tables(Gap(*sizes), moved, hidden)
-
-    @cached_property
-    def values(self) -> Array:
-        """Bounds at 0, h, ...."""
-        return self._bounds(self.step * np.arange(POINTS))
-
-    def at(self, epsilon: float) -> float:
-        """Return a bound at an epsilon >= 0."""
-        return float(self._bounds(np.array([epsilon]))[0]) if epsilon < self._moved else 0.0
-
-    def coarser(self, points: int) -> tuple[float, Array]:
-        """Return a multiple of the step, and bounds at its multiples; there is nothing beyond."""
-        stride = -(-POINTS // points)
-        return self.step * stride, np.append(self.values[::stride], 0.0)
-
-    def _bounds(self, epsilons: Array) -> Array:
-        inside = epsilons < self._moved
-        found = np.zeros(len(epsilons))
-        if not self._nodes:
-            value, error, _ = two_candidates(self._moved, epsilons[inside])
-            found[inside] = np.minimum(value * (1.0 + error), 1.0) + TINY
-            return found
-        x = epsilons[inside]
-        best = np.zeros(len(x))
-        for losses, values in self._nodes:
-            best = np.maximum(best, _chords(losses, values, x))
-        found[inside] = np.minimum(best, -np.expm1(0.5 * (x - self._moved)) * (1.0 + 16.0 * UNIT))
-        return found
+    t = thresholds(step, FINE)
+    table = _pair_points(step, t)[0]
+    low, high = np.zeros(len(epsilons)), np.zeros(len(epsilons))
+    for i, x in enumerate(epsilons.tolist()):
+        place = min(max(int(np.searchsorted(table, x)) - 1, 0), len(t) - 1)
+        if x >= step:
+            continue
+        end = t[place + 1] if place + 1 < len(t) else 2.0 * t[place]
+        near = np.linspace(t[max(place - 1, 0)], end, 2 * PARTS)
+        loss, p, q, error = _pair_points(step, near)
+        a = math.exp(x)
+        low[i] = max(0.0, float((p - a * q - UNIT * PAIR_UNITS * (p + a * q) - error).max()))
+        values = p - np.exp(loss) * q + error
+        inside = float(loss[0]) <= x <= float(loss[-1])
+        high[i] = min(1.0, float(_chords(loss, values, np.array([x]))[0]) if inside else values[0])
+    return low, high
 
 
-def _sizes(candidates: int) -> list[tuple[int, int]]:
-    """Return sizes of both sets whose bounds, with their mirror images, hold for all k."""
-    if candidates > FEW_CANDIDATES:
-        return [(candidates - 1, candidates - 1)]
-    return [(k, candidates - k) for k in range(1, candidates // 2 + 1)]
-
-
-def lattice_step(moved: float, *, up: bool) -> float:
-    """Return a step of few bits, of which POINTS are s, or slightly more or less."""
-    mantissa, exponent = math.frexp(moved / POINTS)
-    whole = math.ceil(mantissa * 2.0**BITS + 1e-9) if up else math.floor(mantissa * 2.0**BITS)
-    return math.ldexp(whole, exponent - BITS)
-
-
-def _tables(gap: Gap, step: float, hidden: float) -> list[tuple[Array, Array]]:
-    """Return losses >= 0 with values of the profile there, for both orders of the two sets.
+def _gap_points(candidates: int, step: float) -> tuple[Array, Array]:
+    """Return losses, and bounds on the profile there, for m candidates; see the module.
 
     The test with threshold t is the best one at a = d(t) / d(t + s), and so at a^ next to it its
-    value falls short of the profile by at most |log a^ / a| times what a^ Q is.
+    value falls short of the profile by at most |log a^ / a| times what a^ Q is. The profile is no
+    larger than that of Laplace noise of scale 1 and sensitivity s.
     """
-    far = min(FARTHEST, 60.0)
-    t = np.concatenate(
-        [
-            np.linspace(-step - far, -step - 8.0, 60, endpoint=False),
-            np.linspace(-step - 8.0, 8.0, NODES + int(NODES_PER_STEP * step), endpoint=False),
-            np.linspace(8.0, far, 60),
-        ]
-    )
-    above, below, density = gap.at(t)
-    other, rest, shifted = gap.at(t + step)
-    kept = (density > LEAST) & (shifted > LEAST)
-    columns = above, below, density, other, rest, shifted
-    above, below, density, other, rest, shifted = (each[kept] for each in columns)
-    loss = np.log(density / shifted)
-    wrong = GAP_UNITS * UNIT
+    right = thresholds(step, COARSE)
+    t = np.unique(np.concatenate([-step - right, right]))
+    hidden = HIDDEN if candidates > SEGMENTS else 0.0
+    sizes = [(k, candidates - k) for k in range(1, candidates // 2 + 1)]
     tables: list[tuple[Array, Array]] = []
-    for losses, p, q in ((loss, above, other), (-loss, rest, below)):
-        a = np.exp(losses)
-        values = p - a * q + 4.0 * wrong * (p + a * q) + hidden * (1.0 + a)
-        order = np.argsort(losses, kind="stable")
-        tables.append((losses[order], values[order]))
-    return tables
+    for k, j in sizes if candidates <= FEW_CANDIDATES else [(candidates - 1, candidates - 1)]:
+        gap = Gap(k, j)
+        columns = np.array([*gap.at(t), *gap.at(t + step)])
+        above, below, density, other, rest, shifted = columns[
+            :, (columns[2] > LEAST) & (columns[5] > LEAST)
+        ]
+        loss = np.log(density / shifted)
+        for losses, p, q in ((loss, above, other), (-loss, rest, below)):
+            a = np.exp(losses)
+            values = p - a * q + 4.0 * GAP_UNITS * UNIT * (p + a * q) + hidden * (1.0 + a)
+            order = np.argsort(losses, kind="stable")
+            tables.append((losses[order], values[order]))
+    x = np.unique(np.concatenate([losses for losses, _ in tables]))
+    x = x[(x >= 0.0) & (x < step)]
+    x = x[:: -(-len(x) // MOST_POINTS)]
+    best = np.max([_chords(*table, x) for table in tables], axis=0)
+    return x, np.minimum(best, -np.expm1(0.5 * (x - step)) * (1.0 + 16.0 * UNIT))
 
 
 def _chords(losses: Array, values: Array, x: Array) -> Array:
@@ -411,23 +369,37 @@ def _chords(losses: Array, values: Array, x: Array) -> Array:
     return found
 
 
-@remembered(32)
-def laplace_law(
-    candidates: int, step: float, error: float = 0.0, known: Fraction | None = None
-) -> RangeUses:
-    """Return the law above for m candidates; s in scales.
-
-    Args:
-        candidates: m >= 2.
-        step: s > 0, the largest loss.
-        error: its relative error; the bounds grow with s.
-        known: s itself, where it is known.
-    """
+def laplace_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
+    """Return the law above for m >= 2 candidates; s > 0 in scales, raised by its relative error."""
     moved = math.nextafter(step * (1.0 + error), math.inf) if error else step
-    profile = GapProfile(candidates, moved)
-    largest = Fraction(step) if known is None and not error else known
-    plain = RangeUses((), (), known_loss=largest, closer=profile)
-    return law_above(profile, POINTS, profile.largest, plain)
+    if candidates == 2:
+        return _pair_law(moved, above=True)
+    return _above(candidates, moved)
+
+
+@remembered(32)
+def _above(candidates: int, step: float) -> AtomicLaw:
+    if candidates == 2:
+        x, p, q, error = _pair_points(step, thresholds(step, FINE))
+        h: Array = p - np.exp(x) * q + error
+    else:
+        x, h = _gap_points(candidates, step)
+    kept = (x >= 0.0) & (x < step)
+    points = zip(x[kept].tolist(), np.minimum(h[kept], 1.0).tolist(), strict=True)
+    return profile_law(
+        (*((Fraction(a), Fraction(b)) for a, b in points), (Fraction(step), Fraction(0)))
+    )
+
+
+def _pair_law(step: float, *, above: bool) -> ProvedLaw:
+    """Return the law of two candidates: as it is in one use, and else that of many tests."""
+    return ProvedLaw(
+        0.0,
+        step,
+        ("two candidates", step, above),
+        lambda x: _pair_ends(step, x),
+        lambda: _above(2, step) if above else law_of_tests(*_tests(2, step)),
+    )
 
 
 # Of one candidate against j others, and of k against j. Where epsilon is near s many others are
@@ -436,8 +408,8 @@ AGAINST = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 25, 30, 40, 60, 100, 2
 SEVERAL = ((2, 2), (2, 3), (3, 3))
 # Up to so many others there are thresholds below 0, too: the sums have signs.
 SHORT = 6
-# Thresholds beyond are of no use.
-LARGEST_MOVE, SPACING, FARTHEST_GAP, ACROSS = 700.0, 0.02, 40.0, 100
+# Larger moves tell no more.
+LARGEST_MOVE = 700.0
 # Work for a term of a sum, of which there are k + 1, with what Gauss' rule takes.
 PER_TERM = 2.0
 # Units of the sum of all moduli by which a probability may be off.
@@ -496,25 +468,19 @@ def _tests(candidates: int, step: float) -> tuple[Array, Array]:
 
     t + s is rounded once, which moves a tail by at most that; it is charged twice.
     """
-    around = np.arange(-0.5 * step - 8.0, -0.5 * step + 8.0, SPACING)
-    middle = np.linspace(-step, 0.0, ACROSS)
-    near = np.concatenate([np.arange(-step - 4.0, -step + 4.0, SPACING), around, middle])
-    beyond = np.concatenate([np.arange(0.0, 8.0, SPACING), np.arange(8.0, FARTHEST_GAP, 0.25)])
-    everywhere = np.unique(np.concatenate([near, beyond]))
+    right = thresholds(step, FINE if candidates == 2 else COARSE)
+    everywhere = np.unique(np.concatenate([-step - right, right]))
     lower: list[Array] = []
     upper: list[Array] = []
     sets = [(1, j) for j in AGAINST if j < candidates]
     sets += [each for each in SEVERAL if sum(each) <= candidates]
     for k, j in sets:
-        t = everywhere if j <= SHORT else beyond
-        if j == 1:
-            # There losses come near to s only as 1 / t does.
-            t = np.append(t, np.arange(FARTHEST_GAP, 600.0, 4.0))
+        t = right if k == j else everywhere if j <= SHORT else right[right >= 0.0]
         p, p_error = _tail(k, j, t)
         q, q_error = _tail(k, j, t + step)
         moved = 4.0 * UNIT * (np.abs(t) + step)
         lower.append(p - p_error)
-        upper.append(q * (1.0 + moved) + q_error)
+        upper.append(q * (1.0 + moved) + q_error + SUBNORMAL)
     p, q = np.concatenate(lower), np.concatenate(upper)
     useful = (p > q) & (q > 0.0)
     return p[useful], q[useful]
@@ -522,89 +488,26 @@ def _tests(candidates: int, step: float) -> tuple[Array, Array]:
 
 def laplace_members(candidates: int, step: float, error: float = 0.0) -> ThresholdTests:
     """Return the tests one by one; s in scales, lowered by its error."""
-    p, q = _tests(candidates, _lowered(step, error))
-    return threshold_tests(p, q)
+    return threshold_tests(*_tests(candidates, _lowered(step, error)))
 
 
 def _lowered(step: float, error: float) -> float:
     return min(math.nextafter(step * (1.0 - error), 0.0) if error else step, LARGEST_MOVE)
 
 
-class TestedProfile:
-    """A lower bound on the profile, at any epsilon and on a lattice: the best of all tests.
-
-    Attributes:
-        step: of the lattice, of few bits.
-        largest: the largest loss that is approached.
-        values: bounds at epsilon = 0, h, ....
-        around: what the tests of these have one point before, and one after.
-    """
-
-    def __init__(self, candidates: int, moved: float) -> None:
-        """Take a move that is at most s, for m candidates."""
-        self._moved, self._pair = moved, candidates == 2
-        self.step = lattice_step(moved, up=False)
-        self.largest = self.step * POINTS
-        if not self._pair:
-            p, q = _tests(candidates, moved)
-            self._p, self._q = _hull(np.append(p, 1.0 - q), np.append(q, 1.0 - p))
-        losses = self.step * np.arange(POINTS)
-        self.values, flat, steep = self._bounds(losses)
-        # At another a the same test has more, or less, by (a - a') Q.
-        before = self.values - flat * math.expm1(-self.step) * (1.0 - 8.0 * UNIT)
-        after = self.values - steep * math.expm1(self.step) * (1.0 + 8.0 * UNIT)
-        self.around = before * (1.0 - 4.0 * UNIT), after
-
-    def at(self, epsilon: float) -> float:
-        """Return a bound at an epsilon >= 0."""
-        return float(self._bounds(np.array([epsilon]))[0][0]) if epsilon < self._moved else 0.0
-
-    def coarser(self, points: int) -> tuple[float, Array]:
-        """Return a multiple of the step, and bounds at its multiples; beyond there is nothing."""
-        stride = -(-POINTS // points)
-        return self.step * stride, np.append(self.values[::stride], 0.0)
-
-    def _bounds(self, epsilons: Array) -> tuple[Array, Array, Array]:
-        """Return values, and bounds on e^epsilon Q of the tests that have them."""
-        if self._pair:
-            value, error, slope = two_candidates(self._moved, epsilons)
-            flat = slope * np.maximum(1.0 - error, 0.0)
-            return np.maximum(value * (1.0 - error), 0.0), flat, slope * (1.0 + error)
-        a = np.exp(epsilons)
-        place = np.searchsorted(-np.diff(self._p) / np.diff(self._q), -a)
-        p, q = self._p[place], self._q[place] * a
-        return np.maximum(p - q - 8.0 * UNIT * (p + q), 0.0), q, q
-
-
-def _hull(p: Array, q: Array) -> tuple[Array, Array]:
-    """Return tests on the upper concave hull, by increasing Q, from (0, 0) to (1, 1).
-
-    Rounding may choose a test that is not the best one; each is one of those given.
-    """
-    order = np.lexsort((-p, q))
-    hull = [(0.0, 0.0)]
-    for x, y in zip(q[order].tolist(), p[order].tolist(), strict=True):
-        if y <= hull[-1][1]:
-            continue
-        while len(hull) > 1 and (y - hull[-1][1]) * (hull[-1][0] - hull[-2][0]) >= (
-            hull[-1][1] - hull[-2][1]
-        ) * (x - hull[-1][0]):
-            hull.pop()
-        hull.append((x, y))
-    if hull[-1][0] < 1.0:
-        hull.append((1.0, 1.0))
-    points = np.array(hull)
-    return points[:, 1], points[:, 0]
-
-
 @remembered(32)
 def laplace_attained(
     candidates: int, step: float, error: float = 0.0, known: Fraction | None = None
-) -> RangeUses | None:
-    """Return the law of the best tests; None where it is faint. See `laplace_law`.
+) -> LossLaw:
+    """Return the law of the best tests; its largest loss is s, which far thresholds come near to.
 
-    The largest loss is s, which thresholds far out come near to.
+    Args:
+        candidates: m >= 2.
+        step: s > 0 in scales.
+        error: its relative error.
+        known: s itself, where it is known.
     """
-    law = law_below(TestedProfile(candidates, _lowered(step, error)), POINTS)
-    largest = Fraction(step) if known is None and not error else known
-    return law if law is None or largest is None else replace(law, known_loss=largest)
+    least = _lowered(step, error)
+    if candidates == 2:
+        return _pair_law(least, above=False)
+    return replace(law_of_tests(*_tests(candidates, least)), known_loss=known or Fraction(least))

@@ -13,14 +13,12 @@ several uses with any one k and t do: of those, one test by itself proves a lowe
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
+from privcalc.losses.atomic.profiles import law_of_tests
 from privcalc.losses.members import threshold_tests
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
@@ -45,9 +43,8 @@ REACH = 7.0
 LOG_ERROR = 40.0
 FINEST = 0.02
 
-# Doubles, and 1 less such a double, are whole multiples of 1 / WHOLE: whole numbers of a thousand
-# bits are compared and multiplied far faster than fractions are.
-WHOLE = 2**1074
+# Work for a test of a law.
+PER_TEST = 40.0
 
 
 def gaussian_tests(candidates: int, step: float, error: float = 0.0) -> AtomicLaw:
@@ -55,7 +52,7 @@ def gaussian_tests(candidates: int, step: float, error: float = 0.0) -> AtomicLa
 
     A move that is larger than s would not be allowed: it is lowered by its relative error.
     """
-    return _hull(min(candidates, MOST_CANDIDATES), _lowered(step, error))
+    return tests_law(_gaussian_tests(min(candidates, MOST_CANDIDATES), _lowered(step, error)))
 
 
 def gaussian_members(candidates: int, step: float, error: float = 0.0) -> ThresholdTests:
@@ -74,11 +71,6 @@ def _moved(thresholds: Array, step: float) -> Array:
     """Return thresholds + s: the sum is off by a unit of itself, and must not be more than that."""
     moved: Array = thresholds + step
     return moved - 2.0 * UNIT * (np.abs(moved) + np.abs(thresholds))
-
-
-@remembered(32)
-def _hull(m: int, step: float) -> AtomicLaw:
-    return tests_law(_gaussian_tests(m, step))
 
 
 @remembered(32)
@@ -138,30 +130,8 @@ def tests_law(tests: ThresholdTests) -> AtomicLaw:
 
     The images for the other order, (1 - q, 1 - p), are added.
     """
-    charge(400.0 * len(tests.p))
-    given = list(zip(map(_whole, tests.p), map(_whole, tests.q), strict=True))
-    points = {(WHOLE, WHOLE), *given, *((WHOLE - q, WHOLE - p) for p, q in given)}
-    smallest = math.ceil(SMALLEST_MASS * WHOLE)
-    hull = [(0, 0)]
-    # By increasing Q; at each the largest P. Slopes fall, and masses are not too small.
-    for p, q in sorted(points, key=lambda test: (test[1], -test[0])):
-        if p - hull[-1][0] < smallest or q - hull[-1][1] < smallest:
-            continue
-        while len(hull) > 1 and (p - hull[-1][0]) * (hull[-1][1] - hull[-2][1]) >= (
-            hull[-1][0] - hull[-2][0]
-        ) * (q - hull[-1][1]):
-            hull.pop()
-        hull.append((p, q))
-    masses = [
-        (Fraction(b[0] - a[0], WHOLE), Fraction(b[1] - a[1], WHOLE)) for a, b in pairwise(hull)
-    ]
-    return exact_law(masses)
-
-
-def _whole(value: float) -> int:
-    """Return a double as a multiple of 1 / WHOLE."""
-    above, below = float(value).as_integer_ratio()
-    return above * (WHOLE // below)
+    charge(PER_TEST * len(tests.p))
+    return law_of_tests(tests.p, tests.q)
 
 
 def _splits(m: int) -> list[int]:

@@ -5,11 +5,8 @@ makes it larger: masses are moved to larger losses, or split between two neighbo
 Q-mass kept, which is the chord of the profile; masses are rounded up, at the expense of the least
 losses (`losses/atomic/power.py` does the same).
 
-Below, uses after all others attain the pair (`range_uses.py`). Between points of a coarse lattice V
-is below its chords, by what lines below V tell. Lowered by as much at the points, the chords are
-below V; their law is symmetric, as V is. Masses that are faint, and what others are rounded down
-by, are moved to loss 0 under P and under Q alike: that is to tell nothing with some probability,
-and to merge outcomes on both sides of it.
+Below, uses after all others attain the pair (`range_uses.py`). Its law is that of some of the lines
+below V, each a test of a mechanism.
 
 The largest Renyi divergences of one use, order by order. At order a = c + 1 > 1 the worst mechanism
 of range eta has losses t and t - eta, by convexity of r^a (`mechanisms/exponential.py`), and with y
@@ -40,8 +37,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.choices.range_uses import attained_uses, largest_uses
+from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw
+from privcalc.losses.atomic.profiles import law_of_tests
+from privcalc.losses.choices.range_uses import STEP_UNITS, attained_uses, largest_uses
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
 from privcalc.record import record, replace
@@ -49,7 +47,7 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.choices.range_uses import Kinds, LatticeProfile, UsesProfile
+    from privcalc.losses.choices.range_uses import Kinds, UsesProfile
     from privcalc.losses.law import LawProperties
     from privcalc.numerics.arrays import Array
 
@@ -209,7 +207,7 @@ MOST_EXCESS = 1e-3
 
 @record
 class RangeUses(AtomicLaw):
-    """A law of several uses of bounded ranges, from above or from below.
+    """A law of several uses of bounded ranges, from above.
 
     Attributes:
         uses: how many.
@@ -217,7 +215,7 @@ class RangeUses(AtomicLaw):
     """
 
     uses: int = 1
-    closer: LatticeProfile | None = None
+    closer: UsesProfile | None = None
 
     def __hash__(self) -> int:
         """Tell laws apart by a few of many outcomes."""
@@ -241,7 +239,7 @@ class RangeUses(AtomicLaw):
 
     @property
     def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]] | None:
-        """Return the profile, on the side of this law."""
+        """Return the profile, from above."""
         return None if self.closer is None else self._alone
 
     @property
@@ -253,8 +251,8 @@ class RangeUses(AtomicLaw):
         if self.closer is None:
             raise AssertionError("there are several blocks")
         bound = self.closer.at(epsilon)
-        # Above, the ranges may be rounded up: the lower end is for those that are written.
-        inside = self.closer.around or epsilon < self.closer.largest * (1.0 - 1e-9)
+        # The ranges may be rounded up: the lower end is for those that are written.
+        inside = epsilon < self.closer.largest * (1.0 - 1e-9)
         return (bound if inside else 0.0), bound
 
 
@@ -313,7 +311,7 @@ def _range_uses(kinds: Kinds, largest: Fraction | None, blocks: int) -> RangeUse
     return _law(total, step, bound, empty)
 
 
-def law_above(profile: LatticeProfile, points: int, largest: float, plain: RangeUses) -> RangeUses:
+def law_above(profile: UsesProfile, points: int, largest: float, plain: RangeUses) -> RangeUses:
     """Return the law of one block on a lattice of so many points on either side of 0.
 
     Raises:
@@ -513,92 +511,35 @@ def _law(total: _Lattice, step: float, largest: float, plain: RangeUses) -> Rang
     )
 
 
-# By how much chords are above what is attained jumps from cell to cell. The largest of so many
-# cells on either side, and the mean of as many of these, does not, so that what is lowered by that
-# bends as V does.
-AROUND = 8
-# Values that are lowered by more, relatively, are omitted with all beyond.
-LEFT = 0.99
-# A lattice has two points at least.
-FEWEST_ATTAINED = 2
-
-
-@record
-class AttainedUses(RangeUses):
-    """The law of one block from below."""
-
-    # A record has a hash of its own fields otherwise, which are many.
-    __hash__ = RangeUses.__hash__
+# Tests of a law from below.
+TESTS = 6000
 
 
 @remembered(32)
-def range_attained(kinds: Kinds) -> RangeUses | None:
-    """Return the law of a block of uses, of ranges that are these or larger; None if faint."""
-    return law_below(attained_uses(kinds), ONE_BLOCK)
+def range_attained(kinds: Kinds) -> ProvedLaw | None:
+    """Return the law of a block of uses, of ranges that are these or larger; None if faint.
 
-
-def law_below(profile: LatticeProfile, points: int) -> RangeUses | None:
-    """Return the law of one block on a lattice of so many points on either side of 0."""
-    step, value = _lowered(profile, points)
-    if len(value) < FEWEST_ATTAINED:
-        return None
-    # Their profile is the values, less the last of them.
-    p = masses_of(value, step)
-    over = float((profile_of(p, step) / value[:-1]).max())
-    p = p / max(over, 1.0) * (1.0 - 8.0 * len(p) * UNIT)
-    p = p[: max(1, int(np.count_nonzero(np.cumsum(p[::-1])[::-1] > FAR)))]
-    losses = step * np.arange(1, len(p) + 1)
-    # Where one test is the best for several cells there is no mass between them.
-    losses, p = losses[p > 0.0], p[p > 0.0]
-    mirrored = p * np.exp(-losses)
-    rest = max(0.0, 1.0 - math.fsum(p) - math.fsum(mirrored))
-    upward = (*mirrored[::-1].tolist(), rest, *p.tolist())
-    return AttainedUses(
-        losses=(*(-losses[::-1]).tolist(), 0.0, *losses.tolist()),
-        masses=upward,
-        loss_units=0.0,
-        lower_masses=upward[::-1],
-        # By itself the profile goes on beyond the last of these losses.
-        known_loss=Fraction(profile.largest),
-        closer=profile,
-    )
-
-
-def _lowered(profile: LatticeProfile, points: int) -> tuple[float, Array]:
-    """Return a step, and values at its multiples whose chords are below V, while most is left.
-
-    Between fine points V is at least the line of either; of the two, with falls d and d' below the
-    other's value, the larger is below the chord by d d' / (d + d') at most.
+    Through each value of V goes a line below V, of a mechanism: that is the test P - a Q, of which
+    Q is at most the fall of the line to the next point, and P at least what its rise to the point
+    before leaves. Values are off by STEP_UNITS, and differences of two by twice that.
     """
+    profile = attained_uses(kinds)
     before, after = profile.around
-    fine = profile.values
-    here = np.maximum(fine[1:] - after[:-1], 0.0)
-    there = np.maximum(fine[:-1] - before[1:], 0.0)
-    with np.errstate(invalid="ignore"):
-        gaps = np.nan_to_num(here * there / (here + there)) * (1.0 + 16.0 * UNIT)
-    step, value = profile.coarser(points)
-    stride = round(step / profile.step)
-    cells = len(value) - 1
-    share = np.expm1(profile.step * np.arange(stride)) / math.expm1(step)
-    known = np.zeros(cells * stride)
-    known[: len(fine)] = fine
-    parts = known.reshape(cells, stride)
-    chords = value[:-1, None] * (1.0 - share) + value[1:, None] * share
-    between = np.zeros(cells * stride)
-    between[: len(gaps)] = gaps
-    # Beyond the last fine value V may be 0.
-    between[len(gaps) :] = value[-2]
-    above = (chords - parts).max(axis=1) + between.reshape(cells, stride).max(axis=1)
-    above = _smooth(above + 16.0 * UNIT * value[:-1])
-    lowered = value - np.maximum(np.append(above, 0.0), np.append(0.0, above))
-    kept = int(np.argmin((lowered > LEFT * value) & (value >= FAINT)))
-    return step, lowered[:kept]
+    known = np.flatnonzero((before > 0.0) & (after > 0.0) & (profile.values > FAINT))
+    if not len(known):
+        return None
 
+    def joined() -> AtomicLaw:
+        index = known[:: -(-len(known) // TESTS)]
+        value, loss = profile.values[index], profile.step * index
+        up = 1.0 + 4.0 * STEP_UNITS * UNIT
+        steep = (value * up - after[index]) / math.expm1(profile.step)
+        flat = (before[index] - value * up) / -math.expm1(-profile.step)
+        return law_of_tests((value + flat) / up, steep * np.exp(-loss) * up)
 
-def _smooth(numbers: Array) -> Array:
-    """Return numbers that are no less, and vary slowly."""
-    size = 2 * AROUND + 1
-    windows = np.lib.stride_tricks.sliding_window_view
-    largest = windows(np.pad(numbers, 2 * AROUND, mode="edge"), size).max(axis=1)
-    mean: Array = windows(largest, size).sum(axis=1) * ((1.0 + 32.0 * UNIT) / size)
-    return mean
+    def proved(epsilons: Array) -> tuple[Array, Array]:
+        found = np.array([profile.at(x) for x in epsilons.tolist()])
+        return found, found
+
+    name = "attained", tuple(kinds)
+    return ProvedLaw(0.0, profile.largest, name, proved, joined, one_sided=True)

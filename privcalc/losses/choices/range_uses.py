@@ -59,7 +59,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -341,44 +341,13 @@ BITS = 53
 FINER = 0.2
 
 
-class LatticeProfile(Protocol):
-    """A symmetric privacy profile, from above or from below, by its values on a lattice."""
-
-    @property
-    def step(self) -> float:
-        """Return h, of few bits."""
-        ...
-
-    @property
-    def largest(self) -> float:
-        """Return the largest loss, a multiple of h."""
-        ...
-
-    @property
-    def values(self) -> Array:
-        """Return bounds at epsilon = 0, h, ...."""
-        ...
-
-    @property
-    def around(self) -> tuple[Array, ...]:
-        """Return lines below through lower bounds, one point before and one after; else none."""
-        ...
-
-    def at(self, epsilon: float) -> float:
-        """Return a bound at any epsilon >= 0, on the same side."""
-        ...
-
-    def coarser(self, points: int) -> tuple[float, Array]:
-        """Return a multiple of the step, and bounds at its multiples: a few, and what is beyond."""
-        ...
-
-
 class UsesProfile:
     """V on a lattice, from above or from below.
 
     Attributes:
         parts: the ranges in steps, each with the number of its uses.
         step: h, of few bits.
+        largest: the largest loss, a multiple of h.
         values: bounds at epsilon = 0, h, ...
         beyond: bounds all later ones from above; 0 where that is not asked.
         around: of lower bounds, lines below V through each value: theirs one point before and one

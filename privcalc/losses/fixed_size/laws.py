@@ -34,6 +34,7 @@ from privcalc.losses.fixed_size.strategies import Strategies, law_below
 from privcalc.losses.fixed_size.triples import time_values
 from privcalc.losses.law import LawProperties, LossLaw, rough_variance
 from privcalc.losses.term import Members
+from privcalc.numerics.hull import lower_hull
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, remembered
 from privcalc.record import record, replace
@@ -290,7 +291,9 @@ class FixedSizeUses(Uses):
         points, spacing = _points(games[0])
         found = [min(game.above(float(each)) for game in games) for each in points]
         # The profile is convex, and so below the largest convex function that is below all of them.
-        values = _hull(np.exp(points), np.minimum.accumulate(found)) * (1.0 + 8.0 * UNIT)
+        x, values = np.exp(points), np.minimum.accumulate(found)
+        kept = lower_hull(x, values)
+        values = np.interp(x, x[kept], values[kept]) * (1.0 + 8.0 * UNIT)
         # Of a symmetric pair the slope in a at 1 is (1 - V(1)) / 2 at most.
         steepest = 0.5 * (1.0 - values[0]) * (1.0 - STEEPEST)
         values = np.maximum(values, values[0] - np.expm1(points) * steepest)
@@ -337,7 +340,9 @@ class AttainedUses(Uses):
             best = [max(game.below(float(each)) for game in games) for each in points[1:]]
             # V falls: what is known farther out is known here.
             x = np.exp(points[:-1])
-            values = _hull(x, np.maximum.accumulate(best[::-1])[::-1])
+            values = np.maximum.accumulate(best[::-1])[::-1]
+            kept = lower_hull(x, values)
+            values = np.interp(x, x[kept], values[kept])
             # Of a symmetric pair the slope in a at 1 is (1 - V(1)) / 2 at most.
             steepest = 0.5 * (1.0 - float(values[0])) * (1.0 - STEEPEST)
             steep = int(np.count_nonzero(np.diff(values) < -steepest * np.diff(x)))
@@ -348,18 +353,6 @@ class AttainedUses(Uses):
             p = p / max(over, 1.0) * (1.0 - 8.0 * len(p) * UNIT)
             found = _symmetric(spacing * np.arange(1, len(p) + 1), p, 0.0)
         return found or AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
-
-
-def _hull(x: Array, values: Array) -> Array:
-    """Return the largest convex function below values at x: what is above a chord is left out."""
-    kept = np.arange(len(x))
-    while True:
-        bends = np.diff(np.diff(values[kept]) / np.diff(x[kept]))
-        wrong = np.flatnonzero(bends < 0.0) + 1
-        if not len(wrong):
-            return np.interp(x, x[kept], values[kept])
-        # Of neighbours one after the other: each may be needed without the other.
-        kept = np.delete(kept, wrong[(np.diff(wrong, prepend=-1) > 1) | (wrong % 2 == 0)])
 
 
 # So that something is left for no loss.

@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.profiles import profile_law
-from privcalc.losses.choices.noisy_max import NoisyMaxLaw
-from privcalc.losses.choices.noisy_max_pieces import Chord, Normal, Pieces
+from privcalc.losses.choices.noisy_max import law_of_points, loss_grid
 from privcalc.losses.thresholds.sparse_vector_outcomes import (
     answer_kinds,
     outcome_profile,
     stopped_kinds,
 )
-from privcalc.numerics.normal import DENSITY, MILLS, ROOT, NormalProfile
+from privcalc.numerics.normal import DENSITY, MILLS, ROOT, gaussian_profiles
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, charge, remembered
 
 if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.choices.noisy_max import NoisyMaxLaw
     from privcalc.numerics.arrays import Array
 
 # Distance of the points of the profile of Laplace noise, and their number.
 STEP, FEWEST, MOST = 0.01, 60, 600
 # Work for one point.
 PER_POINT = 1500.0
-# The profile of normal noise begins where both of its tails together are 1, or a little beyond.
-BEYOND = 1e-6
-# Answers are added up at so many losses, up to where N h is LEAST_DELTA, or LEAST_SHARE of N; the
-# law follows N h from at most twice as far.
-KNOTS, FAR = 28, 200
+# Of normal noise the last point is below this.
+LEAST_HIDDEN = 0.5
+REVEALED = "nearly everything may be revealed by so many answers"
+# Answers are added up at so many losses, up to where N h is LEAST_DELTA, or LEAST_SHARE of N.
+KNOTS = 28
 LEAST_DELTA, LEAST_SHARE = 1e-19, 1e-20
 
 
@@ -88,29 +87,24 @@ def gaussian_bound(mu: float, outcomes: int) -> NoisyMaxLaw:
 
     h(mu) the profile of N(mu, 1) and N(0, 1), as 0 <= g <= 1. Summed over the outcomes the profile
     is at most N h(mu). That is below what each order of the Renyi bounds of Zhu 2023, Theorems
-    7.2.1 (7.1) and 7.6.6, proves of N h(mu). The law is that of min(1, N h(mu)) with its mirror
-    image: it follows N h(mu) from where both tails together are at most 1, and a chord to there.
+    7.2.1 (7.1) and 7.6.6, proves of N h(mu). The law is that of points of min(1, N h(mu)), and N
+    h(mu) itself beyond the last.
 
     Raises:
-        NotCertifiedError: rounding hides the shape.
+        NotCertifiedError: nearly everything may be revealed.
     """
-    count = float(outcomes) * (1.0 + 4.0 * UNIT)
-    normal = Normal(0.0, count, mu)
+    return _law(mu, float(outcomes), np.empty((2, 0)))
 
-    def tails(loss: float) -> float:
-        side = normal.side(np.array([loss]))
-        return float(side.above_p[0] + side.above_q[0])
 
-    low, high = 0.0, 1.0
-    while tails(high) > 1.0 - BEYOND:
-        low, high = high, 2.0 * high
-        if high > 1e4:
-            raise NotCertifiedError("nearly everything may be revealed by so many answers")
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if tails(middle) > 1.0 - BEYOND else (low, middle)
-    pieces = Pieces((Chord(0.0, high, None, normal.value(high)), Normal(high, count, mu)))
-    return NoisyMaxLaw(outcomes, mu, pieces, math.inf)
+def _law(mu: float, outcomes: float, more: Array) -> NoisyMaxLaw:
+    """Return the law of N h(mu) and of other points, losses and bounds there."""
+    count = outcomes * (1.0 + 4.0 * UNIT)
+    losses = loss_grid(mu)
+    values = count * gaussian_profiles(mu, losses)[1]
+    if not values[-1] < LEAST_HIDDEN:
+        raise NotCertifiedError(REVEALED)
+    points = np.append(losses, more[0]), np.append(np.minimum(values, 1.0), more[1])
+    return law_of_points(points, (count, mu), count)
 
 
 @remembered(32)
@@ -120,8 +114,7 @@ def answers_bound(
     """Return the law of the least of N h(mu) and of what each answer costs at most, summed.
 
     Both are upper bounds at every epsilon, and the profile is convex in a: between points it is
-    below chords. Points of both are taken, and their largest convex function with its mirror
-    image; from the second point on N h beyond the last other corner N h itself.
+    below chords. Points of both are taken, and their largest convex function with its mirror image.
 
     Args:
         sizes: s and t, of rho and nu, in units of D.
@@ -134,72 +127,14 @@ def answers_bound(
         NotCertifiedError: see `gaussian_bound`.
     """
     plain = gaussian_bound(mu, outcomes)
-    normal = Normal(0.0, float(outcomes) * (1.0 + 4.0 * UNIT), mu)
-    end = _where(normal, max(LEAST_DELTA, outcomes * LEAST_SHARE))
+    least = max(LEAST_DELTA, outcomes * LEAST_SHARE)
+    end = float(plain.x[np.searchsorted(-plain.h, -least)])
     epsilons = end * np.arange(1, KNOTS + 1) / KNOTS
     try:
         sums = outcome_profile(sizes, answer_kinds(cutoff, length), epsilons)
     except OutOfWorkError:
         return plain
-    knots = [(float(x), float(y)) for x, y in zip(epsilons, sums, strict=True)]
-    knots = [(x, y) for x, y in knots if y < min(1.0, normal.value(x).lower)]
-    if not knots:
-        return plain
-    # There N h is below all of them.
-    end = max(end, _where(normal, 0.1 * min(y for _, y in knots)))
-    far = [end * (1.0 + k / FAR) for k in range(1, FAR + 2)]
-    tail = [(x, normal.value(x).upper) for x in far]
-    try:
-        return NoisyMaxLaw(outcomes, mu, _pieces([*knots, *tail], len(tail), normal), math.inf)
-    except NotCertifiedError:
-        return plain
-
-
-def _where(normal: Normal, delta: float) -> float:
-    """Return about the loss from which a normal profile is below delta."""
-    low, high = 0.0, 1.0
-    while normal.value(high).upper > delta:
-        low, high = high, 2.0 * high
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if normal.value(middle).upper > delta else (low, middle)
-    return high
-
-
-def _pieces(points: list[tuple[float, float]], tail: int, normal: Normal) -> Pieces:
-    """Return the pieces of the largest convex symmetric function that meets points.
-
-    Any of them may be omitted, which raises it: the hull is found in doubles.
-
-    Args:
-        points: losses > 0, increasing, and bounds there; the last ones are of `normal`.
-        tail: how many these are.
-        normal: what follows.
-    """
-    hull: list[tuple[float, float, int]] = [(0.0, 1.0, -1)]
-    mirrored = [(math.exp(-x), -math.expm1(-x) + y * math.exp(-x), -1) for x, y in reversed(points)]
-    here = [(math.exp(x), y, k) for k, (x, y) in enumerate(points)]
-    for c in [*mirrored, *here]:
-        while len(hull) > 1:
-            a, b = hull[-2:]
-            if (b[1] - a[1]) * (c[0] - b[0]) < (c[1] - b[1]) * (b[0] - a[0]) * (1.0 - 1e-9):
-                break
-            hull.pop()
-        hull.append(c)
-    kept = [k for *_, k in hull if k >= 0]
-    # The first two of the tail are its corners; nothing else of it is.
-    last = next(k for k in kept if k >= len(points) - tail)
-    corners = [*(k for k in kept if k < last), last, last + 1]
-
-    def value(k: int) -> NormalProfile:
-        y = points[k][1]
-        return NormalProfile(y, y, (1.0 - y) * (1.0 - UNIT), (1.0 - y) * (1.0 + 2.0 * UNIT))
-
-    found: list[Chord | Normal] = [Chord(0.0, points[corners[0]][0], None, value(corners[0]))]
-    for i, k in pairwise(corners):
-        found.append(Chord(points[i][0], points[k][0], value(i), value(k)))
-    start = points[corners[-1]][0]
-    return Pieces((*found, Normal(start, normal.count, normal.mu)))
+    return _law(mu, float(outcomes), np.array([epsilons, np.minimum(sums, 1.0)]))
 
 
 # Cells of the noise of the threshold, points of the profile, and of the table of h.
@@ -214,7 +149,6 @@ REACH = 13.0
 # Rounding of what is computed, in which exponents are below a thousand.
 ROUNDING = 1.0 + 1e-9
 LARGEST_EPSILON = 650.0
-REVEALED = "nearly everything may be revealed by so many answers"
 
 
 @remembered(32)
@@ -291,7 +225,7 @@ def nonnegative_bound(
     points = high * np.arange(POINTS + 1) / POINTS
     if signed is not None:
         # Of which chords are to follow its own.
-        points = np.union1d(points, signed.pieces.joints[signed.pieces.joints < high])
+        points = np.union1d(points, signed.x[(signed.x >= 0.0) & (signed.x < high)])
     found = [(x, min(1.0, delta(x))) for x in points.tolist()]
     knots = high * np.arange(STREAM_KNOTS + 1) / STREAM_KNOTS
     for part in PARTS:

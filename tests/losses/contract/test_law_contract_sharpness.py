@@ -52,7 +52,7 @@ CONSTANTS = (
     ("sampled.replaced", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "tails_and_truth"),
     ("quadrature", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "contour_and_truth"),
     ("atomic.power", "UNIT", "pure:epsilon=0.5@poisson:q=0.25@group:k=3", "profile_and_truth"),
-    ("choices.noisy_max_pieces", "UNIT", "noisy-max:sigma=4,candidates=5", "profile_and_tails"),
+    ("choices.noisy_max", "UNIT", "noisy-max:sigma=4,candidates=5", "profile_and_tails"),
 )
 # Specification, what its law states, the clause that notices.
 STATED = (
