@@ -219,6 +219,13 @@ _SAMPLING = {
         _TO_BATCHES,
         _NOT_SHUFFLED,
     ),
+    "Poisson on each level": _Kind(
+        "Poisson on each level",
+        " where a sample is sampled",
+        " where a sample is sampled",
+        "each record has a coin of its own at each level; clients that are sampled with all their"
+        " records cost more, and this is not their number",
+    ),
     "Poisson with a cap": _Kind(
         "Poisson with a cap",
         " where sampled",

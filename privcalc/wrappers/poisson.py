@@ -10,7 +10,7 @@ from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
-from privcalc.wrappers.base import spelled, wrappers_in
+from privcalc.wrappers.base import calls, spelled, wrappers_in
 from privcalc.wrappers.group import scaled_term
 from privcalc.wrappers.runs import refuse_runs
 from privcalc.wrappers.sampling import Sampling
@@ -196,8 +196,8 @@ class Odds:
         "above, the worst that other records may do in the sample; below, data sets that exist"
     ),
     above=(
-        "a sample of what has no privacy loss of its own, such as a composition in"
-        " parentheses, is known from above only; samples of single mechanisms have both ends"
+        "a sample of what is known by a Renyi curve or by bounds is known from above only; samples"
+        " of mechanisms and of their compositions have both ends"
     ),
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
 )
@@ -215,12 +215,16 @@ class PoissonSampled(Sampling):
     sample, the outputs of both values may lie on opposite sides of the output without them, twice
     as far apart. That is the worst, for every mechanism: with R and W for the event without and
     with the record, the sampled event is dominated by (1 - q) R + q W against (1 - q) R + q W',
-    W' the mirror image of W (proved in `losses/sampled/replaced.py`). Gaussian, Laplace and other
-    noise, and bare guarantees, attain it.
+    W' the mirror image of W (proved in `losses/cells.py`). Gaussian, Laplace and other noise, and
+    bare guarantees, attain it.
 
-    An event that has no privacy loss of its own (a composition, or what is known by its Renyi
-    curve) is answered from above by its Renyi curve: a tight sum where adding and removing have the
-    same loss, and the bound of Zhu, Wang 2019 with smaller constants otherwise.
+    A composition on one sample, or a sample of what is composed of samples, is sampled as a whole:
+    by lists of outcomes above and below its pair (`losses/composed.py`). Each record then has a
+    coin of its own at each level. Clients that are sampled with all their records cost more.
+
+    An event that is known by its Renyi curve only is answered from above by that: a tight sum where
+    adding and removing have the same loss, and the bound of Zhu, Wang 2019 with smaller constants
+    otherwise.
 
     With `max` a sample that is larger is cut to that size by chance, as static shapes need it, and
     `n` is the number of records that samples are drawn from. Then the record may push another one
@@ -240,9 +244,14 @@ class PoissonSampled(Sampling):
 
     @classmethod
     def sampled_how(cls, tree: Wrapped) -> str:
-        """Name a cap too: records of a batch that is cut are not independent."""
-        capped = any(name == "truncated_batch_size" for name, _ in tree.parameters)
-        return "Poisson with a cap" if capped else cls.sampling
+        """Name a cap too, as records of a batch that is cut are not independent; and levels."""
+        if any(name == "truncated_batch_size" for name, _ in tree.parameters):
+            return "Poisson with a cap"
+        event = tree.event
+        while isinstance(event, Wrapped) and event.name == tree.name:
+            event = event.event
+        inside = any(isinstance(each, Wrapped) and each.name == tree.name for each in calls(event))
+        return "Poisson on each level" if inside else cls.sampling
 
     def __init__(
         self,

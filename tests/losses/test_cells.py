@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from privcalc.accounting.compose import compose
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.cells import glued, listed, lower_law, mixed, opposite, upper_law
@@ -18,6 +19,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.normal import gaussian_profile
 from privcalc.record import record
+from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -225,3 +227,24 @@ def test_a_coin_that_everybody_sees_gives_the_mean() -> None:
     expected = 0.25 * profile(*columns(one)) + 0.75 * profile(*columns(two))
     assert (found >= expected - 1e-15).all()
     assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "digits"),
+    [
+        ("(laplace:scale=2@2)@poisson:q=0.1", 0.158472, 1e-6),
+        ("(laplace:scale=2@2)@poisson:q=0.1@10", 0.934950, 1e-6),
+        ("(rr:p=0.9@2)@poisson:q=0.1@10", 12.7657969539, 1e-9),
+        ("(rr:p=0.9@2)@poisson:q=0.1@100", 43.8713377942, 1e-9),
+        ("gaussian:sigma=1@poisson:q=0.064@16@poisson:q=0.5", 1.546960, 1e-6),
+        ("gaussian:sigma=1@poisson:q=0.064@16@poisson:q=0.5@20", 4.019778, 1e-6),
+    ],
+)
+def test_samples_of_compositions_have_known_values(text: str, known: float, digits: float) -> None:
+    """Exact sums, inversions and lattices of other programs, at delta 1e-5."""
+    bound = compose(parse(text).tree, deltas=[1e-5]).answers[0].bound
+    assert bound is not None
+    assert bound.lower is not None
+    assert bound.lower <= known + digits
+    assert known - digits <= bound.upper
+    assert bound.upper - bound.lower <= 2e-6 * bound.upper

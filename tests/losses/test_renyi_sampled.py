@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from privcalc.exact import Enclosed
-from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -368,21 +366,3 @@ def test_shape(law: LossLaw, orders: list[float]) -> None:
     check_shape(law, np.array(orders))
     lower, upper = law.renyi(np.array(orders))
     assert (upper - lower <= 1e-6 * upper).all()
-
-
-@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(2, 7), Fraction(3, 11), Fraction(1, 10)])
-def test_curves_of_mechanisms_are_asked_at_no_lower_rate(
-    rate: Fraction, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Half of the doubles next to ratios are below these: what a sample is asked at is not."""
-    asked = []
-
-    def curve(self: AtomicLaw, q: float, *, remove: bool) -> None:
-        del self, remove
-        asked.append(Fraction(q))
-
-    monkeypatch.setattr(AtomicLaw, "sampled_curve", curve)
-    for remove in (True, False):
-        sampled(two_point(Enclosed.of(1.0)), float(rate), remove=remove, exact=False)
-    assert len(asked) == 2
-    assert min(asked) >= rate

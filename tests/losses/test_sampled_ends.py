@@ -16,7 +16,7 @@ from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.sampled import renyi as cells
+from privcalc.losses.sampled import normal_excess as cells
 from privcalc.losses.sampled.capped import opposite_law
 from privcalc.losses.sampled.glued import GluedLaw, glued
 from privcalc.losses.sampled.law import SampledLaw, sampled

@@ -364,16 +364,6 @@ GAPS = (
     ),
     Gap(
         "above",
-        "Samples of a composition",
-        "compose '(gaussian:sigma=2+laplace:scale=4)@poisson:q=0.01@10' --delta 1e-6",
-        ("0.242",),
-        "The sample is the same for both parts; what is known of them together is a Renyi curve,"
-        " amplified by a theorem for curves.",
-        "The pair is known, and its law is not computed. Compositions of Gaussian noise alone have"
-        " both ends.",
-    ),
-    Gap(
-        "above",
         "Samples of what is known by a Renyi curve",
         "compose gnss:sigma=15,delta=1e-5@poisson:q=0.1@10 --delta 1e-6",
         ("0.227",),
@@ -455,15 +445,6 @@ GAPS = (
         ("0.50",),
         "The proof of the upper end leaves out probability 1.28e-57.",
         "Nobody asks for such deltas; at 1e-50 there is an upper end.",
-    ),
-    Gap(
-        "refused",
-        "Poisson samples with a record replaced, of what is known by bounds",
-        "compose exponential:epsilon=1@poisson:q=0.1 --delta 1e-6 --relation replace-one",
-        ("replacing a record of a Poisson sample is not available for this mechanism",),
-        "A replaced record has two values, which asks for laws of three outputs at once.",
-        "Through the data set without the record it costs a removal and an addition; that chain is"
-        " not written here.",
     ),
     Gap(
         "refused",

@@ -23,7 +23,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import LawProperties, LossLaw, Tails
-from privcalc.losses.sampled.renyi import pair_excess
+from privcalc.losses.sampled.normal_excess import pair_excess
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT

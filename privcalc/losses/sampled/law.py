@@ -27,8 +27,8 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.quadrature import Normal
 from privcalc.losses.sampled.line import TailSplitLaw
 from privcalc.losses.sampled.mixture_sums import ExponentialSum
+from privcalc.losses.sampled.normal_excess import mixture_excess
 from privcalc.losses.sampled.parts import SampledPart, outside
-from privcalc.losses.sampled.renyi import mixture_excess
 from privcalc.losses.sampled.tails import SampledTailLaw, sampled_profile
 from privcalc.numerics.normal import normal_tail
 from privcalc.numerics.rounding import UNIT

@@ -46,8 +46,9 @@ from privcalc.losses.quadrature import Normal
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS
 from privcalc.losses.sampled.line import TailSplitLaw
 from privcalc.losses.sampled.mixture_sums import ExponentialSum, MixedGaussians, MixtureSums
+from privcalc.losses.sampled.normal_excess import mixture_excess
 from privcalc.losses.sampled.parts import MixturePart
-from privcalc.losses.sampled.renyi import Logs, from_excess, mixture_excess
+from privcalc.losses.sampled.renyi import Logs, from_excess
 from privcalc.losses.sampled.tails import sampled_profile
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
 from privcalc.record import record, replace

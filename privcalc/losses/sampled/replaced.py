@@ -23,7 +23,8 @@ from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
-from privcalc.losses.sampled.renyi import from_excess, opposite_excess
+from privcalc.losses.sampled.normal_excess import opposite_excess
+from privcalc.losses.sampled.renyi import from_excess
 from privcalc.losses.term import Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record

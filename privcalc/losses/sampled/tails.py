@@ -30,7 +30,7 @@ import numpy as np
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
 from privcalc.losses.concentration import sampled_concentration, sampled_range
 from privcalc.losses.law import LossLaw, Sample, Tails
-from privcalc.losses.sampled.renyi import convexity_bracket, from_excess
+from privcalc.losses.sampled.renyi import convexity_bracket, from_excess, sampled_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace
@@ -305,7 +305,10 @@ class SampledTailLaw(LossLaw):
         Raises:
             NotCertifiedError: the base does not know how, or the sum is too long.
         """
-        return self.base.sampled_excess(self.q, c, remove=self.remove, positive=positive)
+        base, remove = self.base, self.remove
+        if type(base).sampled_excess is not LossLaw.sampled_excess:
+            return base.sampled_excess(self.q, c, remove=remove, positive=positive)
+        return sampled_excess(base, self.q, c, remove=remove, positive=positive)
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Return bounds on K from the base's alone."""

@@ -65,9 +65,9 @@ def test_what_is_off_the_lattice(low: float, high: float) -> None:
 class Off:
     """Tails of a law that are off by as much as they say, all to one side."""
 
-    def __init__(self, law: LossLaw, error: float, *, both: bool = True) -> None:
-        """Take the law, how much that is, and whether Q is off to the other side, too."""
-        self.law, self.error, self.both = law, error, both
+    def __init__(self, law: LossLaw, error: float, which: str = "pq") -> None:
+        """Take the law, how much that is, and which are off: Q to the other side."""
+        self.law, self.error, self.which = law, error, which
         self.lattice, self.max_loss, self.max_loss_error = None, law.max_loss, 0.0
 
     def tails(self, losses: Array) -> Tails:
@@ -75,7 +75,7 @@ class Off:
         found = self.law.tails(losses)
         less, more = 1.0 / (1.0 + abs(self.error)), 1.0 + abs(self.error)
         p, q = (less, more) if self.error > 0.0 else (more, less)
-        q = q if self.both else 1.0
+        p, q = (p if "p" in self.which else 1.0), (q if "q" in self.which else 1.0)
         return replace(
             found,
             above_p=found.above_p * p,
@@ -117,9 +117,10 @@ def test_errors_are_displacements_where_they_are_relative() -> None:
         assert delta_of(found, epsilon) <= truth * (1.0 + r) + 0.3 / 16.0
 
 
-def test_errors_of_single_masses() -> None:
+@pytest.mark.parametrize("which", ["p", "q"])
+def test_errors_of_single_masses(which: str) -> None:
     """Two losses that are points of the lattice leave no room for any."""
-    law = cast("LossLaw", Off(two_point(1.0), 1e-3, both=False))
+    law = cast("LossLaw", Off(two_point(1.0), 1e-3, which))
     found = discretised(law, Fraction(0), Fraction(1, 4), -2.0, 2.0)
     p = 1.0 / (1.0 + np.exp(-1.0))
     for epsilon in (0.0, 0.25, 0.5, 0.75):
