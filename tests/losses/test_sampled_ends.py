@@ -20,6 +20,7 @@ from privcalc.losses.sampled import normal_excess as cells
 from privcalc.losses.sampled.capped import opposite_law
 from privcalc.losses.sampled.glued import GluedLaw, glued
 from privcalc.losses.sampled.law import SampledLaw, sampled
+from privcalc.losses.sampled.tails import sampled_profile
 from privcalc.losses.sampled.many import FAR, _falling
 from privcalc.losses.sampled.mixture import ScatteredLaw
 from privcalc.losses.sampled.renyi import convexity_bracket, total
@@ -186,7 +187,7 @@ def test_laplace_noise_with_few_digits_is_sampled_by_its_tails() -> None:
     """A scale that is known to 1e-6 has no exact outcomes; sets of losses are displaced by it."""
     law = sampled(LaplaceLaw(1.0, 1e-6), 0.3, remove=True)
     assert not isinstance(law, SampledLaw | GluedLaw)
-    exact = sampled(LaplaceLaw(1.0), 0.3, remove=True).profile(0.1)
+    exact = sampled_profile(LaplaceLaw(1.0), 0.3, 0.1, remove=True)
     assert exact is not None
     tails = law.tails(np.array([0.1]))
     found = float(tails.above_p[0] - math.exp(0.1) * tails.above_q[0])
