@@ -20,7 +20,6 @@ from privcalc.losses.sampled import normal_excess as cells
 from privcalc.losses.sampled.capped import opposite_law
 from privcalc.losses.sampled.glued import GluedLaw, glued
 from privcalc.losses.sampled.law import SampledLaw, sampled
-from privcalc.losses.sampled.tails import sampled_profile
 from privcalc.losses.sampled.many import FAR, _falling
 from privcalc.losses.sampled.mixture import ScatteredLaw
 from privcalc.losses.sampled.renyi import convexity_bracket, total
