@@ -425,37 +425,28 @@ class SearchSums:
     def cumulants(self, a: float) -> tuple[Array, Array, Array]:
         """Estimate log E (1 + y)^a and its first two derivatives; a number for each row.
 
-        Most arrays are short, and what takes time is how many operations there are.
+        All is divided by e^shift where powers would overflow. Most arrays are short, and what takes
+        time is how many operations there are.
         """
         loss, wy = self._loss, self._wy
         with np.errstate(over="ignore", invalid="ignore"):
             exponent = a * loss
             log_tilted = self._log_w + exponent
-            shift = log_tilted.max(axis=-1, keepdims=True)
-            far = shift > 300.0
-            any_far = far.any()
-            if any_far:
-                shift = np.where(far, shift, 0.0)
-                log_tilted = log_tilted - shift
-            tilted = np.exp(log_tilted)
-            excess = tilted - self._w - a * wy
+            top = log_tilted.max(axis=-1, keepdims=True)
+            shift = np.where(top > 300.0, top, 0.0)
+            scale = np.exp(-shift)
+            tilted = np.exp(log_tilted - shift)
+            excess = tilted - scale * (self._w + a * wy)
             near = (np.abs(exponent) + self._modulus < 1e-3) & self._balanced
             if near.any():
                 square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
-                excess = np.where(near, self._w * square, excess)
+                excess = np.where(near, scale * self._w * square, excess)
             m1 = excess.sum(axis=-1)
-            mass, log_mgf, moment = 1.0 + m1, np.log1p(m1), tilted * loss
-            if any_far:
-                far, total = far[..., 0], tilted.sum(axis=-1)
-                mass = np.where(far, total, mass)
-                log_mgf = np.where(far, shift[..., 0] + np.log(total), log_mgf)
-                wy = np.where(shift > 0.0, 0.0, wy)
-            first = (moment - wy).sum(axis=-1) / mass
-            second = (moment * loss).sum(axis=-1) / mass - first * first
-            if any_far:
-                centred = (tilted * (loss - first[..., None]) ** 2).sum(axis=-1) / mass
-                second = np.where(far, centred, second)
+            mass, moment = scale[..., 0] + m1, tilted * loss
+            log_mgf = np.where(scale[..., 0] == 1.0, np.log1p(m1), shift[..., 0] + np.log(mass))
             log_mgf = np.where(log_mgf > LARGEST_LOG_MGF, np.inf, log_mgf)
+            first = (moment - scale * wy).sum(axis=-1) / mass
+            second = (moment * loss).sum(axis=-1) / mass - first * first
         return log_mgf, first, second
 
 

@@ -26,7 +26,7 @@ from privcalc.losses.quadrature import (
     NodeSet,
 )
 from privcalc.losses.sampled.line import QuadratureContour, TailSplitLaw
-from privcalc.losses.sampled.parts import Path, ShiftedPart
+from privcalc.losses.sampled.parts import ShiftedPart
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.normal import log_tail, normal_tail
 from privcalc.numerics.phases import PHASE_ULPS, progression_sums, run_sums, sum_units
@@ -252,7 +252,7 @@ class PowerPart:
         while first < count:
             block = min(first, count - first)
             times = (first * step, (first + block) * step)
-            part = ShiftedPart(Path(*self._path, times), self._log_error)
+            part = ShiftedPart(*self._path, times, self._log_error)
             found = part.progression(step, first, block)
             values.append(found if self._direction > 0.0 else found.conj())
             errors.append(np.full(block, part.error))

@@ -230,13 +230,13 @@ def cut_ends(
     q W(X < low) <= R(X < low) is counted (e^X < 1 there, as low < mean < 0).
     """
     quarter = log_mass - math.log(4.0)
-    z = _quantile(quarter)
+    z = quantile(quarter)
     low, high = mean - z * s, mean + z * s
     if remove:
-        high = np.maximum(high, mean + s * s + _quantile(quarter - np.log(q)) * s)
+        high = np.maximum(high, mean + s * s + quantile(quarter - np.log(q)) * s)
     return low, high
 
 
-def _quantile(log_tail: Number) -> Number:
+def quantile(log_tail: Number) -> Number:
     """Return z >= 0 with exp(-z^2/2)/2 <= exp(log_tail)."""
     return np.sqrt(np.maximum(0.0, -2.0 * (log_tail + math.log(2.0)))) * (1.0 + 1e-14)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Multiples of t that cells are asked for, and the number of the one up to which points are; these
 # are at least so many on the way to t, and so near that g moves by this part of 1 - g.
-MULTIPLES, AHEAD = 2.0 ** (np.arange(96.0) / 4.0), 8
+MULTIPLES, AHEAD = 2.0 ** (np.arange(40.0) / 2.0), 4
 POINTS_TO_T, NEAR, MOST_POINTS = 8, 0.05, 4000
 # Shifted lines pay where log |phi| is to be below this.
 LOW = -0.05

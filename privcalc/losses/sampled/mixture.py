@@ -43,7 +43,7 @@ from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.concentration import mixed_concentration
 from privcalc.losses.law import LawProperties, Sample, Tails
 from privcalc.losses.quadrature import Normal
-from privcalc.losses.sampled.law import DEFAULT_LOG_MASS
+from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, quantile
 from privcalc.losses.sampled.line import TailSplitLaw
 from privcalc.losses.sampled.mixture_sums import ExponentialSum, MixedGaussians, MixtureSums
 from privcalc.losses.sampled.normal_excess import mixture_excess
@@ -67,11 +67,22 @@ LARGEST_SPLIT, FARTHEST, FARTHEST_LINES = 40, 20.0, 10.0
 TERMS = 32
 
 
-class CutMixture(TailSplitLaw):
-    """A pair of N(0, 1) and a mixture of unit normal laws to its right."""
+# Beyond this e^loss is not formed; below the other, e^loss - b_0 is, as it stands.
+LARGEST_LOSS = 600.0
+LOW_LOSS = -0.5
+
+
+class MixtureLaw(TailSplitLaw):
+    """One direction of a mixture P = sum_j b_j N(c_j, 1), all c_j >= 0, and Q = N(0, 1).
+
+    Attributes:
+        remove: whether the mixture is P; else the order is the other.
+        log_mass: log of the P-mass that a cut of the outputs may drop.
+    """
 
     __slots__ = ()
 
+    remove: bool
     log_mass: float
 
     @property
@@ -129,11 +140,10 @@ class CutMixture(TailSplitLaw):
         """
         ratio = self.ratio
         share = self.log_mass - math.log(len(ratio.log_weights) + 2.0)
-        z = _quantile(share)
+        z = float(quantile(share))
         if not self.remove:
             return -z, z
-        parts = zip(ratio.centres.tolist(), ratio.log_weights.tolist(), strict=True)
-        return -z, max(z, *(c + _quantile(share - log_b) for c, log_b in parts))
+        return -z, max(z, float((ratio.centres + quantile(share - ratio.log_weights)).max()))
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
         """Build certified nodes for |t| <= t_max.
@@ -199,28 +209,6 @@ class CutMixture(TailSplitLaw):
         weights = np.exp(ratio.log_weights)
         products = np.minimum(np.multiply.outer(ratio.centres, ratio.centres), largest)
         return float(weights @ np.expm1(products) @ weights)
-
-
-def _quantile(log_tail: float) -> float:
-    """Return z >= 0 with e^{-z^2 / 2} / 2 <= e^{log_tail}."""
-    return math.sqrt(max(0.0, -2.0 * (log_tail + math.log(2.0)))) * (1.0 + 1e-14)
-
-
-# Beyond this e^loss is not formed; below the other, e^loss - b_0 is, as it stands.
-LARGEST_LOSS = 600.0
-LOW_LOSS = -0.5
-
-
-class MixtureLaw(CutMixture):
-    """One direction of a mixture P = sum_j b_j N(c_j, 1), all c_j >= 0, and Q = N(0, 1).
-
-    Attributes:
-        remove: whether the mixture is P; else the order is the other.
-    """
-
-    __slots__ = ()
-
-    remove: bool
 
     max_loss_error = 1e-12
 

@@ -324,20 +324,15 @@ class ExponentialSum:
         return loss, error + 16.0 * UNIT * np.abs(loss), slope * MARGIN
 
     def log_distance(self, low: Array, high: Array, height: Array) -> Array:
-        """Bound |y| by r(high) + 1, and by its value in the middle and the slope of r.
-
-        |r'(x + iy)| <= r'(x), which increases.
-        """
-        middle = 0.5 * (low + high)
-        flat = middle.ravel()
-        loss, wrong = self.losses(flat, np.zeros(flat.shape))
-        size = np.where(np.abs(loss) < 1.0, np.expm1(np.minimum(np.abs(loss) + wrong, 2.0)), 3.0)
-        large = np.maximum(loss + wrong, 1.0) + 1e-9
-        start = np.where(np.abs(loss) < 1.0, np.log(size), large).reshape(low.shape)
-        value, slope = self._log_sum(high)
+        """Bound |y| by the sum of b_j min(e^{t_j} + 1, |t_j| e^{max(t_j, 0)}), t_j as at `high`."""
+        c = self.centres[1:]
+        t = high[..., None] * c - 0.5 * c * c
+        farthest = np.maximum(np.abs(low[..., None] - 0.5 * c), np.abs(high[..., None] - 0.5 * c))
         with np.errstate(divide="ignore"):
-            way = np.log(0.5 * (high - low) + height) + np.log(slope) + value
-        return np.minimum(np.logaddexp(value, 0.0), np.logaddexp(start, way) + 1e-9)
+            steep = np.log(c * (farthest + np.asarray(height)[..., None])) + np.maximum(t, 0.0)
+        terms = self.log_weights[1:] + np.minimum(np.logaddexp(t, 0.0), steep)
+        found: Array = np.logaddexp.reduce(terms, axis=-1) + 1e-9
+        return found
 
     def blocks(self, low: Array, high: Array) -> Iterator[tuple[Integers, slice]]:
         """Yield indices of intervals that lie together, and the terms j >= 1 that are not faint."""
@@ -354,20 +349,6 @@ class ExponentialSum:
             first = int(np.flatnonzero(left >= left.max() - FAINT)[0])
             last = int(np.flatnonzero(right >= right.max() - FAINT)[-1])
             yield part, slice(1 + first, max(first, last) + 2)
-
-    def _log_sum(self, x: Array) -> tuple[Array, Array]:
-        """Return the log of the sum and its slope, the former within 1e-12."""
-        flat = x.ravel()
-        value, slope = np.empty(flat.shape), np.empty(flat.shape)
-        for part, terms in self.blocks(flat, flat):
-            centres, logs = self.centres[terms], self.log_weights[terms]
-            exponents = logs + flat[part, None] * centres - 0.5 * centres * centres
-            top = np.maximum(exponents.max(axis=1), self.log_floor)
-            powers = np.exp(exponents - top[:, None])
-            total = powers.sum(axis=1) + np.exp(self.log_floor - top)
-            value[part] = top + np.log(total)
-            slope[part] = (powers * centres).sum(axis=1) / total
-        return value.reshape(x.shape), slope.reshape(x.shape)
 
 
 @record

@@ -73,33 +73,58 @@ HEIGHT = 0.75
 PER_PANEL = 100.0
 
 
-@record
-class Path:
-    """The integrand and the path.
+class ShiftedPart:
+    """G on an arithmetic progression of t inside [t1, t2]."""
 
-    Attributes:
-        part: f, 1 + y and the ends.
-        exponent: e.
-        times: t1 and t2.
-    """
+    def __init__(
+        self,
+        part: SampledPart | MixturePart,
+        exponent: float,
+        times: tuple[float, float],
+        log_error: float,
+    ) -> None:
+        """Place the nodes, omit what is negligible, and sum up what the errors depend on.
 
-    part: SampledPart | MixturePart
-    exponent: float
-    times: tuple[float, float]
-
-    @property
-    def height(self) -> float:
-        """Return th: no more than a deviation, as f grows by e^{th^2 / (2 s^2)}.
-
-        For e < 0, |1 + y|^e grows as well: for small y, |e| cos th + t sin th is largest at t/|e|.
+        Raises:
+            NotCertifiedError: t1 is not positive, the path is too long, or powers overflow.
         """
-        best = math.atan2(self.times[0], -self.exponent) if self.exponent < 0.0 else HEIGHT
-        return min(min(HEIGHT, best) / self.part.ratio.steepness, self.part.density.deviation)
+        if not 0.0 < times[0] <= times[1]:
+            raise NotCertifiedError("the shifted line is for positive times")
+        self._part, self._exponent, self._times = part, exponent, times
+        centres, halves, error = self._panels(log_error)
+        length = np.abs(halves)
+        points, log_weights = composite_rule(np.zeros(len(length)), length)
+        direction = np.repeat(halves / length, POINTS)
+        z = np.repeat(centres, POINTS) + points * direction
+        f, e = part.density, exponent
+        loss, wrong, growth = part.ratio.on_line(z)
+        log_f = f.constant + (f.slope - 0.5 * f.curvature * z) * z
+        weights = np.exp(log_weights + log_f + e * loss) * direction
+        sizes = np.abs(weights) * np.exp(-times[0] * loss.imag)
+        keep = ~(sizes < 0.1 * math.exp(log_error) / len(z))
+        error += float(sizes[~keep].sum()) * MARGIN
+        modulus, wrong = np.abs(z), wrong / UNIT
+        moved = 2.0 * np.repeat(np.abs(centres) + length, POINTS)
+        steep = np.abs(f.slope - f.curvature * z) + 1.0 + abs(e) * growth
+        units = 3.0 * (10.0 * (f.terms(modulus) + np.abs(log_weights) + 1.0) + moved * steep)
+        units = units + 32.0 + PHASE_ULPS + COMPLEX_TERM * float(keep.sum()) + abs(e) * wrong
+        units = units + times[1] * (wrong + 3.0 * moved * growth)
+        rounding = UNIT * float((sizes * units)[keep].sum())
+        self._weights, self._loss = weights[keep], loss[keep]
+        self.error = (error + 1.01 * rounding) * MARGIN
+        if not math.isfinite(self.error):
+            raise NotCertifiedError("the shifted line overflows")
 
-    def panels(self, log_error: float) -> tuple[ComplexArray, ComplexArray, float]:
-        """Split the path until the error is at most exp(log_error); the halves have directions."""
-        low, high = self.part.low, self.part.high
-        th = self.height
+    def _panels(self, log_error: float) -> tuple[ComplexArray, ComplexArray, float]:
+        """Split the path until the error is at most exp(log_error); the halves have directions.
+
+        th is no more than a deviation, as f grows by e^{th^2 / (2 s^2)}. For e < 0, |1 + y|^e grows
+        as well: for small y, |e| cos th + t sin th is largest at tan th = t / |e|.
+        """
+        part, e = self._part, self._exponent
+        best = math.atan2(self._times[0], -e) if e < 0.0 else HEIGHT
+        th = min(min(HEIGHT, best) / part.ratio.steepness, part.density.deviation)
+        low, high = part.low, part.high
         wide = (high - low) / min(WIDEST_PANEL, 2.0 * th)
         refusal = "the shifted line needs too many panels"
         if not wide <= MAX_PANELS:
@@ -119,59 +144,24 @@ class Path:
         dx = size * np.where(upright, SEMI_AXES_IMAGINARY, SEMI_AXES_REAL)
         dv = size * np.where(upright, SEMI_AXES_REAL, SEMI_AXES_IMAGINARY)
         x, v = centres.real[:, None], centres.imag[:, None]
-        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP / self.part.ratio.steepness
+        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP / self._part.ratio.steepness
         dx, dv = np.where(usable, dx, 0.0), np.where(usable, dv, 0.0)
-        bounds = LOG_FACTORS + self._log_supremum(x - dx, x + dx, v - dv, v + dv)
+        bounds = LOG_FACTORS + self._log_supremum((x - dx, x + dx), (v - dv, v + dv))
         result: Array = np.where(usable, bounds, np.inf).min(axis=1) + np.log(size[:, 0])
         return result
 
-    def _log_supremum(self, x_low: Array, x_high: Array, v_low: Array, v_high: Array) -> Array:
-        most = np.maximum(np.abs(v_low), np.abs(v_high))
-        least = np.where(v_low * v_high < 0.0, 0.0, np.minimum(np.abs(v_low), np.abs(v_high)))
-        density, ratio = self.part.density, self.part.ratio
-        log_f = density.peak(x_low, x_high) + 0.5 * density.curvature * most * most
-        if self.exponent >= 0.0:
-            log_power = self.exponent * ratio.polar(x_high, least)[0]
-        else:
-            log_power = self.exponent * ratio.polar(x_low, most)[0]
-        # The log of a modulus near 1 is off by units of 1.
-        log_power = log_power + 16.0 * UNIT * abs(self.exponent)
-        above = self.times[0] * ratio.polar(x_low, v_low)[1]
-        below = self.times[1] * ratio.polar(x_high, v_low)[1]
-        result: Array = log_f + log_power - np.where(v_low >= 0.0, above, below)
+    def _log_supremum(self, x: tuple[Array, Array], v: tuple[Array, Array]) -> Array:
+        """Bound the log of the integrand's modulus; log |1 + y| near 0 is off by units of 1."""
+        e, density, ratio = self._exponent, self._part.density, self._part.ratio
+        most = np.maximum(np.abs(v[0]), np.abs(v[1]))
+        least = np.where(v[0] * v[1] < 0.0, 0.0, np.minimum(np.abs(v[0]), np.abs(v[1])))
+        log_f = density.peak(*x) + 0.5 * density.curvature * most * most
+        largest = ratio.polar(x[1], least) if e >= 0.0 else ratio.polar(x[0], most)
+        above = self._times[0] * ratio.polar(x[0], v[0])[1]
+        below = self._times[1] * ratio.polar(x[1], v[0])[1]
+        log_power = e * largest[0] + 16.0 * UNIT * abs(e)
+        result: Array = log_f + log_power - np.where(v[0] >= 0.0, above, below)
         return result
-
-
-class ShiftedPart:
-    """G on an arithmetic progression of t inside [t1, t2]."""
-
-    def __init__(self, path: Path, log_error: float) -> None:
-        """Place the nodes, omit what is negligible, and sum up what the errors depend on."""
-        if not 0.0 < path.times[0] <= path.times[1]:
-            raise NotCertifiedError("the shifted line is for positive times")
-        centres, halves, error = path.panels(log_error)
-        length = np.abs(halves)
-        points, log_weights = composite_rule(np.zeros(len(length)), length)
-        direction = np.repeat(halves / length, POINTS)
-        z = np.repeat(centres, POINTS) + points * direction
-        f, e = path.part.density, path.exponent
-        loss, wrong, growth = path.part.ratio.on_line(z)
-        log_f = f.constant + (f.slope - 0.5 * f.curvature * z) * z
-        weights = np.exp(log_weights + log_f + e * loss) * direction
-        sizes = np.abs(weights) * np.exp(-path.times[0] * loss.imag)
-        keep = ~(sizes < 0.1 * math.exp(log_error) / len(z))
-        error += float(sizes[~keep].sum()) * MARGIN
-        modulus, wrong = np.abs(z), wrong / UNIT
-        moved = 2.0 * np.repeat(np.abs(centres) + length, POINTS)
-        steep = np.abs(f.slope - f.curvature * z) + 1.0 + abs(e) * growth
-        units = 3.0 * (10.0 * (f.terms(modulus) + np.abs(log_weights) + 1.0) + moved * steep)
-        units = units + 32.0 + PHASE_ULPS + COMPLEX_TERM * float(keep.sum()) + abs(e) * wrong
-        units = units + path.times[1] * (wrong + 3.0 * moved * growth)
-        rounding = UNIT * float((sizes * units)[keep].sum())
-        self._weights, self._loss = weights[keep], loss[keep]
-        self.error = (error + 1.01 * rounding) * MARGIN
-        if not math.isfinite(self.error):
-            raise NotCertifiedError("the shifted line overflows")
 
     @property
     def size(self) -> int:

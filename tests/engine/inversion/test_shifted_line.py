@@ -13,7 +13,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled import cut as cuts
 from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from privcalc.losses.sampled.parts import Path, ShiftedPart
+from privcalc.losses.sampled.parts import ShiftedPart
 from tests.engine.inversion.sampled_cases import rare
 
 CASES = [
@@ -52,11 +52,11 @@ def dense(law: Any, ends: tuple[float, float], exponent: float, t: Any) -> tuple
 def test_the_shifted_line_gives_the_real_one(case: Any, start: float) -> None:
     """At both ends of a block, fine and coarse, within the error, which is needed."""
     law, ends, exponent = case
-    path = Path(law.between(*ends), exponent, (start, 2.0 * start))
+    path = law.between(*ends), exponent, (start, 2.0 * start)
     t = start + start / 8.0 * np.arange(9)
     truth, mass = dense(law, ends, exponent, t)
     for part_of_mass in (1e-13, 1e-4):
-        part = ShiftedPart(path, math.log(mass * part_of_mass))
+        part = ShiftedPart(*path, math.log(mass * part_of_mass))
         found = part.progression(start / 8.0, 8, 9)
         off = np.abs(found - truth)
         assert (off <= part.error + 1e-13 * mass).all()
@@ -68,11 +68,10 @@ def test_what_it_is_not_for() -> None:
     """The beginning, t = 0."""
     law, ends, exponent = CASES[0]
     with pytest.raises(NotCertifiedError):
-        ShiftedPart(Path(law.between(*ends), exponent, (0.0, 2.0)), -20.0)
+        ShiftedPart(law.between(*ends), exponent, (0.0, 2.0), -20.0)
     # Far too long for its panels; they would fill the memory.
-    far = Path(law.between(0.0, 1e7), exponent, (1.0, 2.0))
     with pytest.raises(NotCertifiedError, match="panels"):
-        far.panels(-20.0)
+        ShiftedPart(law.between(0.0, 1e7), exponent, (1.0, 2.0), -20.0)
 
 
 @pytest.mark.parametrize("remove", [True, False])
@@ -127,9 +126,9 @@ def test_the_shifted_line_of_a_group_gives_the_real_one(case: Any, start: float)
     terms = density * np.exp(exponent * loss)
     t, mass = start + start / 2.0 * np.arange(3), float(terms.sum())
     truth = np.array([(terms * np.exp(1j * each * loss)).sum() for each in t])
-    path = Path(law.between(*ends), exponent, (start, 2.0 * start))
+    path = law.between(*ends), exponent, (start, 2.0 * start)
     for part_of_mass in (1e-13, 1e-4):
-        part = ShiftedPart(path, math.log(mass * part_of_mass))
+        part = ShiftedPart(*path, math.log(mass * part_of_mass))
         off = np.abs(part.progression(start / 2.0, 2, 3) - truth)
         assert (off <= part.error + 1e-13 * mass).all()
         assert part.error <= 1.1 * mass * part_of_mass + 5e-12 * mass
