@@ -30,7 +30,7 @@ Matrix = TypeVar("Matrix", "Array", "ComplexArray")
 
 PHASE_ULPS = 32.0
 # Below this many points a plain table is as fast.
-FACTOR_FROM = 48
+FACTOR_FROM = 16
 CHUNK = 400_000
 # Terms of a run of a sum.
 SUMMED = 128

@@ -76,8 +76,6 @@ PER_CELL = 1.0
 FAR, POINTS_TO_T, LOG_ERROR = tuple(4**k for k in range(1, 9)), 8, -14.0
 # That times a count, lest it is much of 1 - |phi| of many uses.
 AHEAD = -6.0
-# The blocks of laws that are asked first are so far apart.
-STRIDE = 10
 # The last of these multiples is the first beyond which log |phi| is proved to be as low as this
 # part of what it is at t.
 AS_LOW = 0.97
@@ -213,8 +211,7 @@ class Block:
             quadrature = np.exp(errors).sum(axis=1) * MARGIN
         outcomes = on_part(part, *at, exponent, 2.0 * (np.abs(low) + np.abs(high)))
         out = self._outside(part)
-        nodes = NodeSet(outcomes, exponent, t_max, quadrature, out, self.q)
-        return nodes.pruned(np.exp(log_errors) * 0.1, remainder=remainder)
+        return NodeSet(outcomes, exponent, t_max, quadrature, out, self.q)
 
     def _outside(self, part: SampledPart) -> tuple[Array, Array]:
         """Return R(X outside) and W(X outside) of each, as `outside` does."""
@@ -624,33 +621,31 @@ class ManySampledContour(ContourLaw):
         A law that is not asked is bounded by 0, and no more are asked than are needed.
         """
         seen = float(self.log_modulus_estimates(np.array([0.0, t]))[1])
-        goal = max(AS_LOW * seen, enough, -700.0)
-        blocks = list(zip(self.law.many.blocks, self._sums, strict=True))
-        masses: dict[int, tuple[Array, Array]] = {}
-
-        def mgf(k: int) -> tuple[Array, Array]:
-            if k not in masses:
-                value, error = blocks[k][1].minus_one(np.zeros(1))
-                m = 1.0 + value[:, 0].real
-                wrong = error[:, 0] + 1e-12 * np.abs(m)
-                masses[k] = m - wrong, m + wrong
-            return masses[k]
-
-        # Neighbours are alike: each tenth comes first.
-        order = [k for first in range(STRIDE) for k in range(first, len(blocks), STRIDE)]
+        goal, each = max(AS_LOW * seen, enough, -700.0), self.law.each
         far = np.zeros(len(FAR))
-        for k in order:
-            far = far + blocks[k][0].log_far(self.law.each, self.c, mgf(k)[1], t)
+        for block, (_, high) in zip(self.law.many.blocks, self._mgf_ranges, strict=True):
+            far = far + block.log_far(each, self.c, high, t)
             if far[1] <= goal:
                 break
         place = min(int(np.argmax([*(far <= goal), True])), len(FAR) - 1)
         worst = float(far[place])
         for start in (1, *FAR[:place]):
             near = np.zeros(1)
-            for k in order:
-                if (mgf(k)[0] > 0.5 * mgf(k)[1]).all():
-                    near = near + blocks[k][0].log_near(self.law.each, self.c, mgf(k), start * t)
+            for block, mgf in zip(self.law.many.blocks, self._mgf_ranges, strict=True):
+                if (mgf[0] > 0.5 * mgf[1]).all():
+                    near = near + block.log_near(each, self.c, mgf, start * t)
                 if near.max() <= goal:
                     break
             worst = max(worst, float(near.max()))
         return max(worst, -700.0)
+
+    @cached_property
+    def _mgf_ranges(self) -> list[tuple[Array, Array]]:
+        """Return bounds on each M(c), in blocks."""
+        found = []
+        for each in self._sums:
+            value, error = each.minus_one(np.zeros(1))
+            m = 1.0 + value[:, 0].real
+            wrong = error[:, 0] + 1e-12 * np.abs(m)
+            found.append((m - wrong, m + wrong))
+        return found
