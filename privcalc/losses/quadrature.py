@@ -43,7 +43,7 @@ from privcalc.numerics.gauss_legendre import (
 from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums, run_sums, sum_units
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,10 +208,14 @@ class Integrand:
         log_g = power * size + self.t_max * mixture.turn
         if self.remainder:
             log_g = log_g + 2.0 * part.log_distance(low, high, height)
-            modulus = math.hypot(self.exponent, self.t_max)
-            modulus *= math.hypot(self.exponent - 1.0, self.t_max)
-            log_g = log_g + math.log(0.5 * modulus + 1e-300)
+            log_g = log_g + log_half_product(self.exponent, self.t_max)
         return log_f + log_g
+
+
+def log_half_product(exponent: float, t_max: float) -> float:
+    """Return the log of a bound on |a| |a - 1| / 2."""
+    modulus = math.hypot(exponent, t_max) * math.hypot(exponent - 1.0, t_max)
+    return math.log(0.5 * modulus + 1e-300)
 
 
 def equal_panels(part: DensityPart, width: float) -> tuple[Array, Array]:
@@ -331,7 +335,7 @@ class NodeSet:
         Args:
             part: what is integrated.
             integrals: exponent and t_max.
-            log_target: log of the error that the rule may make.
+            log_target: log of the error that the rule may make; a tenth of it for faint nodes.
             remainder: whether M - 1 is integrated, or M.
             out: see the class.
             rate: see the class.
@@ -346,7 +350,25 @@ class NodeSet:
         integrand = Integrand(part, exponent, t_max, remainder)
         centres, halves, error = certified_panels(integrand, log_target)
         outcomes = on_part(part, centres, halves, exponent)
-        return cls(outcomes, exponent, t_max, error, out, rate, out_error)
+        nodes = cls(outcomes, exponent, t_max, error, out, rate, out_error)
+        return nodes.pruned(math.exp(log_target) * 0.1, remainder=remainder)
+
+    def pruned(self, allowance: float | Array, *, remainder: bool) -> NodeSet:
+        """Leave out nodes whose terms are negligible at every |t| <= t_max, and charge them.
+
+        A term's modulus is at most its weight times the real-x bounds of the module.
+        """
+        log_w, y, loss, *_ = self.outcomes
+        with np.errstate(over="ignore", divide="ignore"):
+            log_size = log_w + self.exponent * loss
+            if remainder:
+                power = (self.exponent - 2.0) * loss
+                log_size = log_w + np.maximum(power, 0.0) + 2.0 * np.log(np.abs(y))
+                log_size = log_size + log_half_product(self.exponent, self.t_max)
+            size = np.exp(np.minimum(log_size, 700.0))
+        faint = size < np.asarray(allowance)[..., None] / size.shape[-1]
+        dropped = np.where(faint, size, 0.0).sum(axis=-1) * MARGIN
+        return replace(self, outcomes=self.only(~faint), quadrature=self.quadrature + dropped)
 
     def only(self, chosen: Mask) -> WeightedLosses:
         """Return some of the outcomes; of several laws all that one of them keeps, of weight 0."""

@@ -21,7 +21,7 @@ with a = s + 1
     M(s) - 1 = E_R[(1 + y)^a + (1 + y)^{1 - a} - 2 - y; X > 0]
              = E_R[(1 + y)^a - 1 - a y; X > 0] + E_R[(1 + y)^{1 - a} - 1 - (1 - a) y; X > 0],
 
-the remainders of `losses/quadrature_nodes.py` for removing and for adding, each over X > 0 alone:
+the remainders of `losses/quadrature.py` for removing and for adding, each over X > 0 alone:
 nothing cancels, and what is cut is charged by the same formula, as -R(out) + a q (R - W)(out) and
 the same with 1 - a add up to -E_R[2 + y; out]. Where less than everything is cut, that is only what
 lies above: below X = 0 there is nothing.

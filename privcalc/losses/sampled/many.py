@@ -211,7 +211,8 @@ class Block:
             quadrature = np.exp(errors).sum(axis=1) * MARGIN
         outcomes = on_part(part, *at, exponent, 2.0 * (np.abs(low) + np.abs(high)))
         out = self._outside(part)
-        return NodeSet(outcomes, exponent, t_max, quadrature, out, self.q)
+        nodes = NodeSet(outcomes, exponent, t_max, quadrature, out, self.q)
+        return nodes.pruned(np.exp(log_errors) * 0.1, remainder=remainder)
 
     def _outside(self, part: SampledPart) -> tuple[Array, Array]:
         """Return R(X outside) and W(X outside) of each, as `outside` does."""
