@@ -16,7 +16,14 @@ from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.quadrature import Integrand, Normal, certified_panels
+from privcalc.losses.quadrature import (
+    Integrand,
+    NodeSet,
+    Normal,
+    WeightedLosses,
+    certified_panels,
+    modulus_bounds,
+)
 from privcalc.losses.sampled.decay import VariationCells
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.parts import SampledPart
@@ -110,6 +117,19 @@ def test_modulus_supremum_bounds_every_later_point(
     assert 1.0 - bound >= 0.5 * (1.0 - largest) or bound <= 2.0 * largest
 
 
+def test_no_modulus_between_two_points_is_larger_than_is_said() -> None:
+    """Of two losses phi is a cosine, which is largest between points that are far apart."""
+    none, loss = np.zeros(2), np.array([-1.0, 1.0])
+    nodes = NodeSet(
+        WeightedLosses(np.log([0.5, 0.5]), none, loss, none, none), 0.0, 8.0, 0.0, (0.0, 0.0), 1.0
+    )
+    bounds = modulus_bounds(nodes, 1.0, 1.0, 2, 8)
+    assert bounds.shape == (6,)
+    for k, bound in enumerate(bounds):
+        seen = np.abs(np.cos(2.0 + k + np.linspace(0.0, 1.0, 101)))
+        assert seen.max() <= bound <= seen.max() + 0.25
+
+
 @pytest.mark.parametrize("remove", [True, False])
 def test_tilted_variation_bounds_the_variation_on_a_fine_grid(*, remove: bool) -> None:
     """The variation of the tilted loss density on 200,000 points stays below the bound."""
@@ -133,7 +153,7 @@ def test_panel_errors_are_bounds(exponent: float, *, remainder: bool) -> None:
     """On coarse panels the true quadrature error stays below the proved bound."""
     mpmath.mp.dps = 30
     piece = Normal.of(-0.72, 1.2)
-    q, t = 0.2, 6.0
+    q, t = 0.2, 40.0
     integrand = Integrand(SampledPart(piece, -4.0, 5.0, q), exponent, t, remainder)
     a = mpmath.mpc(exponent, t)
 
