@@ -223,7 +223,7 @@ def test_lines_of_lists_are_sums_over_their_outcomes(seed: int) -> None:
     mu = 1e-4
     laws = [(law, n) for law, n in rough(Composition.of([(two_point(0.5), count)]), -20.0)]
     sketch = laws[0][0]
-    law = type(sketch)(sketch.law, sketch.seen, one)  # type: ignore[attr-defined]
+    law = type(sketch)(sketch.law, sketch.seen, one)  # type: ignore[attr-defined,call-arg]
     composition = Composition(((GaussianLaw(mu), 1), (law, count)))
     contour = ListContour(one, 5.0)
     z = np.array([0.0])
