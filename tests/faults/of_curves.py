@@ -64,14 +64,6 @@ OF_CURVES = (
         "test_losses.py",
     ),
     Fault(
-        "lattice-q-error",
-        "engine/lists/losses.py",
-        "np.maximum(found.q - found.q_error, 0.0)",
-        "np.maximum(found.q, 0.0)",
-        "engine/lists",
-        "test_losses.py",
-    ),
-    Fault(
         "lattice-floor",
         "engine/lists/losses.py",
         "JUST_BELOW if floor else 0.5)",
