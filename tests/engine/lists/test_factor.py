@@ -15,7 +15,16 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.lists import spread
-from privcalc.engine.lists.factor import BITS, ListContour, Lists, Wanted, listed, rough, sketched
+from privcalc.engine.lists.factor import (
+    BITS,
+    ListContour,
+    ListLaw,
+    Lists,
+    Wanted,
+    listed,
+    rough,
+    sketched,
+)
 from privcalc.engine.lists.losses import Lattice, LossList, discretised
 from privcalc.engine.lists.spread import Spread
 from privcalc.engine.lists.steps import away, common_step, fast_length, step_near
@@ -219,9 +228,8 @@ def test_lines_of_lists_are_sums_over_their_outcomes(seed: int) -> None:
     terms = [(random_list(rng, step, int(rng.integers(2, 6))), int(rng.integers(1, 4)))]
     one, count = terms[0]
     mu = 1e-4
-    laws = [(law, n) for law, n in rough(Composition.of([(two_point(0.5), count)]), -20.0)]
-    sketch = laws[0][0]
-    law = type(sketch)(sketch.law, sketch.seen, one)  # type: ignore[attr-defined,call-arg]
+    [(sketch, _)] = sketched(rough(Composition.of([(two_point(0.5), count)]), -20.0))
+    law = ListLaw(sketch.law, sketch.seen, one)
     composition = Composition(((GaussianLaw(mu), 1), (law, count)))
     contour = ListContour(one, 5.0)
     z = np.array([0.0])
