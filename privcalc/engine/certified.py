@@ -88,14 +88,12 @@ class WholeLine:
         abscissa: c.
         step: h.
         nodes: n.
-        smoothing: tau of the payoff that is smoothed, or 0.
         right: the c' > c whose moment bounds the aliases beyond epsilon.
     """
 
     abscissa: float
     step: float
     nodes: int
-    smoothing: float
     right: float
 
 

@@ -97,11 +97,6 @@ class Saddle(NamedTuple):
     deviation: float
     lost: float
 
-    @property
-    def smooth(self) -> bool:
-        """Whether |phi|^n falls about as fast as that of a Gaussian of this deviation."""
-        return look_at(self) < math.inf
-
     def look(self) -> float:
         """Return what a node costs where |phi|^n falls about as fast as that of a Gaussian.
 
@@ -240,31 +235,27 @@ class Near(Source, Protocol):
         ...
 
 
-class Method(Protocol):
-    """One way to a bracket."""
+class Method:
+    """One way to a bracket.
 
-    @property
-    def name(self) -> str:
-        """Return the name of the engine that it is part of."""
-        ...
+    Attributes:
+        name: the engine that it is part of.
+        costly: whether the prediction itself takes some hundredths of a second.
+        refinable: whether a finer tolerance helps where the width that was predicted is missed.
+    """
+
+    name = CLOSED.engine
+    costly = False
+    refinable = False
 
     def applies(self, composition: Composition) -> bool:
         """Say whether it may answer; without any work."""
-        ...
-
-    @property
-    def costly(self) -> bool:
-        """Return whether the prediction itself takes some hundredths of a second."""
-        ...
-
-    @property
-    def refinable(self) -> bool:
-        """Return whether a finer tolerance helps where the width that was predicted is missed."""
-        ...
+        raise NotImplementedError
 
     def knows_more(self, composition: Composition) -> bool:
         """Say whether other methods are about a law of which less is known."""
-        ...
+        del composition
+        return False
 
     def predict(self, question: Question, tolerance: float) -> Prediction:
         """Predict what it gives if it is asked with a tolerance.
@@ -272,15 +263,15 @@ class Method(Protocol):
         Raises:
             NotCertifiedError: it has no answer.
         """
-        ...
+        raise NotImplementedError
 
-    def solve(self, question: Question, tolerance: float) -> Certified | None:
-        """Prove a bracket; None where it turns out not to apply.
+    def solve(self, question: Question, tolerance: float) -> Certified:
+        """Prove a bracket.
 
         Raises:
             NotCertifiedError: there is none.
         """
-        ...
+        raise NotImplementedError
 
     def near(self, question: Question, tolerance: float, reach: float) -> Near | None:
         """Prepare a source for an epsilon and its neighbours; None where there is none for them.
@@ -293,55 +284,38 @@ class Method(Protocol):
         Raises:
             NotCertifiedError: there is no such source.
         """
-        ...
-
-
-class _Method:
-    """What most methods have in common."""
-
-    costly = False
-    refinable = False
-
-    def near(self, question: Question, tolerance: float, reach: float) -> Near | None:
-        """Say that there is no source for neighbours."""
         del question, tolerance, reach
         return None
 
-    def knows_more(self, composition: Composition) -> bool:
-        """Say that others are about the same law."""
-        del composition
-        return False
 
+class _OneUse(Method):
+    """A single use, of which one source knows everything, at every epsilon."""
 
-class _Everywhere(_Method):
-    """A source that knows everything, at every epsilon."""
-
-    name = CLOSED.engine
     # Measured: 2e2 to 1e5 units of work.
     prediction = Prediction(EXACT, 2e4)
+    game = False
+
+    def applies(self, composition: Composition) -> bool:
+        """Say whether there is one use, of such a law."""
+        alone = [count for _, count in composition] == [1]
+        return alone and composition.terms[0][0].properties.game is self.game
 
     def predict(self, question: Question, tolerance: float) -> Prediction:
-        """Expect all digits for next to nothing."""
+        """Expect the same of all."""
         del question, tolerance
         return self.prediction
 
-    def source(self, composition: Composition) -> Source | None:
-        """Return what proves brackets at every epsilon; None where it turns out not to apply."""
+    def source(self, composition: Composition) -> Source:
+        """Return what proves brackets at every epsilon."""
         raise NotImplementedError
 
-    def solve(self, question: Question, tolerance: float) -> Certified | None:
+    def solve(self, question: Question, tolerance: float) -> Certified:
         """Ask the source."""
-        source = self.source(question.composition)
-        return None if source is None else question.of_source(source, tolerance)
+        return question.of_source(self.source(question.composition), tolerance)
 
 
-class Single(_Everywhere):
+class Single(_OneUse):
     """The tails of the loss of one use, or the profile that is known of it (`engine/single.py`)."""
-
-    def applies(self, composition: Composition) -> bool:
-        """Say whether there is one use."""
-        alone = [count for _, count in composition] == [1]
-        return alone and not composition.terms[0][0].properties.game
 
     def knows_more(self, composition: Composition) -> bool:
         """Say whether more is known of the use than its law says."""
@@ -354,16 +328,12 @@ class Single(_Everywhere):
         return SingleUse(composition.terms[0][0])
 
 
-class Game(_Everywhere):
+class Game(_OneUse):
     """The value of a game, from above or from below (`engine/game.py`)."""
 
     # What a second gives, mostly.
     prediction = Prediction(1e-3, 1e7)
-
-    def applies(self, composition: Composition) -> bool:
-        """Say whether there is one law, which is of a game."""
-        alone = [count for _, count in composition] == [1]
-        return alone and composition.terms[0][0].properties.game
+    game = True
 
     def knows_more(self, composition: Composition) -> bool:
         """Say that others know less of it."""
@@ -386,24 +356,23 @@ class Game(_Everywhere):
         return bracket(value, question.epsilon, tolerance)
 
 
-class _Inverted(_Method):
+class _Inverted(Method):
     """An inversion of the characteristic function, in one of its ways (`engine/inversion`)."""
 
     name = CONTOUR
 
-    def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
-        """Return which, for one question or for neighbours as well."""
+    @property
+    def way(self) -> Inversion[Any]:
+        """Return which."""
         raise NotImplementedError
 
     def solve(self, question: Question, tolerance: float) -> Certified:
         """Sum over the lines."""
-        way = self.way(question.composition, neighbours=False)
-        return question.put(way.epsilon, way.delta, tolerance)
+        return question.put(self.way.epsilon, self.way.delta, tolerance)
 
     def near(self, question: Question, tolerance: float, reach: float) -> Near:
         """Prepare the lines for neighbours."""
-        way = self.way(question.composition, neighbours=True)
-        found: Near = way.near(question.composition, question.at, tolerance, reach)
+        found: Near = self.way.near(question.composition, question.at, tolerance, reach)
         return found
 
 
@@ -428,11 +397,11 @@ class WholeLine(_Inverted):
             return Prediction(max(PADDED * tolerance, rounding), work + SLOWER)
         return Prediction(max(EXACT, rounding), work if joined else work + NODES * each)
 
-    def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
-        """Sum over a line in either case."""
+    @property
+    def way(self) -> Inversion[Any]:
+        """Sum over one line."""
         from privcalc.engine.inversion.decaying import DECAYING
 
-        del composition, neighbours
         return DECAYING
 
 
@@ -469,15 +438,15 @@ class TailSplit(_Inverted):
         counted = 0.0 if question.composition.joined is not question.composition else SPLIT_COUNTED
         return Prediction(exact, SPLIT * laws + lists, counted * laws and counted * laws + lists)
 
-    def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
-        """Split in either case."""
+    @property
+    def way(self) -> Inversion[Any]:
+        """Split."""
         from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 
-        del composition, neighbours
         return TAIL_SPLIT
 
 
-class Lattice(_Method):
+class Lattice(Method):
     """The FFT of losses that are rounded to a lattice (`engine/lists`)."""
 
     name = LATTICE

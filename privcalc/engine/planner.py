@@ -237,7 +237,7 @@ def sharpened_delta(composition: Composition, epsilon: float, found: Certified) 
 class Serving(Protocol):
     """What is done with a method that is asked, where others than the question profit by it."""
 
-    def solve(self, method: Method, question: Question, tolerance: float) -> Certified | None:
+    def solve(self, method: Method, question: Question, tolerance: float) -> Certified:
         """Prove a bracket, as `Method.solve` does."""
         ...
 
@@ -507,9 +507,6 @@ class Plan:
                     found = self.serving.solve(method, self.question, tolerance)
         except NotCertifiedError as error:
             self._failed(method, error)
-            return
-        if found is None:
-            self.tried[method] = 0.0
             return
         if self.found is None:
             self.found = found

@@ -127,20 +127,14 @@ class PrivacyProfile:
         # Whether Renyi divergences may be asked, and what bounds delta by them.
         self._renyi = engine in ("auto", "rdp")
         self._rough: Callable[[Array], Array] | None = None
-        self._everywhere: list[Source] = []
+        # The source that knows everything, of one use, and whether others know less.
+        self._everywhere: Source | None = None
         self._knows_more = False
         if engine == "auto" and not composition.curves and not self._certain:
-            self._look()
-
-    def _look(self) -> None:
-        """Find the sources that know everything; where one knows more than others, that alone."""
-        methods = [each for each in (Single(), Game()) if each.applies(self._composition)]
-        found = [(each, each.source(self._composition)) for each in methods]
-        for method, source in found:
-            if source is not None and method.knows_more(self._composition):
-                self._everywhere, self._knows_more = [source], True
-                return
-        self._everywhere = [source for _, source in found if source is not None]
+            for method in (Single(), Game()):
+                if method.applies(composition):
+                    self._everywhere = method.source(composition)
+                    self._knows_more = method.knows_more(composition)
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:
@@ -158,9 +152,9 @@ class PrivacyProfile:
             for epsilon in list(known.pending):
                 known.keep(epsilon, Certified(self._mass, CLOSED), math.inf)
         known.close(self._largest)
-        for source in self._everywhere:
+        if self._everywhere is not None:
             last = self._of_mass or self._knows_more
-            known.ask(source, known.pending, math.inf if last else self._width)
+            known.ask(self._everywhere, known.pending, math.inf if last else self._width)
         try:
             self._settle(known)
         except OutOfWorkError:
@@ -176,7 +170,7 @@ class PrivacyProfile:
     @property
     def exact(self) -> bool:
         """Whether one source knows everything, at any epsilon."""
-        return bool(self._everywhere)
+        return self._everywhere is not None
 
     @property
     def given_up(self) -> bool:
@@ -190,8 +184,8 @@ class PrivacyProfile:
         work is left.
         """
         try:
-            if self._everywhere:
-                return self._everywhere[0].estimates(epsilons)
+            if self._everywhere is not None:
+                return self._everywhere.estimates(epsilons)
             return self._nearest(epsilons) if self._kept else None
         except OutOfWorkError:
             return None
@@ -295,7 +289,7 @@ class _Serving:
         """Return whether the epsilon has a bracket that is narrow enough."""
         return self._pivot not in self._known.pending
 
-    def solve(self, method: Method, question: Question, tolerance: float) -> Certified | None:
+    def solve(self, method: Method, question: Question, tolerance: float) -> Certified:
         """Prepare a source that is good around the epsilon, or else at it, and ask it."""
         parts = PARTS if self._of_mass else min(PARTS, len(self._known.pending))
         for reach in (REACH, 0.0):

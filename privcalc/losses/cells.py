@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.law import LawProperties
+from privcalc.losses.law import LawProperties, LossLaw
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -34,7 +34,6 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
 
@@ -222,6 +221,19 @@ def listed(law: LossLaw, *, above: bool) -> AtomicLaw:
         return law
     found = _above(law) if above else _below(law)
     return upper_law(found) if above else lower_law(found)
+
+
+class TailsLaw(LossLaw):
+    """A law that is known by its tails alone: divergences are those of the lists on both sides."""
+
+    __slots__ = ()
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K: a pair below in Blackwell's order has no larger divergences, one above has."""
+        low, high = (listed(self, above=above) for above in (False, True))
+        if high.infinity_mass > 0.0:
+            return low.renyi(c)[0], np.full(c.shape, np.inf)
+        return low.renyi(c)[0], high.renyi(c)[1]
 
 
 @record

@@ -77,6 +77,7 @@ def _line(line: WholeLine) -> dict[str, float]:
         "abscissa": line.abscissa,
         "step": line.step,
         "nodes": line.nodes,
-        "smoothing": line.smoothing,
+        # No payoff is smoothed any more; the format stays.
+        "smoothing": 0.0,
         "right": line.right,
     }

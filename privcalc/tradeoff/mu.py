@@ -304,7 +304,14 @@ class MuSearch:
         return least_mu(epsilon, found.bound.lower or 0.0, above=False), epsilon
 
     def _corners(self) -> list[Corner]:
-        points = [(e, self.deltas[e].upper) for e in sorted(self.deltas) if e <= self.end]
+        """Return those of all points; of deltas below the least the first, raised, is enough."""
+        known = [(e, self.deltas[e].upper) for e in sorted(self.deltas) if e <= self.end]
+        small = next((i for i, (_, delta) in enumerate(known) if delta < SMALLEST_DELTA), None)
+        points = known
+        if small is not None:
+            points = [*known[:small], (known[small][0], SMALLEST_DELTA)]
+            if self.far.mu > 0.0 and small < len(known) - 1:
+                points.append(known[-1])
         # At the largest loss delta is 0.
         if self.far.mu == 0.0 and (not points or points[-1][0] < self.end):
             points.append((self.end, 0.0))

@@ -419,14 +419,6 @@ OF_ANSWERS = (
         "test_certificates.py",
     ),
     Fault(
-        "certificate-smoothing",
-        "render/certificate.py",
-        '"smoothing": line.smoothing,',
-        '"smoothing": 0.0 * line.smoothing,',
-        "checker",
-        "test_certificates.py",
-    ),
-    Fault(
         "certificate-direction",
         "render/certificate.py",
         "for each in report.directions},",

@@ -64,14 +64,6 @@ OF_CURVES = (
         "test_losses.py",
     ),
     Fault(
-        "lattice-q-error",
-        "engine/lists/losses.py",
-        "np.maximum(found.q - found.q_error, 0.0)",
-        "np.maximum(found.q, 0.0)",
-        "engine/lists",
-        "test_losses.py",
-    ),
-    Fault(
         "lattice-floor",
         "engine/lists/losses.py",
         "JUST_BELOW if floor else 0.5)",
@@ -559,7 +551,7 @@ OF_CURVES = (
     Fault(
         "curve-of-a-lattice",
         "engine/composition.py",
-        "and not (alone and law.properties.rdp_implied_by_pld)",
+        "and not ((alone or law.atom_count) and law.properties.rdp_implied_by_pld)",
         "and not law.properties.rdp_implied_by_pld",
         "engine",
         "test_huge_counts.py",

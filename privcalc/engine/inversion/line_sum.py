@@ -168,7 +168,7 @@ class LineSum:
         if line.missing > 0.0:
             return None
         nodes = round(blocks.end / blocks.step - 0.5)
-        return WholeLine(line.c, blocks.step, nodes, 0.0, line.right[0])
+        return WholeLine(line.c, blocks.step, nodes, line.right[0])
 
     @property
     def count(self) -> int:

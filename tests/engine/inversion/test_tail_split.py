@@ -18,7 +18,7 @@ from privcalc.engine.inversion import tail_split
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
-from privcalc.engine.methods import Question, TailSplit, WholeLine, saddle_of
+from privcalc.engine.methods import Question, TailSplit, WholeLine, look_at, saddle_of
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.engine.profile import profile_at
 from privcalc.engine.source import brackets
@@ -242,7 +242,8 @@ def test_it_is_asked_first_where_large_outcomes_are_rare() -> None:
 
 def smooth(composition: Composition, log_delta: float) -> bool:
     """Say whether the line of the whole is likely to take few nodes."""
-    return saddle_of(Question(composition, math.exp(log_delta), math.exp(log_delta))).smooth
+    question = Question(composition, math.exp(log_delta), math.exp(log_delta))
+    return look_at(saddle_of(question)) < math.inf
 
 
 def test_what_it_does_not_apply_to() -> None:

@@ -15,7 +15,16 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.lists import spread
-from privcalc.engine.lists.factor import BITS, ListContour, Lists, Wanted, listed, rough, sketched
+from privcalc.engine.lists.factor import (
+    BITS,
+    ListContour,
+    ListLaw,
+    Lists,
+    Wanted,
+    listed,
+    rough,
+    sketched,
+)
 from privcalc.engine.lists.losses import Lattice, LossList, discretised
 from privcalc.engine.lists.spread import Spread
 from privcalc.engine.lists.steps import away, common_step, fast_length, step_near
@@ -199,13 +208,11 @@ def test_transforms_at_nodes(law: LossLaw, c: float) -> None:
 
 
 def test_a_transform_that_vanishes() -> None:
-    """Two losses that weigh the same under a tilt: every other node is within its error of 0."""
-    c, gap = 2.0, Fraction(1, 2)
-    lattice = Lattice(Fraction(0), gap, 0, 2)
-    masses = np.array([1.0, math.exp(-c * float(gap))])
+    """Of two losses that weigh the same: every other node is within its error of 0."""
+    lattice, masses = Lattice(Fraction(0), Fraction(1, 2), 0, 2), np.ones(2)
     nothing = np.zeros(2)
     found = LossList(lattice, masses, nothing, nothing, 0.0, 0.0, 0.0)
-    values, errors = ListContour(found, c).log_mgf_progression(few_bits(2.0 * math.pi, BITS), 4)
+    values, errors = ListContour(found, 0.0).log_mgf_progression(few_bits(2.0 * math.pi, BITS), 4)
     for k in (1, 3):
         assert values[k].real < -30.0
         # Nothing but a bound is known there.
@@ -221,9 +228,8 @@ def test_lines_of_lists_are_sums_over_their_outcomes(seed: int) -> None:
     terms = [(random_list(rng, step, int(rng.integers(2, 6))), int(rng.integers(1, 4)))]
     one, count = terms[0]
     mu = 1e-4
-    laws = [(law, n) for law, n in rough(Composition.of([(two_point(0.5), count)]), -20.0)]
-    sketch = laws[0][0]
-    law = type(sketch)(sketch.law, sketch.seen, one)  # type: ignore[attr-defined, call-arg]
+    [(sketch, _)] = sketched(rough(Composition.of([(two_point(0.5), count)]), -20.0))
+    law = ListLaw(sketch.law, sketch.seen, one)
     composition = Composition(((GaussianLaw(mu), 1), (law, count)))
     contour = ListContour(one, 5.0)
     z = np.array([0.0])
