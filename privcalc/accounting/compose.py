@@ -155,7 +155,8 @@ def _profile(solver: _Solver) -> Answer:
 
 def _epsilons(solver: _Solver) -> tuple[float, ...]:
     if isinstance(solver, Directions):
-        solver = solver.hasty
+        reach = solver.reach(PROFILE_DELTA)
+        return round_points(reach if 0.0 < reach < math.inf else 1.0, PROFILE_POINTS)
     mass = solver.infinity_mass
     target = min(mass + PROFILE_DELTA, 0.5 + 0.5 * mass)
     try:
