@@ -315,36 +315,6 @@ def worse(columns: Iterable[Sequence[Bound]]) -> list[Bound]:
     return [reduce(Bound.maximum, each) for each in zip(*columns, strict=True)]
 
 
-def profile_of(
-    part: Realized, tolerance: float, engine: str
-) -> Callable[[Sequence[float]], list[tuple[Certified, Bound]]]:
-    """Return what brackets delta of one direction at epsilons: what proved the upper end, and both.
-
-    It keeps what it has worked out for later calls.
-    """
-    from privcalc.engine.profile import PrivacyProfile
-
-    part = part.for_values
-    above = PrivacyProfile(part.upper, tolerance, engine=engine)
-    below = None
-    if part.lower is not None and part.lower is not part.upper:
-        below = PrivacyProfile(part.lower, tolerance, engine=engine)
-
-    def solved(epsilons: Sequence[float]) -> list[tuple[Certified, Bound]]:
-        found = above.brackets(epsilons)
-        if part.lower is part.upper:
-            return [(each, each.bound) for each in found]
-        lowers: list[float | None] = [None] * len(found)
-        if below is not None:
-            lowers = [each.bound.lower for each in below.brackets(epsilons)]
-        return [
-            (each, Bound(each.bound.upper, lower))
-            for each, lower in zip(found, lowers, strict=True)
-        ]
-
-    return solved
-
-
 def divergences(part: Realized, orders: Sequence[float]) -> list[Bound]:
     """Bracket the Renyi divergence of one direction at each order as it was written.
 
