@@ -7,7 +7,7 @@ counts. The lower end is the cost of one order of results, or of ranking them by
 from __future__ import annotations
 
 import math
-from functools import reduce
+from functools import cache, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,23 +22,18 @@ from privcalc.numerics.work import remembered, share
 from privcalc.record import record
 from privcalc.selection.base import bases
 from privcalc.selection.methods import Methods
-from privcalc.spec.tree import Repeated, Several, Wrapped
 from privcalc.wrappers.select import runs_of
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Answer, Quantity
-    from privcalc.numerics.arrays import Array
     from privcalc.relation import Relation
     from privcalc.selection.methods import Proved
-    from privcalc.spec.tree import Node
+    from privcalc.selection.runs.protocol import Runs
+    from privcalc.spec.tree import Node, Wrapped
 
 # Profiles of the base are asked for at this width at the narrowest: what a selection adds is
 # never known so well.
 BASE_TOLERANCE = 1e-7
-# Where delta is at least this, convexity of the profile matters.
-LARGE = 1e-3
-# Points of the hull, out to so many times the epsilon in question, or this one.
-HULL_POINTS, BEYOND, LEAST_END = 40, 2.0, 0.01
 
 
 @record
@@ -65,23 +60,23 @@ class PreparedBase:
         """Find its laws; see `compose` for the arguments and what may be raised."""
         self.directions = realize(event, relation)
         self.pairs = bases(self.directions, max(tolerance, BASE_TOLERANCE), engine)
-        self._all = Directions(self.directions, tolerance, engine)
-        self._answers: dict[tuple[Quantity, float], Answer] = {}
-
-    def answer(self, quantity: Quantity, at: float) -> Answer:
-        """Return what one run costs, as `compose` answers."""
-        if (quantity, at) not in self._answers:
-            self._answers[quantity, at] = self._all.answer(quantity, at)
-        return self._answers[quantity, at]
+        # What one run costs, as `compose` answers.
+        self.answer = cache(Directions(self.directions, tolerance, engine).answer)
 
 
 @remembered(4)
-def _kept(
+def _prepared(
     event: Node, relation: Relation, tolerance: float, engine: str, numbers: object
 ) -> PreparedBase:
     """Return the same base for the same numbers: equal doubles may stand for different ones."""
     del numbers
     return PreparedBase(event, relation, tolerance, engine)
+
+
+def facts_of(runs: Runs) -> dict[str, float | str]:
+    """Return what is known of a number of runs, by name."""
+    facts: dict[str, float | str] = {"family": runs.family, **runs.parameters}
+    return {**facts, "mean": facts.get("mean", runs.mean.upper), "no_run": runs.no_runs.upper}
 
 
 class SelectionBrackets:
@@ -104,12 +99,8 @@ class SelectionBrackets:
             engine: for the base.
         """
         self.runs = runs_of(whole)
-        # A file may have changed since.
         event = whole.event
-        if _reads_files(event):
-            self.base = PreparedBase(event, relation, tolerance, engine)
-        else:
-            self.base = _kept(event, relation, tolerance, engine, distinct(event))
+        self.base = _prepared(event, relation, tolerance, engine, distinct(event))
         self.methods = {
             name: Methods.of(self.runs, self.base.directions[name], pair, engine, tolerance)
             for name, pair in self.base.pairs.items()
@@ -128,11 +119,9 @@ class SelectionBrackets:
         for number, (name, part) in enumerate(self.methods.items()):
             with share(len(self.methods) - number):
                 each[name] = part.proved(quantity, at)
-        hull = self._hull(quantity, at, list(each.values()))
-        bounds: dict[str, Bound] = {}
-        for name, found in each.items():
-            found.methods["pointwise"] = min(found.methods["pointwise"], hull)
-            bounds[name] = _bracket(min(found.methods.values()), found.lower)
+        bounds = {
+            name: _bracket(min(found.methods.values()), found.lower) for name, found in each.items()
+        }
         bound = reduce(Bound.maximum, bounds.values())
         if math.isinf(bound.upper):
             raise NotCertifiedError(self._why(quantity, at))
@@ -143,35 +132,6 @@ class SelectionBrackets:
         names = [name for name in tables[0] if all(name in table for table in tables)]
         worst = {name: max(table[name] for table in tables) for name in names}
         return SelectionBound(bound, base, worst, bounds)
-
-    def _hull(self, quantity: Quantity, at: float, each: list[Proved]) -> float:
-        """Return what convexity in e^epsilon and the mirror image make of the pointwise bounds.
-
-        Only where delta is large does it matter. The bounds at other epsilons are taken as they
-        are, without finer grids. See `selection/node.py` for the hull.
-        """
-        from privcalc.engine.composition import Composition
-        from privcalc.engine.planner import certified_delta, certified_epsilon
-        from privcalc.losses.atomic.profiles import profile_law
-        from privcalc.selection.node import LARGEST_EPSILON, node_points
-
-        first = max(found.methods["pointwise"] for found in each)
-        delta, epsilon = (at, first) if quantity == "epsilon" else (first, at)
-        if delta < LARGE or first in (0.0, math.inf):
-            return math.inf
-
-        def evaluate(epsilons: Array) -> Array:
-            worst: Array = np.max([found.pointwise.present(epsilons) for found in each], axis=0)
-            return worst
-
-        end = min(BEYOND * max(epsilon, LEAST_END), LARGEST_EPSILON)
-        places = np.linspace(0.0, end, HULL_POINTS)
-        solve = certified_epsilon if quantity == "epsilon" else certified_delta
-        try:
-            law = profile_law(node_points(evaluate, places))
-            return solve(Composition.of([(law, 1)]), at, BASE_TOLERANCE).bound.upper
-        except NotCertifiedError:
-            return math.inf
 
     def _one_run(self, base: Answer) -> float:
         """Return a lower end that one run proves.
@@ -210,12 +170,3 @@ def _bracket(upper: float, lower: float | None) -> Bound:
             f"an order of results costs {lower!r}, but a bound on all orders is {upper!r}"
         )
     return Bound(upper, lower)
-
-
-def _reads_files(tree: Node) -> bool:
-    if isinstance(tree, Several):
-        return any(_reads_files(event) for event in tree.events)
-    if isinstance(tree, Repeated):
-        return _reads_files(tree.event)
-    own = "file" in dict(tree.parameters)
-    return own or (isinstance(tree, Wrapped) and _reads_files(tree.event))

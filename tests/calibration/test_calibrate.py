@@ -412,7 +412,7 @@ class TestRefusals:
                 "gaussian:sigma=_+noisy-max:sigma=11.1,candidates=55",
                 target(1.01, 1.54e-9),
                 NotCertifiedError,
-                "of what it is composed with epsilon <= 1.057",
+                "epsilon <= 1.05751 of what it is composed with",
             ),
             (
                 "gaussian:sigma=_+laplace:scale=_",
