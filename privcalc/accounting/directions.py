@@ -390,9 +390,7 @@ def profile_points(directions: Directions, count: int) -> Sequence[float]:
         count: how many, at least 2.
     """
     reach, middle = (directions.reach(delta) for delta in (LAST_DELTA, 0.01))
-    if not 0.0 < reach < math.inf:
-        reach = 1.0
-    if count > 4 and 0.0 < middle < reach / SKEWED:
+    if count > 4 and 0.0 < middle < reach / SKEWED < math.inf:
         first = middle / 4.0
         ratio = (reach / first) ** (1.0 / (count - 2))
         return (0.0, *(float(f"{first * ratio**i:.3g}") for i in range(count - 1)))
@@ -400,7 +398,8 @@ def profile_points(directions: Directions, count: int) -> Sequence[float]:
 
 
 def round_points(reach: float, count: int) -> tuple[float, ...]:
-    """Return evenly spread numbers with few digits, from 0 to where they reach at least."""
+    """Return evenly spread numbers with few digits, from 0 to where they reach at least, or 1."""
+    reach = reach if 0.0 < reach < math.inf else 1.0
     step = round_step(reach / (count - 1))
     # Dividing by a power of ten keeps the points short: 0.3, not 0.30000000000000004.
     power = 10.0 ** max(0, 2 - math.floor(math.log10(step)))

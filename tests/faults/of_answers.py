@@ -65,8 +65,8 @@ OF_ANSWERS = (
     Fault(
         "lower-end-of-upper-law",
         "accounting/lower_ends.py",
-        "found = solved(part.lower)",
-        "found = solved(part.upper)",
+        "map(solved, _either(part.lower))",
+        "map(solved, _either(part.upper))",
         "accounting",
         "test_lower_ends.py",
     ),
