@@ -141,8 +141,12 @@ def _profile(solver: _Solver) -> Answer:
     # The proof of the widest bracket stands for all.
     widest = max(points, key=lambda point: point.proved.width)
     met = all(point.method.tolerance_met for point in points)
+    terms: dict[str, float] = {}
+    for point in points:
+        for name, value in point.method.terms.items():
+            terms[name] = max(terms.get(name, 0.0), value)
     notes = tuple(dict.fromkeys(note for point in points for note in point.method.notes))
-    method = Method(widest.method.proof, met, widest.method.terms, notes)
+    method = Method(widest.method.proof, met, terms, notes)
     return Answer("profile", {}, None, None, tuple(pairs), (), method)
 
 

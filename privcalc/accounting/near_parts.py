@@ -60,8 +60,8 @@ def enclosing(tree: Node, most: int) -> tuple[Node, Node] | None:
         inner = enclosing(tree.event, most)
         if inner is None:
             return None
-        above, below = (replace(tree, event=each) for each in inner)
-        return above, below
+        above, below = inner
+        return replace(tree, event=above), replace(tree, event=below)
     if not isinstance(tree, Composed) or len(tree.events) <= most:
         return None
     alike: dict[object, list[_Use]] = {}
