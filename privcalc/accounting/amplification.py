@@ -12,7 +12,6 @@ from privcalc.accounting.realize import realize
 from privcalc.bounds import Bound
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
-from privcalc.numerics.binomials import LEAST_PROBABILITY
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 from privcalc.relation import Adjacency, Relation
@@ -20,14 +19,12 @@ from privcalc.renyi.curve import stated
 from privcalc.renyi.known import PointsCurve
 from privcalc.renyi.sampled import poisson, without_replacement
 from privcalc.renyi.sampled.base import BaseCurve, phase_transition
-from privcalc.renyi.sampled.sums import tau_general, tau_tight
 from privcalc.spec import registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from privcalc.numerics.arrays import Array
-    from privcalc.renyi.curve import RenyiCurve
     from privcalc.spec.tree import Node, Wrapped
     from privcalc.wrappers.sampling import Sampling
 
@@ -35,9 +32,6 @@ if TYPE_CHECKING:
 FLOOR = 1e-300
 # Bounds are formed at so many times the largest order asked for, too, unless that is this large.
 BEYOND, FARTHEST = np.array([2.0, 4.0]), 1e4
-# Terms at either end of a shortened sum.
-TERMS = 50
-SHORTENED = 100_000
 
 
 @record
@@ -54,9 +48,6 @@ class Amplification:
         exact: brackets for the dominating pair; None where the sampled pair is not known.
         published: `upper` as it was first published, before the constants shrank; None for samples
             of a fixed size.
-        shortened: the sum (the tight one where it is proved) with TERMS terms at either end and
-            closed forms between; nan at orders that are not whole, None for samples of a fixed
-            size and where the base curve is expensive.
         reasons: for each column what proves it, or why it is left out.
         phase_transition_order: from about here on sampling takes off little more than log(1/q);
             None where there is no such order.
@@ -71,7 +62,6 @@ class Amplification:
     upper: tuple[float, ...]
     exact: tuple[Bound, ...] | None
     published: tuple[float, ...] | None
-    shortened: tuple[float, ...] | None
     reasons: Mapping[str, str]
     phase_transition_order: float | None
     tolerance_met: bool
@@ -82,15 +72,7 @@ class Amplification:
 def amplification(
     tree: Node, sampled: Wrapped, relation: Relation, orders: Sequence[float], tolerance: float
 ) -> Amplification:
-    """Work out the columns; see `Amplification`.
-
-    Args:
-        tree: what sees the sample.
-        sampled: the sampled event.
-        relation: the relation in force.
-        orders: real orders above 1.
-        tolerance: target relative width of the brackets.
-    """
+    """Work out the columns for a tree that sees a sample, and for what is sampled."""
     # The base is read under the relation that the sampling is asked for.
     fixed = relation is Relation.REPLACE_ONE
     inner = Relation.REPLACE_ONE if fixed else Relation.ADD_OR_REMOVE_ONE
@@ -103,6 +85,7 @@ def amplification(
     q = exact_q.nearest()[0]
     below, above = exact_q.doubles()
     written = [Enclosed.of(order).low for order in orders]
+    plain = stated(base.curve, at - 1.0, written) / (at - 1.0) * (1.0 + 4.0 * UNIT)
     reasons = {"base": "Renyi divergence without sampling, the larger of both orders"}
     lower, reasons["lower"] = _lower(
         base, sampled, below, np.maximum(at_least, np.nextafter(1.0, 2.0)), fixed=fixed
@@ -128,17 +111,19 @@ def amplification(
             "any mechanism with the base curve (Zhu, Wang 2019; Zhu 2023, Theorem 2.3.1), with"
             " smaller constants and caps"
         )
-    shortened = None if fixed else _shortened(base.curve, above, at, tight=tight is not None)
-    exact, reasons["exact"] = _exact(directions, orders, _ends(lower, tight))
+    sums = None
+    if lower is not None and tight is not None:
+        ends = zip(tight.tolist(), lower.tolist(), strict=True)
+        sums = [Bound(*each) for each in ends]
+    exact, reasons["exact"] = _exact(directions, orders, sums)
     return Amplification(
         orders=tuple(orders),
-        base=_numbers(stated(base.curve, at - 1.0, written) / (at - 1.0) * (1.0 + 4.0 * UNIT)),
-        lower=None if lower is None else _numbers(lower),
-        tight=None if tight is None else _numbers(tight),
-        upper=_numbers(upper),
+        base=tuple(plain.tolist()),
+        lower=_numbers(lower),
+        tight=_numbers(tight),
+        upper=tuple(upper.tolist()),
         exact=exact,
-        published=None if published is None else _numbers(published),
-        shortened=shortened,
+        published=_numbers(published),
         reasons=reasons,
         phase_transition_order=phase_transition(base.present or base.curve, q),
         tolerance_met=exact is None
@@ -157,10 +142,9 @@ def convex(bound: Callable[[Array], Array], at: Array) -> Array:
     orders = np.unique(np.append(at, beyond))
     values = bound(orders)
     c = orders - 1.0
+    products = values * c * (1.0 + 4.0 * UNIT)
     points = [
-        (float(place), float(value * place * (1.0 + 4.0 * UNIT)))
-        for place, value in zip(c, values, strict=True)
-        if math.isfinite(value)
+        each for each in zip(c.tolist(), products.tolist(), strict=True) if each[1] < math.inf
     ]
     hull = PointsCurve(tuple(points)).upper(at - 1.0) / (at - 1.0) * (1.0 + 4.0 * UNIT)
     return np.minimum(hull, values[np.searchsorted(orders, at)])
@@ -213,28 +197,6 @@ def _tight(base: BaseCurve, q: float, at: Array, *, fixed: bool) -> tuple[Array 
     return convex(lambda orders: poisson.tight_bound(base.curve, q, orders), at), reason
 
 
-def _shortened(curve: RenyiCurve, q: float, at: Array, *, tight: bool) -> tuple[float, ...] | None:
-    if not curve.cheap or not LEAST_PROBABILITY <= q < 1.0:
-        return None
-    found = []
-    for order in at:
-        whole = int(order)
-        if whole != order or whole > SHORTENED:
-            found.append(math.nan)
-        elif tight:
-            found.append(tau_tight(curve, q, whole, min(TERMS, whole // 2)))
-        else:
-            found.append(tau_general(curve, q, whole, min(TERMS, whole)))
-    return tuple(found)
-
-
-def _ends(lower: Array | None, tight: Array | None) -> list[Bound] | None:
-    """Bracket the divergence of removing a record, the worse direction, by the two sums."""
-    if lower is None or tight is None:
-        return None
-    return [Bound(float(high), float(low)) for low, high in zip(lower, tight, strict=True)]
-
-
 def _exact(
     directions: Directions, orders: Sequence[float], sums: list[Bound] | None
 ) -> tuple[tuple[Bound, ...] | None, str]:
@@ -258,5 +220,5 @@ def _exact(
     return tuple(worst), "the dominating pair of the sampled event, the larger of both directions"
 
 
-def _numbers(values: Array) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+def _numbers(values: Array | None) -> tuple[float, ...] | None:
+    return None if values is None else tuple(values.tolist())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from privcalc.relation import Relation
     from privcalc.spec.tree import Leaf, Node
 
-__all__ = ["Calibration", "CalibrationTarget", "calibrate", "calibrations"]
+__all__ = ["Calibration", "CalibrationTarget", "calibrate"]
 
 # The search comes so near with brackets of this relative width before it asks for narrow ones.
 COARSE, NEAR = 1e-4, 0.02
@@ -94,24 +94,6 @@ def calibrate(
             ) from error
 
 
-def calibrations(
-    tree: Node,
-    targets: Sequence[CalibrationTarget],
-    *,
-    relation: Relation | None = None,
-    tolerance: float = TOLERANCE,
-    ratio: Sequence[float] = (),
-) -> list[Calibration]:
-    """Find the value of a hole for each of several targets, each with the work of a question.
-
-    See `calibrate` for the arguments and what may be raised: by one that no value meets, too.
-    """
-    return [
-        calibrate(tree, target, relation=relation, tolerance=tolerance, ratio=ratio)
-        for target in targets
-    ]
-
-
 @record
 class _Calibrator:
     """One question."""
@@ -128,7 +110,10 @@ class _Calibrator:
         coarse = self._search(max(COARSE, self.tolerance), slope, rest)
         coarse.each, coarse.far = left() / PARTS, self._refuse_limit
         coarse.start(x)
-        self._refuse_unbounded(coarse)
+        if all(
+            probe.bound is None or math.isinf(probe.bound.upper) for probe in coarse.probes.values()
+        ):
+            self._refuse_limit()
         self._both(coarse, *Crossing(coarse, "middle").solve(partial(_near, coarse)))
         # Of wide brackets that take long, which are the narrower the more work there is for each.
         dear = any(map(_open, coarse.probes.values())) and left() < DEAR * coarse.dearest
@@ -240,82 +225,57 @@ class _Calibrator:
         where = " above 0" if any(hole.minimum < 0.0 for hole in wanted.holes) else ""
         if last.excess["lower"] > 0.0:
             raise self._impossible(f"at {wanted.words(last.value)}", last.bound, where)
-        raise NotCertifiedError(
-            f"no {name}{where} is proved to meet {target.words}: the best that is proved is"
-            f" {target.quantity} <= {_up(last.bound)} at {wanted.words(last.value)}"
-        )
+        raise self._unproved(last.bound, f"at {wanted.words(last.value)}", where)
 
     def _refuse_limit(self) -> None:
-        """Refuse a target that is missed at the end of the range, or by the rest alone."""
+        """Refuse a target that is missed at the cheap end of the range, or not bounded even there.
+
+        Raises:
+            DomainError: it is missed.
+            NotCertifiedError: there is no finite upper end, wherever the noise is.
+        """
         wanted, end = self.unknown, self.unknown.cheap_end
-        if end is not None:
-            self._refuse_missed(wanted.tree_at(end), f"at {wanted.words(end)}")
+        bound = None if end is None else self._asked(wanted.tree_at(end))
+        if end is None or bound is None:
+            return
+        if bound.verdict(self.target.budget) is Verdict.EXCEEDED:
+            raise self._impossible(f"at {wanted.words(end)}", bound)
+        if math.isinf(bound.upper):
+            raise self._unproved(bound, f"at {wanted.words(end)}")
 
     def _rest(self) -> float:
         """Return about log(mu) of the rest of the composition; -inf where there is none.
 
         Raises:
             DomainError: that alone misses the target, so that every value does.
-            NotCertifiedError: it is not proved to meet it.
+            NotCertifiedError: it is not proved to meet it, and no noise helps.
         """
         wanted, target = self.unknown, self.target
-        if len(wanted.holes) != 1:
-            return -math.inf
-        rest = without(wanted.tree, wanted.holes[0].path)
-        if rest is None:
-            return -math.inf
-        try:
-            bound, _ = target.ask(rest, self.relation, max(COARSE, self.tolerance))
-        except NotCertifiedError:
+        rest = without(wanted.tree, wanted.holes[0].path) if len(wanted.holes) == 1 else None
+        bound = None if rest is None else self._asked(rest)
+        if rest is None or bound is None:
             return -math.inf
         verdict = bound.verdict(target.budget)
         if verdict is Verdict.EXCEEDED:
             raise self._impossible("of what it is composed with", bound)
-        if verdict is Verdict.UNDECIDED:
-            self._refuse_undecided(rest)
+        narrow = self._asked(rest, self.tolerance) if verdict is Verdict.UNDECIDED else None
+        if narrow and math.isfinite(narrow.upper) and narrow.verdict(target.budget) is verdict:
+            raise self._unproved(narrow, "of what it is composed with")
         return target.log_mu(bound.lower) if bound.lower else -math.inf
 
-    def _refuse_undecided(self, rest: Node) -> None:
-        """Refuse what is not proved to keep the budget even without the wanted part.
-
-        No noise brings the upper end of the whole below that of the rest.
-        """
+    def _asked(self, tree: Node, tolerance: float = COARSE) -> Bound | None:
+        """Bracket the quantity of a specification, where that is possible."""
         try:
-            bound, _ = self.target.ask(rest, self.relation, self.tolerance)
+            return self.target.ask(tree, self.relation, max(tolerance, self.tolerance))[0]
         except NotCertifiedError:
-            return
-        if bound.verdict(self.target.budget) is Verdict.UNDECIDED and math.isfinite(bound.upper):
-            raise NotCertifiedError(
-                f"no {self.unknown.called(self.target.quantity)} is proved to meet"
-                f" {self.target.words}: of what it is composed with {self.target.quantity} <="
-                f" {_up(bound)} is the best that is proved"
-            )
+            return None
 
-    def _refuse_unbounded(self, search: ValueSearch) -> None:
-        """Refuse what has no finite upper end, wherever the noise is: no search finds one.
-
-        Raises:
-            NotCertifiedError: where the search begins and at the cheap end there is none.
-        """
-        wanted, end = self.unknown, self.unknown.cheap_end
-        known = [p.bound.upper for p in search.probes.values() if p.bound is not None]
-        if end is None or not known or math.isfinite(min(known)):
-            return
-        bound, _ = self.target.ask(wanted.tree_at(end), self.relation, COARSE)
-        if math.isinf(bound.upper) and (bound.lower or 0.0) < math.inf:
-            raise NotCertifiedError(
-                f"no {wanted.called(self.target.quantity)} is proved to meet {self.target.words}:"
-                f" the best that is proved is {self.target.quantity} <= Infinity at"
-                f" {wanted.words(end)}"
-            )
-
-    def _refuse_missed(self, tree: Node, where: str) -> None:
-        try:
-            bound, _ = self.target.ask(tree, self.relation, max(COARSE, self.tolerance))
-        except NotCertifiedError:
-            return
-        if bound.verdict(self.target.budget) is Verdict.EXCEEDED:
-            raise self._impossible(where, bound)
+    def _unproved(self, bound: Bound | None, where: str, among: str = "") -> NotCertifiedError:
+        target = self.target
+        return NotCertifiedError(
+            f"no {self.unknown.called(target.quantity)}{among} is proved to meet {target.words}:"
+            f" the best that is proved is {target.quantity} <= {_up(bound)} {where}"
+        )
 
     def _impossible(self, where: str, bound: Bound | None, among: str = "") -> DomainError:
         target = self.target

@@ -76,10 +76,7 @@ class Steps:
 def replaced_delta(first: Steps, second: Steps, epsilon: float) -> float:
     """Return an upper bound on delta where two steps follow one another, at the best split.
 
-    Args:
-        first: from the first data set to the one between.
-        second: from there to the last.
-        epsilon: where delta is asked, >= 0.
+    The first is from the first data set to the one between, the second from there to the last.
     """
     parts = np.linspace(0.0, epsilon, SPLITS)
     # The two parts add up to at most epsilon; what rounding loses is lost on the safe side.
@@ -89,13 +86,7 @@ def replaced_delta(first: Steps, second: Steps, epsilon: float) -> float:
 
 
 def grouped_delta(step: Steps, records: int, epsilon: float) -> float:
-    """Return an upper bound on delta for a group of records, along a chain of equal steps.
-
-    Args:
-        step: the profile for one record, in the worse direction.
-        records: size of the group.
-        epsilon: where delta is asked, >= 0.
-    """
+    """Return an upper bound on delta for a group of records, along a chain of equal steps."""
     last = max(0.0, math.nextafter(epsilon / records, 0.0))
     # delta does not increase: what holds at a smaller epsilon holds here.
     parts = np.append(step.epsilons[step.epsilons < last], last)
@@ -116,29 +107,22 @@ def geometric(epsilon: float, terms: int) -> float:
     return math.expm1(terms * epsilon) / math.expm1(epsilon)
 
 
-def least_epsilon(delta_at: Callable[[float], float], delta: float, start: float) -> float:
+def least_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
     """Return an epsilon with a proved delta_at(epsilon) <= delta, near the least one.
 
-    Args:
-        delta_at: upper bounds on delta; need not be monotone where rounding shows.
-        delta: the target.
-        start: a first guess above 0.
-
-    Returns:
-        Infinity if no epsilon up to 1e6 is proved.
+    Infinity if none up to 1e6 is proved. Bounds on delta need not fall where rounding shows.
     """
     if delta_at(0.0) <= delta:
         return 0.0
-    high = start
+    low, high = 0.0, 1.0
     while not delta_at(high) <= delta:
-        high *= 2.0
+        low, high = high, 2.0 * high
         if high > 1e6:
             return math.inf
-    low = 0.0
     for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
         if high - low <= 1e-10 * high:
             break
+        middle = 0.5 * (low + high)
         low, high = (low, middle) if delta_at(middle) <= delta else (middle, high)
     return high
 
@@ -182,7 +166,7 @@ class NeighbourChain:
 
     def epsilon(self, delta: float) -> float:
         """Return an upper bound on epsilon at delta; infinity where none is proved."""
-        return 0.0 if delta >= 1.0 else least_epsilon(self.delta, delta, 1.0)
+        return 0.0 if delta >= 1.0 else least_epsilon(self.delta, delta)
 
     @cached_property
     def _profiles(self) -> tuple[Steps, Steps]:
@@ -201,13 +185,8 @@ class NeighbourChain:
         reach = reach if 0.0 < reach < math.inf else 1.0
         fewer = any(part.upper.curves for part in parts)
         epsilons = np.linspace(0.0, reach, FEWER if fewer else POINTS)
-        uppers = [
-            [
-                each.bound.upper
-                for each in profile_at(part.upper, list(epsilons), TOLERANCE, engine=engine)
-            ]
-            for part in parts
-        ]
+        found = [profile_at(p.upper, epsilons.tolist(), TOLERANCE, engine=engine) for p in parts]
+        uppers = [[each.bound.upper for each in column] for column in found]
         return Steps(epsilons, np.max(uppers, axis=0))
 
 

@@ -31,8 +31,6 @@ PROFILE_POINTS = 21
 ROUGH = 1e-4
 # The profile runs to about the epsilon of this delta.
 PROFILE_DELTA = 1e-10
-# Nor beyond so many times where its lower end is that.
-FAR = 4.0
 
 
 @allowance(QUESTION)
@@ -142,31 +140,24 @@ def _profile(solver: _Solver) -> Answer:
         pairs.append((point.query["epsilon"], bound))
     # The proof of the widest bracket stands for all.
     widest = max(points, key=lambda point: point.proved.width)
-    proof = widest.method.proof
     met = all(point.method.tolerance_met for point in points)
     terms: dict[str, float] = {}
     for point in points:
         for name, value in point.method.terms.items():
             terms[name] = max(terms.get(name, 0.0), value)
     notes = tuple(dict.fromkeys(note for point in points for note in point.method.notes))
-    method = Method(proof, met, terms, notes)
+    method = Method(widest.method.proof, met, terms, notes)
     return Answer("profile", {}, None, None, tuple(pairs), (), method)
 
 
 def _epsilons(solver: _Solver) -> tuple[float, ...]:
     if isinstance(solver, Directions):
-        solver = solver.hasty
-    mass = solver.infinity_mass
-    target = min(mass + PROFILE_DELTA, 0.5 + 0.5 * mass)
+        return round_points(solver.reach(PROFILE_DELTA), PROFILE_POINTS)
     try:
-        bound = solver.answer("epsilon", target).proved
-        reach = bound.upper
-        if bound.lower:
-            # Both ends are followed until they have fallen, but a loose one not for ever.
-            reach = min(reach, FAR * bound.lower)
-    except NotCertifiedError:
-        reach = 1.0
-    return round_points(reach if 0.0 < reach < math.inf else 1.0, PROFILE_POINTS)
+        reach = solver.answer("epsilon", solver.infinity_mass + PROFILE_DELTA).proved.upper
+    except (DomainError, NotCertifiedError):
+        reach = math.inf
+    return round_points(reach, PROFILE_POINTS)
 
 
 class _LoneSelection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache, partial, reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
@@ -10,14 +11,13 @@ from typing import TYPE_CHECKING, Literal
 from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.accounting.chain import NeighbourChain, chain_for
 from privcalc.accounting.compose import compose
-from privcalc.accounting.directions import Directions, error_rates, profile_of, profile_points
+from privcalc.accounting.directions import Directions, error_rates, profile_points
 from privcalc.accounting.realize import default_relation, realize, sampling_words
 from privcalc.bounds import TOLERANCE, Bound, Proof
-from privcalc.engine.certified import DELTA_FLOOR
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.exact import shown
 from privcalc.numerics.work import QUESTION, allowance
-from privcalc.record import record
+from privcalc.record import record, replace
 from privcalc.spec.registry import holes
 from privcalc.wrappers.base import lone_selection
 from privcalc.wrappers.group import grouped, ungrouped
@@ -37,6 +37,10 @@ CONVERSIONS = ("classic", "balle", "trade_off")
 LARGEST_ORDER, MOST_POINTS = 1e6, 10_000
 ABOVE_ONE, BELOW_ONE = math.nextafter(1.0, 2.0), math.nextafter(1.0, 0.0)
 TINY, LARGEST = 5e-324, 1.7976931348623157e308
+# A width relative to less than this counts as none.
+LEAST = 1e-300
+# Rates of false positives, and chances that the record is there, unless others are asked for.
+DEFAULT_RATES, DEFAULT_PRIORS = (1e-6, 1e-4, 0.001, 0.01, 0.1), (0.01, 0.5)
 # Targets that every part of a trade-off curve matters to.
 CURVES = ("tradeoff", "risk")
 LOSSLESS = "lossless: the same pair in another language, both ends proved"
@@ -167,10 +171,16 @@ def convert(
 
 def lossless(answers: Iterable[ConvertedAnswer]) -> str:
     """Say that the pair is the same, and whether each number has both ends."""
-    values = [value for each in answers for value in each.result.values()]
-    rows = [row for value in values for row in (value if isinstance(value, tuple) else (value,))]
-    whole = all(row.lower is not None for row in rows if isinstance(row, Bound))
+    whole = all(bound.lower is not None for each in answers for bound in _bounds(each.result))
     return LOSSLESS if whole else ABOVE
+
+
+def _bounds(value: object) -> list[Bound]:
+    """Return all brackets in a result."""
+    if isinstance(value, Bound):
+        return [value]
+    inner = tuple(value.values()) if isinstance(value, Mapping) else value
+    return [bound for each in inner for bound in _bounds(each)] if isinstance(inner, tuple) else []
 
 
 @record
@@ -182,29 +192,40 @@ class _State:
     directions: Directions
     question: ConversionQuery
 
-    def dp(self) -> list[ConvertedAnswer]:
+    def _composed(self, epsilons: Sequence[float] = ()) -> tuple[Answer, ...]:
         """Answer epsilon at each delta and delta at each epsilon, as `compose` does."""
-        question = self.question
         found = compose(
             self.tree,
             relation=self.relation,
-            deltas=question.deltas,
-            epsilons=question.epsilons,
+            deltas=self.question.deltas,
+            epsilons=epsilons,
             tolerance=self.directions.tolerance,
             engine=self.directions.engine,
         )
-        return [self._with_methods(answer) for answer in found.answers]
+        return found.answers
 
-    def _with_methods(self, answer: Answer) -> ConvertedAnswer:
-        """Add what the conversions of a Renyi curve say, where the curve is all that is known."""
-        result: dict[str, Value] = {answer.quantity: answer.proved}
+    def _curve(
+        self, result: dict[str, Value], proof: Proof, notes: tuple[str, ...] = ()
+    ) -> ConvertedAnswer:
+        """Return an answer that stands by itself."""
+        tolerance = self.directions.tolerance
+        met = all(bound.within_tolerance(tolerance, LEAST) for bound in _bounds(result))
+        return ConvertedAnswer({}, result, Method(proof, met, notes=notes))
+
+    def dp(self) -> list[ConvertedAnswer]:
+        """Answer as `compose` does, with what conversions of a curve say that is all there is."""
         alone = lone_selection(self.tree) is not None
-        if not alone and any(part.upper.curves for part in self.directions.parts.values()):
-            result["methods"] = {
-                name: self.directions.largest(partial(_renyi, answer=answer, conversion=name))
-                for name in CONVERSIONS
-            }
-        return ConvertedAnswer(answer.query, result, answer.method, answer.directions)
+        curves = any(part.upper.curves for part in self.directions.parts.values())
+        found = []
+        for answer in self._composed(self.question.epsilons):
+            result: dict[str, Value] = {answer.quantity: answer.proved}
+            if curves and not alone:
+                result["methods"] = {
+                    name: self.directions.largest(partial(_renyi, answer=answer, conversion=name))
+                    for name in CONVERSIONS
+                }
+            found.append(ConvertedAnswer(answer.query, result, answer.method, answer.directions))
+        return found
 
     def profile(self) -> list[ConvertedAnswer]:
         """Answer delta at the epsilons, or at points that are spread over where it matters."""
@@ -215,10 +236,9 @@ class _State:
 
     def rdp(self) -> list[ConvertedAnswer]:
         """Answer the Renyi divergence at each order."""
-        bounds = self.directions.renyi(self.question.orders)
-        met = all(bound.within_tolerance(self.directions.tolerance, 1e-300) for bound in bounds)
-        result: dict[str, Value] = {"orders": self.question.orders, "renyi_epsilon": tuple(bounds)}
-        return [ConvertedAnswer({}, result, Method(Proof.RENYI, met))]
+        orders = self.question.orders
+        bounds = tuple(self.directions.renyi(orders))
+        return [self._curve({"orders": orders, "renyi_epsilon": bounds}, Proof.RENYI)]
 
     def zcdp(self) -> list[ConvertedAnswer]:
         """Answer the smallest rho, and where that is infinite a rho up to some order."""
@@ -226,34 +246,23 @@ class _State:
 
         parts = {name: part.for_divergences for name, part in self.directions.parts.items()}
         found = smallest_rho(parts, self.directions.tolerance)
+        answer = self._curve({"rho": found.rho}, Proof.RENYI)
         if found.truncated is None:
             _refuse_unknown(found.rho, "rho")
-        result: dict[str, Value] = {"rho": found.rho}
-        if found.truncated is not None:
-            rho, omega = found.truncated
-            result |= {"truncated_rho": Bound(rho), "omega": omega}
-        met = found.rho.within_tolerance(self.directions.tolerance, 1e-300)
-        return [ConvertedAnswer({}, result, Method(Proof.RENYI, met))]
+            return [answer]
+        rho, omega = found.truncated
+        more: dict[str, Value] = {"truncated_rho": Bound(rho), "omega": omega}
+        return [replace(answer, result=answer.result | more)]
 
     def gdp(self) -> list[ConvertedAnswer]:
         """Answer the smallest mu that holds everywhere, and the mu matched at each delta."""
         from privcalc.tradeoff.mu import mu_at, smallest_mu
 
         parts = {name: part.for_divergences for name, part in self.directions.parts.items()}
-        found = smallest_mu(parts, self.directions.tolerance, self.directions.engine)
-        _refuse_unknown(found.mu, "mu")
-        met = found.mu.within_tolerance(self.directions.tolerance, 1e-300)
-        answers = [ConvertedAnswer({}, {"mu": found.mu}, Method(found.proof, met))]
-        if not self.question.deltas:
-            return answers
-        composed = compose(
-            self.tree,
-            relation=self.relation,
-            deltas=self.question.deltas,
-            tolerance=self.directions.tolerance,
-            engine=self.directions.engine,
-        )
-        for answer in composed.answers:
+        smallest = smallest_mu(parts, self.directions.tolerance, self.directions.engine)
+        _refuse_unknown(smallest.mu, "mu")
+        found = [self._curve({"mu": smallest.mu}, smallest.proof)]
+        for answer in self._composed() if self.question.deltas else ():
             bound, delta = answer.proved, answer.query["delta"]
             if math.isinf(bound.upper):
                 raise NotCertifiedError(f"epsilon at delta {delta!r} is infinite: no mu matches it")
@@ -264,31 +273,73 @@ class _State:
                 )
             upper = mu_at(bound.upper, Bound(delta, delta)).upper
             lower = None if bound.lower is None else mu_at(bound.lower, Bound(delta, delta)).lower
-            matched = {"matched_mu": Bound(upper, lower), "epsilon": bound}
-            answers.append(ConvertedAnswer(answer.query, dict(matched), answer.method))
-        return answers
+            matched: dict[str, Value] = {"matched_mu": Bound(upper, lower), "epsilon": bound}
+            found.append(ConvertedAnswer(answer.query, matched, answer.method))
+        return found
 
     def tradeoff(self) -> list[ConvertedAnswer]:
         """Answer the smallest type II error at each type I error."""
         from privcalc.tradeoff.function import trade_off
 
         alphas = self.question.alphas or error_rates(self.question.points)
-        found = trade_off(
-            self.directions.parts,
-            alphas,
-            self.directions.tolerance,
-            engine=self.directions.engine,
-        )
-        met = all(b.within_tolerance(self.directions.tolerance, 1e-300) for b in found.worst.beta)
+        asked = self.directions
+        found = trade_off(asked.parts, alphas, asked.tolerance, engine=asked.engine)
         result: dict[str, Value] = {"alpha": tuple(alphas), "beta": tuple(found.worst.beta)}
-        return [ConvertedAnswer({}, result, Method(found.proof, met, notes=found.notes))]
+        return [self._curve(result, found.proof, found.notes)]
 
     def risk(self) -> list[ConvertedAnswer]:
-        """Answer what attacks can achieve at most."""
-        result, method = attack_rates(
-            self.directions, self.question.false_positive_rates, self.question.priors
-        )
-        return [ConvertedAnswer({}, dict(result), method)]
+        """Bracket what attacks achieve at most; see `tradeoff/function.py` for the numbers.
+
+        A reconstruction succeeds as often as a test whose false positives are as frequent as a
+        guess without the output is right.
+        """
+        from privcalc.tradeoff.function import advantage, bayes_success, trade_off
+
+        asked = self.directions
+        tolerance, engine = asked.tolerance, asked.engine
+        deltas = {id(part): delta_of(part, tolerance, engine) for part in asked.parts.values()}
+        pairs = [(deltas[id(present)], deltas[id(absent)]) for present, absent in asked.pairs]
+        rates = self.question.false_positive_rates or DEFAULT_RATES
+        priors = self.question.priors or DEFAULT_PRIORS
+        curve = trade_off(asked.parts, rates, tolerance, engine=engine)
+        guesses = [
+            reduce(Bound.maximum, [bayes_success(*pair, prior) for pair in pairs])
+            for prior in priors
+        ]
+        result: dict[str, Value] = {
+            "advantage": reduce(Bound.maximum, [advantage(present) for present, _ in pairs]),
+            "tpr_at_fpr": _table("fpr", rates, "tpr", curve.worst.power),
+            "bayes_success": _table("prior", priors, "success", guesses),
+            "reconstruction": _table("baseline", rates, "success", curve.worst.power),
+        }
+        return [self._curve(result, curve.proof, curve.notes)]
+
+
+def _table(
+    given: str, places: Sequence[float], name: str, bounds: Sequence[Bound]
+) -> tuple[Row, ...]:
+    return tuple({given: at, name: bound} for at, bound in zip(places, bounds, strict=True))
+
+
+def delta_of(part: Realized, tolerance: float, engine: str) -> Callable[[float], Bound]:
+    """Return what brackets delta of one direction at one epsilon after another."""
+    from privcalc.engine.profile import PrivacyProfile
+
+    part = part.for_values
+    above, lower = PrivacyProfile(part.upper, tolerance, engine=engine), part.lower
+    below = None if lower is None else above
+    if lower is not None and lower is not part.upper:
+        below = PrivacyProfile(lower, tolerance, engine=engine)
+
+    @cache
+    def solved(epsilon: float) -> Bound:
+        (found,) = above.brackets([epsilon])
+        if below is above:
+            return found.bound
+        lower = None if below is None else below.brackets([epsilon])[0].bound.lower
+        return Bound(found.bound.upper, lower)
+
+    return solved
 
 
 def _refuse_unknown(bound: Bound, name: str) -> None:
@@ -364,77 +415,3 @@ def check_question(tree: Node, question: ConversionQuery, tolerance: float) -> N
         for value in values:
             if not low <= value <= high:
                 raise DomainError(f"{name} must be {words}, got {shown(value)}")
-
-
-DEFAULT_RATES = (1e-6, 1e-4, 0.001, 0.01, 0.1)
-DEFAULT_PRIORS = (0.01, 0.5)
-
-
-def attack_rates(
-    directions: Directions,
-    false_positive_rates: Sequence[float],
-    priors: Sequence[float],
-) -> tuple[dict[str, Value], Method]:
-    """Bracket what attacks achieve at most; see `tradeoff/function.py` for what each number means.
-
-    Args:
-        directions: the compositions.
-        false_positive_rates: those of the attack, or the success of a guess without the output.
-        priors: probabilities that the record is there.
-    """
-    from privcalc.tradeoff.function import advantage, bayes_success, trade_off
-
-    rates = tuple(false_positive_rates) or DEFAULT_RATES
-    tolerance, engine = directions.tolerance, directions.engine
-    pairs = []
-    for present, absent in directions.pairs:
-        with_record = without = _brackets(present, tolerance, engine)
-        if absent is not present:
-            without = _brackets(absent, tolerance, engine)
-        pairs.append((with_record, without))
-    curve = trade_off(directions.parts, rates, tolerance, engine=engine)
-    gap = reduce(Bound.maximum, [advantage(with_record) for with_record, _ in pairs])
-    result: dict[str, Value] = {
-        "advantage": gap,
-        "tpr_at_fpr": tuple(
-            _entry("fpr", rate, "tpr", power)
-            for rate, power in zip(rates, curve.worst.power, strict=True)
-        ),
-        "bayes_success": tuple(
-            _entry(
-                "prior",
-                prior,
-                "success",
-                reduce(Bound.maximum, [bayes_success(*pair, prior) for pair in pairs]),
-            )
-            for prior in tuple(priors) or DEFAULT_PRIORS
-        ),
-        "reconstruction": tuple(
-            _entry("baseline", rate, "success", power)
-            for rate, power in zip(rates, curve.worst.power, strict=True)
-        ),
-    }
-    met = gap.within_tolerance(tolerance, DELTA_FLOOR) and all(
-        power.within_tolerance(tolerance, DELTA_FLOOR) for power in curve.worst.power
-    )
-    return result, Method(curve.proof, met, notes=curve.notes)
-
-
-def _brackets(part: Realized, tolerance: float, engine: str) -> Callable[[float], Bound]:
-    """Return what brackets delta at one epsilon after another."""
-    from privcalc.tradeoff.gaussian import gaussian_delta, gaussian_mu
-
-    mu = gaussian_mu(part) if engine == "auto" else None
-    if mu is not None:
-        return lambda epsilon: gaussian_delta(mu, epsilon)
-    solver = profile_of(part, tolerance, engine)
-
-    @cache
-    def solved(epsilon: float) -> Bound:
-        return solver([epsilon])[0][1]
-
-    return solved
-
-
-def _entry(given: str, at: float, name: str, bound: Bound) -> Row:
-    return {given: at, name: bound}

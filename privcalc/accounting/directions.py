@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from privcalc.bounds import Bound, Verdict
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, about, best
 from privcalc.engine.limits import limit_delta
 from privcalc.engine.planner import StoppingRule
-from privcalc.engine.terms import reverse_of
+from privcalc.engine.terms import Realized, reverse_of
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed, exact
 from privcalc.numerics.rounding import UNIT, non_negative
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Quantity
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
-    from privcalc.engine.terms import Realized
     from privcalc.numerics.arrays import Array
 
 TWO_PAIRS = "the two ends are those of two privacy loss distributions, one above and one below"
@@ -41,14 +40,10 @@ UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so th
 FLOORS = {"epsilon": EPSILON_FLOOR, "delta": DELTA_FLOOR}
 # Relative width from which single mechanisms are asked where adaptive ones were.
 WIDE = 1e-3
-# Relative width that takes long to be narrower where many questions are asked.
+# Where this is one question of many, what takes long is asked for no fewer digits than this.
 FEW_DIGITS = 5e-3
-# Of the work that is left at each epsilon what all uses are together may take this part.
-MOST_TOGETHER = 0.75
 # Relative width of an epsilon that is only to say how far a profile goes.
 ROUGH = 0.01
-# Below this delta several uses are asked about as those of one mechanism.
-FAINT = 1e-60
 
 
 class Directions:
@@ -105,24 +100,14 @@ class Directions:
         """Return the largest of a number of each direction."""
         return max(number(part) for part in self.parts.values())
 
-    @property
-    def hasty(self) -> Directions:
-        """The same for few digits, where all uses of some laws are one: many take seconds."""
-        together = any(self._together(part, FEW_DIGITS) for part in self.parts.values())
-        return Directions(self.parts, FEW_DIGITS, self.engine, quick=True) if together else self
-
     def reach(self, delta: float, failing: float = math.inf) -> float:
         """Return about the epsilon at a delta beyond the mass at infinity; else what is given."""
-        from privcalc.engine.planner import certified_epsilon
-
         mass = self.infinity_mass
         target = min(mass + delta, 0.5 + 0.5 * mass)
+        above = {name: Realized(part.upper, None) for name, part in self.parts.items()}
+        hasty = Directions(above, ROUGH, self.engine, quick=True)
         try:
-            return self.largest(
-                lambda part: (
-                    certified_epsilon(part.upper, target, ROUGH, engine=self.engine).bound.upper
-                )
-            )
+            return hasty.answer("epsilon", target).proved.upper
         except NotCertifiedError:
             return failing
 
@@ -160,58 +145,34 @@ class Directions:
 
     def profile(self, epsilons: Sequence[float]) -> tuple[list[Bound], Method]:
         """Bracket delta at each epsilon."""
-        columns, proofs = [], []
-        notes: list[str] = []
+        columns: list[list[Bound]] = []
+        methods: list[Certified] = []
         for number, part in enumerate(self.parts.values()):
             with share(len(self.parts) - number):
-                found, column = self._profile(part, epsilons)
-            columns.append(column)
-            widest = max(found, key=lambda each: each.bound.width)
-            proofs.append(widest.proof)
-            notes += _of_upper(part, widest)
+                found = self._profile(part, epsilons)
+            columns.append([each.bound for each in found])
+            methods.append(max(found, key=lambda each: each.bound.width))
         bounds = [
             self._limit(epsilon) or bound
             for epsilon, bound in zip(epsilons, _at_written(epsilons, worse(columns)), strict=True)
         ]
         met = all(bound.within_tolerance(self.tolerance, DELTA_FLOOR) for bound in bounds)
-        return bounds, Method(proofs[0], met, notes=tuple(dict.fromkeys(notes)))
+        notes = dict.fromkeys(note for each in methods for note in each.notes)
+        return bounds, Method(methods[0].proof, met, notes=tuple(notes))
 
-    def _profile(
-        self, part: Realized, epsilons: Sequence[float]
-    ) -> tuple[list[Certified], list[Bound]]:
-        """Bracket delta of one direction at each epsilon: what proves the upper ends, and both."""
+    def _profile(self, part: Realized, epsilons: Sequence[float]) -> list[Certified]:
+        """Bracket delta of one direction at each epsilon."""
+        from privcalc.accounting.lower_ends import lower_profile
         from privcalc.engine.profile import profile_at
 
-        part, fixed = part.for_values, part
-        # Where another composition proves the lower ends, half of the work is for that.
-        with share(2 if part.lower not in (None, part.upper) else 1):
+        def above(composition: Composition, tolerance: float) -> list[Certified]:
+            return profile_at(composition, epsilons, tolerance, engine=self.engine)
 
-            def solved(composition: Composition) -> list[Certified]:
-                return profile_at(composition, epsilons, self.tolerance, engine=self.engine)
+        def below(each: Realized, tolerance: float, _: Sequence[Certified]) -> list[Bound]:
+            lowers = lower_profile(each, epsilons, tolerance, self.engine)
+            return [Bound(math.inf, low) for low in lowers]
 
-            answers = [solved(part.upper)]
-            simpler = part.upper.alternative_dominating_pair()
-            if simpler is not None:
-                with suppress(NotCertifiedError):
-                    answers.append(solved(simpler))
-            # Of many epsilons each is asked for few digits, and for what others leave.
-            together = self._together(part, FEW_DIGITS)
-            if together is not None:
-                with suppress(NotCertifiedError), share(1, MOST_TOGETHER):
-                    answers.append(solved(together))
-            found = [min(each, key=_upper) for each in zip(*answers, strict=True)]
-        if part.lower is part.upper:
-            return found, [Bound(each.bound.upper, each.bound.lower) for each in found]
-        from privcalc.accounting.lower_ends import lower_profile
-
-        with share(1, MOST_TOGETHER if together is not None else math.inf):
-            lowers = lower_profile(part, epsilons, self.tolerance, self.engine)
-        uppers = [each.bound.upper for each in found]
-        if fixed is not part and any(map(_wide, uppers, lowers)):
-            plain = lower_profile(fixed, epsilons, self.tolerance, self.engine)
-            lowers = [max(a or 0.0, b or 0.0) for a, b in zip(lowers, plain, strict=True)]
-        pairs = zip(found, lowers, strict=True)
-        return found, [Bound(each.bound.upper, lower) for each, lower in pairs]
+        return self._ends(part, above, below)
 
     def renyi(self, orders: Sequence[float]) -> list[Bound]:
         """Bracket the Renyi divergence at each order."""
@@ -234,8 +195,7 @@ class Directions:
             stop = StoppingRule(budget, max(lowers, default=None), first, self._quick)
             try:
                 with share(len(self.parts) - number):
-                    highest = max((bound.upper for bound in bounds), default=-math.inf)
-                    result = self._certified(quantity, part, at, stop, highest)
+                    result = self._certified(quantity, part, at, stop)
             except NotCertifiedError as error:
                 failed = failed or error
                 continue
@@ -247,67 +207,81 @@ class Directions:
         return found, failed
 
     def _certified(
-        self, quantity: Quantity, part: Realized, at: float, stop: StoppingRule, highest: float
+        self, quantity: Quantity, part: Realized, at: float, stop: StoppingRule
     ) -> Certified:
-        """Prove the upper end with one composition and the lower with the other, if there is.
-
-        An upper end by itself need not be known any better than below that of another direction.
-        """
+        """Bracket a number of one direction."""
+        from privcalc.accounting.lower_ends import lower_end
         from privcalc.engine.planner import certified_delta, certified_epsilon
 
-        # So far out games say less than single mechanisms.
-        faint = quantity == "epsilon" and at < FAINT and any(m.both for m, _ in part.choices)
-        part, fixed = part if faint else part.for_values, part
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
         wanted = Enclosed.of(at)
-        wish = max(self.tolerance, part.accuracy)
-        # Where another composition proves the lower end, half of the work is for that.
-        several = part.lower is not None and part.lower is not part.upper
-        with share(2 if several else 1):
-            above = stop.under(highest) if part.lower is not part.upper else stop
 
-            def solved(composition: Composition) -> Certified:
-                with about(composition):
-                    return solve(composition, wanted, wish, engine=self.engine, stop=above)
+        def above(composition: Composition, tolerance: float) -> list[Certified]:
+            with about(composition):
+                return [solve(composition, wanted, tolerance, engine=self.engine, stop=stop)]
 
-            found = solved(part.upper)
-            simpler = part.upper.alternative_dominating_pair()
-            if simpler is not None:
-                with suppress(NotCertifiedError):
-                    found = min(found, solved(simpler), key=_upper)
-            if not faint and not above.decided(Bound(found.bound.upper)):
-                with suppress(NotCertifiedError):
-                    # Of many questions each is asked for few digits.
-                    few = max(wish, FEW_DIGITS) if stop.quick else wish
-                    together = self._together(part, few)
-                    if together is not None:
-                        wish = few
-                        found = min(found, solved(together), key=_upper)
-        if part.lower is part.upper:
-            return found
-        from privcalc.accounting.lower_ends import lower_end
-
-        notes = (
-            (*_of_upper(part, found), UPPER_ONLY) if part.lower is None else _of_upper(part, found)
-        )
-        stop = replace(stop, first=stop.enough(found.bound.upper))
-        lower = lower_end(part, quantity, wanted, tolerance=wish, engine=self.engine, stop=stop)
-        if fixed is not part and lower is not None and _wide(found.bound.upper, lower.lower):
-            single = lower_end(
-                fixed, quantity, wanted, tolerance=wish, engine=self.engine, stop=stop
+        def below(each: Realized, tolerance: float, found: Sequence[Certified]) -> list[Bound]:
+            near = replace(stop, first=stop.enough(found[0].bound.upper))
+            lower = lower_end(
+                each, quantity, wanted, tolerance=tolerance, engine=self.engine, stop=near
             )
-            lower = lower if single is None else Bound.maximum(lower, single)
-        # The proof of an infinite epsilon is one of the bound, not of the mechanism.
-        bound = Bound.joined(found.bound, lower)
-        if lower is not None and not bound.within_tolerance(wish, FLOORS[quantity]):
-            notes = (*notes, TWO_PAIRS)
-        return replace(found, bound=bound, notes=notes)
+            return [lower or Bound(math.inf)]
 
-    def _together(self, part: Realized, tolerance: float) -> Composition | None:
-        """Return a composition above in which all uses of some laws are one; None for none."""
-        if self.engine != "auto":
-            return None
-        return part.upper.uses_together(rough=tolerance >= FEW_DIGITS)
+        (found,) = self._ends(part, above, below, stop)
+        part, note = part.for_values, None
+        if part.lower is None:
+            note = UPPER_ONLY
+        elif part.lower is not part.upper:
+            wish = max(self.tolerance, part.accuracy)
+            note = None if found.bound.within_tolerance(wish, FLOORS[quantity]) else TWO_PAIRS
+        return found if note is None else replace(found, notes=(*found.notes, note))
+
+    def _ends(
+        self,
+        part: Realized,
+        above: Callable[[Composition, float], list[Certified]],
+        below: Callable[[Realized, float, Sequence[Certified]], list[Bound]],
+        stop: StoppingRule | None = None,
+    ) -> list[Certified]:
+        """Prove upper ends with one composition and lower ends with the other, if there is.
+
+        Args:
+            part: one direction.
+            above: answers for a composition, at a relative width.
+            below: answers from below, given what is known from above.
+            stop: when a wider bracket will do; None for a profile.
+        """
+        part, single = part.for_values, part
+        upper, wish = part.upper, max(self.tolerance, part.accuracy)
+        apart = part.lower is not upper
+        # One truncates nothing; in the other all uses of some laws are one, which takes long.
+        few = max(wish, FEW_DIGITS) if stop is not None and stop.quick else wish
+        others = [(upper.alternative_dominating_pair, wish)]
+        if self.engine == "auto":
+            others.append((partial(upper.uses_together, rough=few >= FEW_DIGITS), few))
+        # Where another composition proves the lower ends, half of the work is for that.
+        with share(2 if apart and part.lower is not None else 1):
+            found = above(upper, wish)
+            for made, tolerance in others:
+                if stop is not None and stop.decided(Bound(found[0].bound.upper)):
+                    break
+                with suppress(NotCertifiedError):
+                    other = made()
+                    if other is not None:
+                        wish = tolerance
+                        pairs = zip(found, above(other, wish), strict=True)
+                        found = [min(each, key=_upper) for each in pairs]
+        if not apart:
+            return found
+        lowers = below(part, wish, found)
+        if part is not single and any(map(_wide, found, lowers)):
+            # Mechanisms that are chosen without a view of others may prove more.
+            lowers = worse([lowers, below(single, wish, found)])
+        return [
+            # The proof of an infinite epsilon is one of the bound, not of the mechanism.
+            replace(each, bound=Bound.joined(each.bound, lower), notes=_of_upper(each))
+            for each, lower in zip(found, lowers, strict=True)
+        ]
 
     def _limit(self, epsilon: float) -> Bound | None:
         """Return the mass at infinity, where no finite loss is larger than what is written."""
@@ -322,10 +296,8 @@ class Directions:
         return reduce(Bound.maximum, found)
 
 
-def _of_upper(part: Realized, found: Certified) -> tuple[str, ...]:
-    """Return what engines said, of the upper end alone where another composition has the lower."""
-    if part.lower is part.upper:
-        return found.notes
+def _of_upper(found: Certified) -> tuple[str, ...]:
+    """Return what engines said, of the upper end alone: another composition has the lower."""
     return tuple(f"upper PLD, {note}" if ": " in note else note for note in found.notes)
 
 
@@ -333,44 +305,14 @@ def _upper(found: Certified) -> float:
     return found.bound.upper
 
 
-def _wide(upper: float, lower: float | None) -> bool:
+def _wide(found: Certified, below: Bound) -> bool:
     """Say whether a lower end that is chosen in another way may be better than this one."""
-    return lower is None or not lower >= (1.0 - WIDE) * upper
+    return below.lower is None or not below.lower >= (1.0 - WIDE) * found.bound.upper
 
 
 def worse(columns: Iterable[Sequence[Bound]]) -> list[Bound]:
     """Return the larger of the brackets of several directions, point by point."""
     return [reduce(Bound.maximum, each) for each in zip(*columns, strict=True)]
-
-
-def profile_of(
-    part: Realized, tolerance: float, engine: str
-) -> Callable[[Sequence[float]], list[tuple[Certified, Bound]]]:
-    """Return what brackets delta of one direction at epsilons: what proved the upper end, and both.
-
-    It keeps what it has worked out for later calls.
-    """
-    from privcalc.engine.profile import PrivacyProfile
-
-    part = part.for_values
-    above = PrivacyProfile(part.upper, tolerance, engine=engine)
-    below = None
-    if part.lower is not None and part.lower is not part.upper:
-        below = PrivacyProfile(part.lower, tolerance, engine=engine)
-
-    def solved(epsilons: Sequence[float]) -> list[tuple[Certified, Bound]]:
-        found = above.brackets(epsilons)
-        if part.lower is part.upper:
-            return [(each, each.bound) for each in found]
-        lowers: list[float | None] = [None] * len(found)
-        if below is not None:
-            lowers = [each.bound.lower for each in below.brackets(epsilons)]
-        return [
-            (each, Bound(each.bound.upper, lower))
-            for each, lower in zip(found, lowers, strict=True)
-        ]
-
-    return solved
 
 
 def divergences(part: Realized, orders: Sequence[float]) -> list[Bound]:
@@ -448,9 +390,7 @@ def profile_points(directions: Directions, count: int) -> Sequence[float]:
         count: how many, at least 2.
     """
     reach, middle = (directions.reach(delta) for delta in (LAST_DELTA, 0.01))
-    if not 0.0 < reach < math.inf:
-        reach = 1.0
-    if count > 4 and 0.0 < middle < reach / SKEWED:
+    if count > 4 and 0.0 < middle < reach / SKEWED < math.inf:
         first = middle / 4.0
         ratio = (reach / first) ** (1.0 / (count - 2))
         return (0.0, *(float(f"{first * ratio**i:.3g}") for i in range(count - 1)))
@@ -458,7 +398,8 @@ def profile_points(directions: Directions, count: int) -> Sequence[float]:
 
 
 def round_points(reach: float, count: int) -> tuple[float, ...]:
-    """Return evenly spread numbers with few digits, from 0 to where they reach at least."""
+    """Return evenly spread numbers with few digits, from 0 to where they reach at least, or 1."""
+    reach = reach if 0.0 < reach < math.inf else 1.0
     step = round_step(reach / (count - 1))
     # Dividing by a power of ten keeps the points short: 0.3, not 0.30000000000000004.
     power = 10.0 ** max(0, 2 - math.floor(math.log10(step)))

@@ -88,9 +88,7 @@ def lower_end(
     if whole and part.approached:
         return solved(part.upper)
     if whole or not part.choices or part.alone:
-        found = solved(part.lower)
-        simpler = part.lower.alternative_dominating_pair()
-        return found if simpler is None else Bound.maximum(found, solved(simpler))
+        return reduce(Bound.maximum, map(solved, _either(part.lower)))
     start = _start(part, quantity, at)
     listed = engine == "auto" and part.by_order and _few(part.member(start))
     # Some member may lose as much to infinity as all together.
@@ -112,6 +110,12 @@ def lower_end(
     for factor in FINER:
         best = max((best, best / factor, best * factor), key=value)
     return solved(part.member(start * best if best else None))
+
+
+def _either(lower: Composition) -> list[Composition]:
+    """Return a composition below, and another on the same side that may be nearer."""
+    other = lower.alternative_dominating_pair()
+    return [lower] if other is None else [lower, other]
 
 
 def _few(composition: Composition) -> bool:
@@ -163,8 +167,7 @@ def lower_profile(
 def _spread(part: Realized, lower: Composition, epsilons: Sequence[float]) -> list[Composition]:
     """Return the compositions to ask."""
     if not part.choices or part.alone or not part.by_order:
-        simpler = lower.alternative_dominating_pair()
-        return [lower] if simpler is None else [lower, simpler]
+        return _either(lower)
     listed = _few(lower)
     points = sorted(set(epsilons))
     most = min(len(points), MOST_LISTED if listed else MOST_MEMBERS)

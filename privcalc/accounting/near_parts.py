@@ -58,11 +58,10 @@ def enclosing(tree: Node, most: int) -> tuple[Node, Node] | None:
     """
     if isinstance(tree, Repeated | Wrapped):
         inner = enclosing(tree.event, most)
-        return (
-            None
-            if inner is None
-            else cast("tuple[Node, Node]", tuple(replace(tree, event=each) for each in inner))
-        )
+        if inner is None:
+            return None
+        above, below = inner
+        return replace(tree, event=above), replace(tree, event=below)
     if not isinstance(tree, Composed) or len(tree.events) <= most:
         return None
     alike: dict[object, list[_Use]] = {}
@@ -105,7 +104,7 @@ def _key(node: Node, numbers: list[tuple[float, bool]]) -> object:
 def _call_key(call: Leaf | Wrapped, numbers: list[tuple[float, bool]]) -> object:
     found: list[object] = [call.name]
     for name, value in call.parameters:
-        order = _order(call, name, value)
+        order = cost_order(call, name, value)
         if order is None:
             found.append((name, distinct(value)))
         else:
@@ -119,20 +118,20 @@ def _keeps_order(node: Wrapped) -> bool:
     return registry.entry(node.name).keeps_order_with(name for name, _ in node.parameters)
 
 
-def _order(call: Leaf | Wrapped, name: str, value: Value) -> bool | None:
+def cost_order(call: Leaf | Wrapped, name: str, value: Value) -> bool | None:
     """Say whether a larger number costs more; None where that is not known."""
     parameter = registry.entry(call.name).parameter(name)
     if parameter is None or isinstance(value, bool) or not isinstance(value, float | int):
         return None
-    if not parameter.cost or parameter.cost_of_bound or parameter.cost_note:
-        return None
-    if parameter.kind not in ("number", "integer"):
-        return None
     written = {each for each, _ in call.parameters}
-    needed = not parameter.cost_needs or not written.isdisjoint(parameter.cost_needs)
-    if not needed or not written.isdisjoint(parameter.cost_unless):
-        return None
-    return parameter.cost == "increases"
+    known = (
+        parameter.cost
+        and not (parameter.cost_of_bound or parameter.cost_note)
+        and parameter.kind in ("number", "integer")
+        and not (parameter.cost_needs and written.isdisjoint(parameter.cost_needs))
+        and written.isdisjoint(parameter.cost_unless)
+    )
+    return parameter.cost == "increases" if known else None
 
 
 def _divided(alike: list[list[_Use]], most: int) -> Iterator[list[_Use]]:
@@ -198,7 +197,7 @@ def _with_numbers(node: Node, numbers: Iterator[float]) -> Node:
         return node
     # The numbers of the call itself come first.
     parameters = tuple(
-        (name, value if _order(node, name, value) is None else next(numbers))
+        (name, value if cost_order(node, name, value) is None else next(numbers))
         for name, value in node.parameters
     )
     node = replace(node, parameters=parameters)

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from contextlib import contextmanager
 from itertools import starmap
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from privcalc.engine.terms import Realized
 from privcalc.errors import DomainError, UnsupportedError, UsageError
@@ -19,7 +19,7 @@ from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
 from privcalc.spec.tree import Composed, Hole, Leaf, Parallel, Repeated, Several, Wrapped, nested
-from privcalc.wrappers.base import Wrapper, built, calls, spelled, wrappers_in
+from privcalc.wrappers.base import built, calls, spelled, wrappers_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from privcalc.losses.term import Term
     from privcalc.mechanisms.base import Mechanism
     from privcalc.spec.tree import Node
+    from privcalc.wrappers.base import Wrapper
 
     # The parts of a sum with their terms, by direction.
     Ways = dict[str, list[tuple[Node, Terms]]]
@@ -53,10 +54,7 @@ def sampling_words(tree: Node) -> str:
     found: dict[str, int] = {}
     for each in calls(tree):
         entry = registry.entry(each.name)
-        if isinstance(each, Leaf):
-            name = cast("type[Mechanism]", entry.factory).sampled_how(each)
-        else:
-            name = cast("type[Wrapper]", entry.factory).sampled_how(each)
+        name = cast("Any", entry.factory).sampled_how(each)
         if name:
             found[name] = entry.place
     return " and ".join(sorted(found, key=lambda name: (found[name], name))) or "none"
@@ -165,11 +163,8 @@ class _Walk:
 
     def __init__(self, *, rough: bool) -> None:
         self.rough = rough
-        # Equal doubles may stand for different numbers.
-        self._built: dict[object, Mechanism] = {}
-        # The same nodes are asked for again and again.
-        self._seen: dict[int, tuple[Leaf, Mechanism]] = {}
-        self._wrappers: dict[int, tuple[Wrapped, Wrapper]] = {}
+        self._built: dict[object, object] = {}
+        self._seen: dict[int, tuple[Node, object]] = {}
         self.kept: dict[object, Term] = {}
 
     def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
@@ -192,14 +187,8 @@ class _Walk:
             return [(term, count * tree.count) for term, count in inner]
         if isinstance(tree, Parallel):
             raise TypeError("a record is in one part, which is chosen before")
-        return self._wrapper(tree).terms(tree, adjacency, records, self)
-
-    def _wrapper(self, tree: Wrapped) -> Wrapper:
-        """Return the wrapper of a node, the same one for each direction."""
-        seen = self._wrappers.get(id(tree))
-        if seen is None:
-            seen = self._wrappers[id(tree)] = tree, built(tree)
-        return seen[1]
+        wrapper = cast("Wrapper", self._called(tree))
+        return wrapper.terms(tree, adjacency, records, self)
 
     def _of_parts(
         self, leaf: Leaf, mechanism: Mechanism, adjacency: Adjacency, records: int
@@ -222,12 +211,17 @@ class _Walk:
 
     def mechanism(self, leaf: Leaf) -> Mechanism:
         """Return the mechanism of a leaf."""
-        seen = self._seen.get(id(leaf))
+        return cast("Mechanism", self._called(leaf))
+
+    def _called(self, call: Leaf | Wrapped) -> object:
+        """Build what a node calls, or return what an equal one has; equal doubles may differ."""
+        # The same nodes are asked for again and again.
+        seen = self._seen.get(id(call))
         if seen is None:
-            key = distinct(leaf)
+            key = distinct(call)
             if key not in self._built:
-                self._built[key] = cast("Mechanism", registry.build(leaf))
-            seen = self._seen[id(leaf)] = leaf, self._built[key]
+                self._built[key] = registry.build(call)
+            seen = self._seen[id(call)] = call, self._built[key]
         return seen[1]
 
 
@@ -420,22 +414,16 @@ def _dominates(tree: Node, other: Node) -> bool:
 
 def _costlier(call: Leaf | Wrapped, other: Leaf | Wrapped) -> bool:
     """Say whether every number of a call is one that costs as much or more."""
+    from privcalc.accounting.near_parts import cost_order
+
     named = [[name for name, _ in each.parameters] for each in (call, other)]
     if call.name != other.name or named[0] != named[1]:
         return False
-    known = registry.entry(call.name)
     for (name, value), (_, least) in zip(call.parameters, other.parameters, strict=True):
         if distinct(value) == distinct(least):
             continue
-        parameter = known.parameter(name)
-        plain = parameter and not (
-            parameter.cost_needs or parameter.cost_unless or parameter.cost_note
-        )
-        if not (plain and parameter and isinstance(value, float | int)):
-            return False
-        larger = parameter.cost == "increases" and _less(least, value)
-        smaller = parameter.cost == "decreases" and _less(value, least)
-        if not (larger or smaller):
+        more = cost_order(call, name, value)
+        if more is None or not (_less(least, value) if more else _less(value, least)):
             return False
     return True
 

@@ -10,7 +10,7 @@ from privcalc.accounting.answer import Answer, Direction, Method, Quantity
 from privcalc.accounting.compose import check
 from privcalc.accounting.directions import FLOORS
 from privcalc.accounting.realize import default_relation, sampling_words
-from privcalc.accounting.selection import SelectionBrackets
+from privcalc.accounting.selection import SelectionBrackets, facts_of
 from privcalc.bounds import TOLERANCE
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance
@@ -118,14 +118,11 @@ def select(
     questions: list[tuple[Quantity, float]] = [("epsilon", delta) for delta in deltas]
     questions += [("delta", epsilon) for epsilon in epsilons]
     number = brackets.runs
-    facts: dict[str, float | str] = {"family": number.family, **number.parameters}
-    facts.setdefault("mean", number.mean.upper)
-    facts["no_run"] = number.no_runs.upper
     return Selection(
         whole,
         relation,
         sampling_words(tree),
-        facts,
+        facts_of(number),
         number.mean.upper,
         tuple(_selected(brackets, quantity, at, tolerance) for quantity, at in questions),
         brackets.methods,

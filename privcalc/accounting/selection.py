@@ -7,7 +7,7 @@ counts. The lower end is the cost of one order of results, or of ranking them by
 from __future__ import annotations
 
 import math
-from functools import reduce
+from functools import cache, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,6 @@ from privcalc.numerics.work import remembered, share
 from privcalc.record import record
 from privcalc.selection.base import bases
 from privcalc.selection.methods import Methods
-from privcalc.spec.tree import Repeated, Several, Wrapped
 from privcalc.wrappers.select import runs_of
 
 if TYPE_CHECKING:
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
     from privcalc.relation import Relation
     from privcalc.selection.methods import Proved
-    from privcalc.spec.tree import Node
+    from privcalc.selection.runs.protocol import Runs
+    from privcalc.spec.tree import Node, Wrapped
 
 # Profiles of the base are asked for at this width at the narrowest: what a selection adds is
 # never known so well.
@@ -65,23 +65,23 @@ class PreparedBase:
         """Find its laws; see `compose` for the arguments and what may be raised."""
         self.directions = realize(event, relation)
         self.pairs = bases(self.directions, max(tolerance, BASE_TOLERANCE), engine)
-        self._all = Directions(self.directions, tolerance, engine)
-        self._answers: dict[tuple[Quantity, float], Answer] = {}
-
-    def answer(self, quantity: Quantity, at: float) -> Answer:
-        """Return what one run costs, as `compose` answers."""
-        if (quantity, at) not in self._answers:
-            self._answers[quantity, at] = self._all.answer(quantity, at)
-        return self._answers[quantity, at]
+        # What one run costs, as `compose` answers.
+        self.answer = cache(Directions(self.directions, tolerance, engine).answer)
 
 
 @remembered(4)
-def _kept(
+def _prepared(
     event: Node, relation: Relation, tolerance: float, engine: str, numbers: object
 ) -> PreparedBase:
     """Return the same base for the same numbers: equal doubles may stand for different ones."""
     del numbers
     return PreparedBase(event, relation, tolerance, engine)
+
+
+def facts_of(runs: Runs) -> dict[str, float | str]:
+    """Return what is known of a number of runs, by name."""
+    facts: dict[str, float | str] = {"family": runs.family, **runs.parameters}
+    return {**facts, "mean": facts.get("mean", runs.mean.upper), "no_run": runs.no_runs.upper}
 
 
 class SelectionBrackets:
@@ -104,12 +104,8 @@ class SelectionBrackets:
             engine: for the base.
         """
         self.runs = runs_of(whole)
-        # A file may have changed since.
         event = whole.event
-        if _reads_files(event):
-            self.base = PreparedBase(event, relation, tolerance, engine)
-        else:
-            self.base = _kept(event, relation, tolerance, engine, distinct(event))
+        self.base = _prepared(event, relation, tolerance, engine, distinct(event))
         self.methods = {
             name: Methods.of(self.runs, self.base.directions[name], pair, engine, tolerance)
             for name, pair in self.base.pairs.items()
@@ -210,12 +206,3 @@ def _bracket(upper: float, lower: float | None) -> Bound:
             f"an order of results costs {lower!r}, but a bound on all orders is {upper!r}"
         )
     return Bound(upper, lower)
-
-
-def _reads_files(tree: Node) -> bool:
-    if isinstance(tree, Several):
-        return any(_reads_files(event) for event in tree.events)
-    if isinstance(tree, Repeated):
-        return _reads_files(tree.event)
-    own = "file" in dict(tree.parameters)
-    return own or (isinstance(tree, Wrapped) and _reads_files(tree.event))

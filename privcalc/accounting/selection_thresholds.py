@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from privcalc.accounting.compose import compose
+from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.realize import default_relation
+from privcalc.accounting.selection import facts_of
 from privcalc.bounds import Bound, Verdict
-from privcalc.errors import NotCertifiedError, UsageError
+from privcalc.calibration.target import CalibrationTarget
+from privcalc.errors import UsageError
 from privcalc.record import record
 from privcalc.spec.brief import brief
-from privcalc.spec.entry import MAX_INTEGER
 from privcalc.spec.registry import holes
 from privcalc.spec.tree import Leaf, filled
 from privcalc.wrappers.select import runs_of, selection
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from privcalc.selection.thresholds import ProfileThresholds, TuningThresholds
     from privcalc.spec.tree import Node, Parameters
 
-# Relative widths with which candidates are judged: a count is decided by far less.
+# Relative width with which one use of a candidate is judged.
 TOLERANCE = 1e-7
 EXAMPLE = "gaussian:sigma=2@poisson:q=0.01@_"
 
@@ -83,63 +83,27 @@ def tuning(
     tree = selection(Leaf("gdp", (("mu", found.mu),)), runs)
     default = default_relation(candidates[0]) if candidates else default_relation(tree)
     relation = relation or default
-    facts: dict[str, float | str] = {"family": number.family, **number.parameters}
-    facts.setdefault("mean", number.mean.upper)
-    facts["no_run"] = number.no_runs.upper
     return TunedThresholds(
         tree,
         relation,
         found,
         Bound(found.tight.total),
-        facts,
+        facts_of(number),
         tuple(_largest(candidate, found.tight, relation) for candidate in candidates),
     )
 
 
 def _largest(candidate: Node, thresholds: ProfileThresholds, relation: Relation) -> int:
-    """Return the largest count that keeps both thresholds for certain."""
-    path = holes(candidate)[0]
-
-    def keeps(count: int) -> bool:
-        return _keeps(filled(candidate, {path: count}), thresholds, relation)
-
-    if not keeps(1):
-        return 0
-    good, bad = 1, 2
-    while keeps(bad):
-        if bad == MAX_INTEGER:
-            raise UsageError(f"{brief(candidate)} keeps the thresholds at every count")
-        good, bad = bad, min(4 * bad, MAX_INTEGER)
-    while bad - good > 1:
-        # Counts of all sizes: halve the logarithm first.
-        middle = math.isqrt(good * bad) if bad > 2 * good else (good + bad) // 2
-        middle = min(max(middle, good + 1), bad - 1)
-        good, bad = (middle, bad) if keeps(middle) else (good, middle)
-    return good
-
-
-def _keeps(tree: Node, thresholds: ProfileThresholds, relation: Relation) -> bool:
-    """Say whether the profile of a candidate is below both points for certain."""
+    """Return the largest count whose profile is below both points for certain; 0 for none."""
     points = (
         (thresholds.epsilon_1, thresholds.delta_1),
         (thresholds.epsilon_hat, thresholds.delta_hat),
     )
-    return all(_below(tree, relation, *point) for point in points)
-
-
-def _below(tree: Node, relation: Relation, epsilon: float, delta: float) -> bool:
-    """Say whether delta at epsilon is at most a bound, by the first engine that can tell.
-
-    Short runs have a delta that is tiny, and takes the engines long that are most precise.
-    """
-    for engine in ("contour", "rdp", "auto"):
-        try:
-            found = compose(
-                tree, relation=relation, epsilons=(epsilon,), tolerance=TOLERANCE, engine=engine
-            )
-        except NotCertifiedError:
-            continue
-        verdict = found.answers[0].proved.verdict(delta)
-        if verdict is not Verdict.UNDECIDED:
-            return verdict is Verdict.WITHIN
-    return False
+    targets = [CalibrationTarget("epsilon", *point) for point in points]
+    once = filled(candidate, {holes(candidate)[0]: 1})
+    for target in targets:
+        bound, _ = target.ask(once, relation, TOLERANCE)
+        if bound.verdict(target.budget) is not Verdict.WITHIN:
+            return 0
+    found = (calibrate(candidate, target, relation=relation) for target in targets)
+    return min(int(each.sufficient) for each in found)

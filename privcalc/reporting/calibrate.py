@@ -94,17 +94,20 @@ class Calibrating:
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
-        from privcalc.accounting.calibrate import calibrations
+        from privcalc.accounting.calibrate import calibrate
         from privcalc.accounting.realize import explaining
 
         with explaining() as seen:
-            found = calibrations(
-                question.tree,
-                [named_target(each) for each in self.targets],
-                relation=relation_in_force(self.relation, question.relation),
-                tolerance=self.tolerance,
-                ratio=self.ratio,
-            )
+            found = [
+                calibrate(
+                    question.tree,
+                    named_target(each),
+                    relation=relation_in_force(self.relation, question.relation),
+                    tolerance=self.tolerance,
+                    ratio=self.ratio,
+                )
+                for each in self.targets
+            ]
         pairs = zip(found, self.targets, strict=True)
         several = len(found) > 1
         reports = [

@@ -72,10 +72,6 @@ def _details(curve: Amplification) -> tuple[str, ...]:
     if curve.published is not None:
         lines += ["upper as published (Zhu 2023, Theorem 2.3.1):"]
         lines += _listed(curve.orders, curve.published)
-    if curve.shortened is not None:
-        theorem = "2.5.8" if curve.tight is None else "2.3.7"
-        lines += [f"sum shortened to 50 terms at either end (Zhu 2023, Theorem {theorem}):"]
-        lines += _listed(curve.orders, curve.shortened)
     return tuple(lines)
 
 

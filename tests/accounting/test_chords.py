@@ -126,7 +126,7 @@ def test_the_least_epsilon_keeps_delta(
     profile: Callable[[float], float], delta: float, least: float, most: float
 ) -> None:
     """It is at the crossing, whatever the profile does there."""
-    found = least_epsilon(profile, delta, 1.0)
+    found = least_epsilon(profile, delta)
     assert least <= found <= most
     assert math.isinf(found) or profile(found) <= delta
 

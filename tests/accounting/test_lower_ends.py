@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from mpmath import exp, mpf, ncdf
 
-from privcalc.accounting.directions import divergences, profile_of
+from privcalc.accounting.convert import delta_of
+from privcalc.accounting.directions import divergences
 from privcalc.accounting.lower_ends import lower_end, lower_profile
 from privcalc.engine.composition import Composition
 from privcalc.engine.terms import Realized
@@ -125,12 +126,13 @@ def test_divergences_at_an_order_between_two_doubles(
 def test_a_profile_of_two_laws_has_the_ends_of_both() -> None:
     """Each end is that of its own law, when it is asked again, too."""
     part, below = apart()["two laws"]
-    solved = profile_of(part, 1e-9, "auto")
+    solved = delta_of(part, 1e-9, "auto")
     for _ in range(2):
-        for epsilon, (_, bound) in zip((0.0, 0.5), solved((0.0, 0.5)), strict=True):
+        for epsilon in (0.0, 0.5):
+            bound = solved(epsilon)
             assert bound.lower is not None
             assert bound.lower <= below(epsilon) <= bound.lower * (1.0 + 1e-6)
             truth = gaussian_delta(2.0, epsilon)
             assert truth <= bound.upper <= truth * (1.0 + 1e-6)
-    alone = profile_of(Realized(part.upper, None), 1e-9, "auto")
-    assert [bound.lower for _, bound in alone((0.0, 0.5))] == [None, None]
+    alone = delta_of(Realized(part.upper, None), 1e-9, "auto")
+    assert [alone(epsilon).lower for epsilon in (0.0, 0.5)] == [None, None]

@@ -65,8 +65,8 @@ OF_ANSWERS = (
     Fault(
         "lower-end-of-upper-law",
         "accounting/lower_ends.py",
-        "found = solved(part.lower)",
-        "found = solved(part.upper)",
+        "map(solved, _either(part.lower))",
+        "map(solved, _either(part.upper))",
         "accounting",
         "test_lower_ends.py",
     ),
@@ -121,8 +121,8 @@ OF_ANSWERS = (
     Fault(
         "bayes-directions",
         "accounting/convert.py",
-        "            without = _brackets(absent, tolerance, engine)",
-        "            without = with_record",
+        "(deltas[id(present)], deltas[id(absent)])",
+        "(deltas[id(present)], deltas[id(present)])",
         "accounting",
         "test_converted_numbers.py",
     ),

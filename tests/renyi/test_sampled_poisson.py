@@ -17,7 +17,7 @@ from privcalc.errors import DomainError
 from privcalc.renyi.curve import WorseCurve
 from privcalc.renyi.known import InfiniteCurve, LinearCurve
 from privcalc.renyi.sampled import poisson
-from privcalc.renyi.sampled.sums import DENSE, cumulants_at_integers, tau_general, tau_tight
+from privcalc.renyi.sampled.sums import DENSE, cumulants_at_integers
 from tests.renyi.renyi_curves import (
     ExactCurve,
     Pair,
@@ -319,47 +319,10 @@ def test_rates_out_of_range(bad: float) -> None:
         poisson.printed_bound(gaussian(1.0), bad, np.array([2.0]))
 
 
-def test_tau_terms() -> None:
-    """The shortened tight sum: a published value, above the sum, exact when nothing is left out."""
-    base = gaussian(1.0)
-    assert tau_tight(base, 0.1, 8, 4) == pytest.approx(1.378361, abs=5e-7)
-    for curve, q, order in ((base, 0.1, 8), (gaussian(5.0), 1e-3, 256), (laplace(0.5), 0.02, 100)):
-        sums = float(poisson.tight_bound(curve, q, np.array([float(order)]))[0])
-        previous = math.inf
-        for tau in (1, 2, order // 4, order // 2):
-            value = tau_tight(curve, q, order, tau)
-            assert sums * (1.0 - 1e-9) <= value <= previous * (1.0 + 1e-9)
-            previous = value
-    assert tau_tight(gaussian(5.0), 1e-3, 256, 10) == pytest.approx(0.109, abs=5e-4)
-    assert tau_tight(gaussian(5.0), 1e-3, 256, 30) == pytest.approx(0.055, abs=5e-4)
-
-
-def test_tau_terms_of_the_general_sum() -> None:
-    """The shortened general sum is above the published one, and equal when nothing is left out."""
-    for curve, q, order in ((gaussian(1.0), 0.1, 8), (laplace(0.5), 0.02, 60)):
-        printed = float(poisson.printed_bound(curve, q, np.array([float(order)]))[0])
-        values = [tau_general(curve, q, order, tau) for tau in (2, 3, order // 2, order)]
-        assert values == sorted(values, reverse=True)
-        assert values[-1] == pytest.approx(printed, rel=1e-10)
-        assert values[-1] >= printed * (1.0 - 1e-15)
-
-
-def test_tau_is_at_most_half_the_order() -> None:
-    """Beyond half the order terms would count twice: refused."""
-    for tau in (0, 5):
-        with pytest.raises(DomainError, match="tau"):
-            tau_tight(gaussian(1.0), 0.1, 8, tau)
-    with pytest.raises(DomainError, match="tau"):
-        tau_general(gaussian(1.0), 0.1, 8, 9)
-    for q in (0.0, 1.0):
-        with pytest.raises(DomainError, match="sampling probability"):
-            tau_tight(gaussian(1.0), q, 8, 4)
-
-
 @pytest.mark.parametrize("base", [gaussian(5.0), laplace(0.3), randomized_response(0.7)])
 def test_expensive_curves_are_asked_rarely(base: ExactCurve) -> None:
-    """Few evaluations give bounds above all values, below the shortened sums, and nearly tight."""
-    order, tau = 2000, 50
+    """Few evaluations give bounds above all values, and nearly tight."""
+    order = 2000
     expensive = ExactCurve(base.cumulant, base.limit, cheap=False)
     at, q = np.array([float(order)]), 1e-3
     upper = cumulants_at_integers(expensive, np.array([order]), upper=True)
@@ -375,7 +338,6 @@ def test_expensive_curves_are_asked_rarely(base: ExactCurve) -> None:
     short = poisson.tight_bound(expensive, q, at)[0]
     full = poisson.tight_bound(base, q, at)[0]
     assert full * (1.0 - 1e-12) <= short <= full * (1.0 + 1e-6)
-    assert short <= tau_tight(base, q, order, tau) * (1.0 + 1e-9)
     below = poisson.lower_bound(expensive, q, at)
     assert below is not None
     assert full * 0.9 <= below[0] <= full

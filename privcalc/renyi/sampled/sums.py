@@ -33,9 +33,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.numerics.binomials import LEAST_PROBABILITY, log_probabilities
-from privcalc.numerics.log_sums import TINY, log1p_exp, log_difference, log_sum, log_sums
-from privcalc.numerics.rounding import MARGIN, UNIT, non_negative
+from privcalc.numerics.log_sums import TINY, log1p_exp, log_sums
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import left
 from privcalc.record import record, replace
 from privcalc.renyi.curve import RenyiCurve, Roughly
@@ -372,96 +371,6 @@ def cumulants_at_integers(base: RenyiCurve, orders: Integers, *, upper: bool) ->
     result[2:] = slopes[position] * (index - 1.0) * (1.0 - 4.0 * UNIT)
     result[at] = np.maximum(result[at], values)
     return result
-
-
-def tau_tight(base: RenyiCurve, q: float, order: int, tau: int) -> float:
-    """Bound the sampled Renyi divergence by the tight sum with 2 tau terms of its own.
-
-    With e the divergence at order n - tau, the terms l = 2..tau and l = n-tau+1..n have theirs,
-    and those between have (l - 1) e, which is larger because divergences do not decrease. As
-    sum_l B(l) e^{(l-1) e} = e^{-e} (1 - q + q e^e)^n, that leaves 2 tau terms (Zhu 2023, Theorem
-    2.3.7). It bounds what `poisson.tight_bound` bounds.
-
-    The sum is a difference of positive numbers, of which only the upper end is used; where the
-    divergence is below 1e-12 rounding is all that is left of it.
-
-    Raises:
-        DomainError: q is not in (0, 1), or tau not in [1, order / 2]: beyond, terms count twice.
-    """
-    if not 1 <= 2 * tau <= order:
-        raise DomainError(f"tau must be between 1 and half the order {order}, got {tau}")
-    outer = np.unique([*range(2, tau + 1), *range(order - tau + 1, order + 1)])
-    ones = np.ones(len(outer))
-    return _Shortened(order, order - tau, 1.0, outer, ones, ones).epsilon(base, q)
-
-
-def tau_general(base: RenyiCurve, q: float, order: int, tau: int) -> float:
-    """Bound the sampled Renyi divergence by the general sum as published, with tau terms.
-
-    With e the divergence at the order itself, the terms l = 3..tau have theirs and those above
-    (l - 1) e, all with weight 3; l = 0, 1, 2 have weight 1 and their own (Zhu 2023, Theorem 2.5.8).
-    It bounds what `poisson.printed_bound` bounds.
-
-    Raises:
-        DomainError: q is not in (0, 1), or tau not in [2, order].
-    """
-    if not 2 <= tau <= order:
-        raise DomainError(f"tau must be between 2 and the order {order}, got {tau}")
-    own = np.arange(1, tau + 1)
-    kept = np.where(own > 2, 3.0, 1.0)
-    return _Shortened(order, order, 3.0, own, kept, np.full(tau, 3.0)).epsilon(base, q)
-
-
-@record
-class _Shortened:
-    """A sum over l of B(l) w_l e^{K(l-1)}, most of whose terms are summed in closed form.
-
-    Attributes:
-        order: n.
-        common: order whose divergence e stands for those terms.
-        weight: w of the closed form w e^{-e} (1 - q + q e^e)^n.
-        own: the other l >= 1, increasing.
-        kept: weights of the others.
-        replaced: weights which the others have in the closed form.
-    """
-
-    order: int
-    common: int
-    weight: float
-    own: Integers
-    kept: Array
-    replaced: Array
-
-    def epsilon(self, base: RenyiCurve, q: float) -> float:
-        """Return an upper bound on the log of the sum by order - 1.
-
-        The term l = 0 is B(0), and w e^{-e} B(0) in the closed form. Any e that is at least the
-        divergence will do (any e >= 0 where no term has it), so e is exact; log(1 - q + q e^e) is
-        off by 24 units, if not larger. Exponents add up three terms: 4 units of their moduli.
-        """
-        if not LEAST_PROBABILITY <= q < 1.0:
-            raise DomainError(f"the sampling probability must be in (0, 1), got {q!r}")
-        n = float(self.order)
-        index = self.own.astype(float)
-        values = np.maximum(base.upper(np.append(self.common - 1.0, index - 1.0).clip(1.0)), 0.0)
-        if not np.isfinite(values).all():
-            return math.inf
-        rate = float(values[0]) / max(self.common - 1.0, 1.0) * (1.0 + 2.0 * UNIT)
-        cumulants = np.where(index > 1.0, values[1:], 0.0)
-        logs, errors = log_probabilities(np.full(len(index) + 1, n), np.append(index, 0.0), q)
-        mixture = n * float(log_mixture(np.array([rate]), q)[0])
-        log_weight = math.log(self.weight)
-        # The last entry is l = 0, before and after.
-        kept = logs + np.append(np.log(self.kept) + cumulants, 0.0)
-        replaced = logs + np.append(np.log(self.replaced) + (index - 1.0) * rate, log_weight - rate)
-        sizes = np.abs(logs) + np.append(cumulants + index * rate, rate) + 8.0
-        errors = errors + 4.0 * UNIT * sizes
-        closed_error = UNIT * (50.0 * mixture + 2.0 * rate + 10.0)
-        total = log_sum(
-            np.append(kept, mixture - rate + log_weight), np.append(errors, closed_error)
-        )
-        value = log_difference(total, log_sum(replaced, errors))[1]
-        return non_negative(value) / (n - 1.0) * (1.0 + 2.0 * UNIT)
 
 
 def _evaluated(base: RenyiCurve, c: Array, *, upper: bool) -> Array | None:
