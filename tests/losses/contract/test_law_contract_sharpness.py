@@ -47,7 +47,6 @@ CONSTANTS = (
     ("sampled.tails", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "largest_loss"),
     ("sampled.tails", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "largest_loss"),
     ("sampled.tails", "UNIT", "gaussian:sigma=0.75@poisson:q=0.25", "profile_and_truth"),
-    ("sampled.replaced", "UNIT", "gaussian:sigma=8@poisson:q=0.5", "tails_and_truth"),
     ("sampled.replaced", "UNIT", "laplace:scale=0.5@poisson:q=0.25", "tails_and_truth"),
     ("sampled.replaced", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "tails_and_truth"),
     ("quadrature", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "contour_and_truth"),
