@@ -93,12 +93,16 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     taken from the least losses. What Q-masses lack is that of outcomes without P.
     """
     losses, masses = _gathered(found, above=True)
-    # Masses that are no normal doubles are moved up.
-    masses[-1] += TINY * (len(found.losses) - len(losses))
     alone = min(1.0, found.alone)
-    before = np.cumsum(masses[::-1])[::-1] - masses
+    if not len(losses):
+        return AtomicLaw((), (), 1.0, 1.0)
+    # Masses that are no normal doubles are moved up; what is no number may be anything.
+    masses[-1] += TINY * (len(found.losses) - len(losses))
+    masses = np.where(masses <= 1.0, masses, 1.0)
+    before = np.append(np.cumsum(masses[:0:-1])[::-1], 0.0)
     masses = np.clip((1.0 - alone) - before, 0.0, masses)
-    return _law(losses, _of_sum(masses, alone, above=True), alone)
+    masses = _of_sum(masses, alone, above=True)
+    return _law(losses, masses, alone, lambda other: max(0.0, 1.0 - math.fsum(other.tolist())))
 
 
 @np.errstate(all="ignore")
@@ -134,7 +138,10 @@ def lower_law(found: Outcomes) -> AtomicLaw:
         end -= UNIT * (8.0 + 16.0 * (abs(math.log(last_p)) + abs(math.log(last_q))))
         losses, masses = np.append(losses, end), np.append(masses, last_p)
     losses, masses = _gathered(Outcomes(losses, masses), above=False)
-    return _law(losses, _of_sum(masses, found.alone, above=False), found.alone)
+    if len(losses):
+        masses = _of_sum(masses, found.alone, above=False)
+    # What rounding leaves is no outcome without P.
+    return _law(losses, masses, found.alone, lambda _: found.other)
 
 
 def _of_sum(masses: Array, alone: float, *, above: bool) -> Array:
@@ -153,17 +160,21 @@ def _gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
     """Return outcomes that occur in the order of their losses, those as good as equal once."""
     order = np.argsort(found.losses)
     losses, masses = found.losses[order], found.masses[order]
+    if not len(losses):
+        return losses, masses
     size = np.abs(losses)
     near_zero = np.maximum(size[1:], size[:-1]) <= NEAR_ZERO * size.max()
     apart = (np.diff(losses) > EQUAL * size[1:]) & ~near_zero
     first = np.flatnonzero(np.append(True, apart))
     masses = np.add.reduceat(masses, first)
     losses = losses[np.flatnonzero(np.append(apart, True))] if above else losses[first]
-    kept = masses > TINY
+    kept = ~(masses <= TINY)
     return losses[kept], masses[kept]
 
 
-def _law(losses: Array, masses: Array, alone: float) -> AtomicLaw:
+def _law(
+    losses: Array, masses: Array, alone: float, unlike: Callable[[Array], float]
+) -> AtomicLaw:
     kept = masses > TINY
     losses, masses = losses[kept], masses[kept]
     other = masses * np.exp(-losses)
@@ -171,7 +182,7 @@ def _law(losses: Array, masses: Array, alone: float) -> AtomicLaw:
         tuple(losses.tolist()),
         tuple(masses.tolist()),
         alone,
-        max(0.0, 1.0 - math.fsum(other.tolist())),
+        unlike(other),
         loss_units=0.0,
         lower_masses=tuple(other.tolist()),
     )

@@ -66,6 +66,10 @@ def composed(parts: tuple[tuple[LossLaw, int], ...], *, above: bool) -> AtomicLa
     lists = [(listed(law, above=above), count) for law, count in parts]
     if [count for _, count in lists] == [1]:
         return lists[0][0]
+    for law, _ in lists:
+        if not law.losses:
+            # Some loss of every sum is infinite, or nothing is known of it.
+            return law
     found = [(Outcomes.of(law, above=above), count) for law, count in lists]
     for coarser in (1.0, 4.0, 16.0):
         with suppress(_TooLargeError):
@@ -95,11 +99,11 @@ def _composed(found: Sequence[tuple[Outcomes, int]], coarser: float, *, above: b
     k = np.arange(low, high)
     p_ends = [row.bounds(k, above=above) for row in p_rows]
     if above:
-        p = np.minimum.reduce(p_ends)
+        p = _least(p_rows, k, p_ends)
         lost = min(row.log_beyond(high) for row in p_rows)
         alone = min(1.0, alone + math.exp(min(lost, 0.0)))
-        bottom = math.exp(min(p_rows[0].log_outside, 0.0))
-        first = int(np.searchsorted(np.cumsum(p), LEAST_MASS))
+        bottom = math.exp(min(p_rows[0].log_beyond(0), 0.0))
+        first = min(int(np.searchsorted(np.cumsum(p), LEAST_MASS)), len(p) - 1)
         p[first] += (float(p[:first].sum()) + bottom) * (1.0 + 1e-9)
         origin = math.fsum(n * float(o.losses.min()) for o, n in found)
         losses = origin + k[first:] * step
@@ -110,6 +114,24 @@ def _composed(found: Sequence[tuple[Outcomes, int]], coarser: float, *, above: b
     q = np.minimum.reduce([row.bounds(k, above=True) for row in q_rows])
     other = -math.expm1(math.fsum(n * math.log1p(-o.other) for o, n in found))
     return lower_law(_rejoined(p, q, alone, other * (1.0 - 16.0 * UNIT * len(found))))
+
+
+def _least(rows: Sequence[_Row], k: Integers, ends: Sequence[Array]) -> Array:
+    """Return the least upper bounds on masses at numbers k, some moved up.
+
+    The first row is not tilted. Outside of its window only tilted rows may say more of a mass than
+    that all of them together are small: where none does, neighbours are one, at the last of them.
+    """
+    p: Array = np.minimum.reduce(ends)
+    plain = rows[0]
+    poor = ((k < plain.low) | (k >= plain.high)) & ~(p < math.exp(plain.log_outside))
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], poor, [False]])))
+    for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        first, last = int(k[a]), int(k[b - 1])
+        said = [row for row in rows if last < row.low or first >= row.high]
+        p[a:b] = 0.0
+        p[b - 1] = math.exp(min(0.0, *(row.log_beyond(first) for row in said)))
+    return p
 
 
 class _Moments:
@@ -165,6 +187,8 @@ def _on_lattice(found: Outcomes, step: float, *, above: bool) -> tuple[Integers,
     """Return numbers of points from the least loss on, their P-masses, and Q-masses below."""
     losses, p = found.losses, found.masses
     origin = losses.min()
+    if losses.max() - origin > MOST_POINTS * step:
+        raise _TooLargeError("a composition inside of a sample takes too many points")
     if not above:
         place = np.rint((losses - origin) / step).astype(np.int64)
         q = p * np.exp(-losses) * (1.0 + 4.0 * UNIT)
@@ -218,8 +242,8 @@ class _Row:
         return ends + (TINY if above else 0.0)
 
     def log_beyond(self, k: int) -> float:
-        """Bound the log of the mass at and above k, where that is no smaller than `high`."""
-        return self.log_outside + self.log_scale - self.tilt * k + 1e-9
+        """Bound the log of what is outside of the window, at and above k, for tilts s >= 0."""
+        return self.log_outside + self.log_scale - self.tilt * k + self.relative + 1e-9
 
 
 def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: float) -> _Row:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 DEFAULT_LOG_MASS = -140.0
 # Relative error of a mass that comes without one.
 OTHER_ERROR = MASS_ULPS * UNIT
+# Masses below this have lost digits.
+LEAST_NORMAL = 2.3e-308
 
 
 @record
@@ -198,8 +200,12 @@ def _sampled_atoms(
     losses, masses, others = [], [], []
     for x, r, w in atoms:
         mixture = (1.0 - q) * r + q * w
-        y = q * math.expm1(x) if abs(x) < 1.0 else q * ((w - r) / r)
-        loss = math.log1p(y) if abs(y) < 0.5 else math.log(mixture / r)
+        if 0.0 <= r < LEAST_NORMAL and x > 0.0:
+            # The ratio of masses that underflow says nothing; log w/r does.
+            loss, r = x + math.log(q + (1.0 - q) * math.exp(-x)), max(r, math.ulp(0.0))
+        else:
+            y = q * math.expm1(x) if abs(x) < 1.0 else q * ((w - r) / r)
+            loss = math.log1p(y) if abs(y) < 0.5 else math.log(mixture / r)
         losses.append(loss if remove else -loss)
         masses.append(mixture if remove else r)
         others.append(r if remove else mixture)
