@@ -210,7 +210,6 @@ class Directions:
         self, quantity: Quantity, part: Realized, at: float, stop: StoppingRule
     ) -> Certified:
         """Bracket a number of one direction."""
-        from privcalc.accounting.lower_ends import lower_end
         from privcalc.engine.planner import certified_delta, certified_epsilon
 
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
@@ -221,6 +220,8 @@ class Directions:
                 return [solve(composition, wanted, tolerance, engine=self.engine, stop=stop)]
 
         def below(each: Realized, tolerance: float, found: Sequence[Certified]) -> list[Bound]:
+            from privcalc.accounting.lower_ends import lower_end
+
             near = replace(stop, first=stop.enough(found[0].bound.upper))
             lower = lower_end(
                 each, quantity, wanted, tolerance=tolerance, engine=self.engine, stop=near

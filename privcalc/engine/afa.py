@@ -15,16 +15,16 @@ the sum over a fine list of losses.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.noise.gaussian import GaussianLaw
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
 NODES = 700
@@ -96,8 +96,8 @@ def _characteristic(composition: Composition, z: ComplexArray) -> ComplexArray:
 
 def _log_mgf(law: LossLaw, z: ComplexArray) -> ComplexArray:
     """Return K of one law at any complex points."""
-    if law.properties.line:
-        return cast("GaussianLaw", law).log_mgf_estimate(z)
+    if isinstance(law, GaussianLaw):
+        return law.log_mgf_estimate(z)
     losses, masses = _listed(law)
     value: ComplexArray = np.log(np.exp(np.outer(z, losses)) @ masses)
     return value

@@ -172,9 +172,7 @@ def _gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
     return losses[kept], masses[kept]
 
 
-def _law(
-    losses: Array, masses: Array, alone: float, unlike: Callable[[Array], float]
-) -> AtomicLaw:
+def _law(losses: Array, masses: Array, alone: float, unlike: Callable[[Array], float]) -> AtomicLaw:
     kept = masses > TINY
     losses, masses = losses[kept], masses[kept]
     other = masses * np.exp(-losses)

@@ -459,6 +459,8 @@ def _between(
     low: float, high: float, above: float, below: float, room: float, *, grows: bool
 ) -> float:
     """Return where a straight line of the logarithms has the goal, a little on the safe side."""
+    if min(low, high, room) <= 0.0:
+        return 0.5 * (low + high)
     goal = math.log(room)
     first, last = (math.log(max(each, 1e-320)) for each in (above, below))
     part = 0.5 if first <= last else min(max((first - goal) / (first - last), 0.02), 0.98)

@@ -169,12 +169,6 @@ def test_group_without_a_formula_has_no_lower_end() -> None:
             UnsupportedError,
             "product",
         ),
-        (
-            "(laplace:scale=1+approx:epsilon=1,delta=0.1)@poisson:q=0.1",
-            {"deltas": [0.1]},
-            UnsupportedError,
-            "composition",
-        ),
     ],
 )
 def test_refusals(text: str, options: dict[str, object], error: type, words: str) -> None:

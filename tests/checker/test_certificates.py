@@ -276,11 +276,12 @@ def test_few_uses_of_laplace_noise(a: float, n: int, epsilon: float) -> None:
             lambda x: mpmath.exp(-x) / 2 * rest(used + 1, level + loss(x)), places
         )
 
-    mpmath.mp.dps = 15
     found = of_laplace([(Laplace(Fraction(a)), n)], ball(Fraction(epsilon)))
     assert found is not None
+    with mpmath.workdps(15):
+        true = float(rest(0, mpmath.mpf(0)))
     for end in found:
-        assert float(end) == pytest.approx(float(rest(0, mpmath.mpf(0))), rel=1e-9)
+        assert float(end) == pytest.approx(true, rel=1e-9)
 
 
 @pytest.mark.parametrize("remove", [False, True])

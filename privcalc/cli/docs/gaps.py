@@ -597,15 +597,6 @@ GAPS = (
     ),
     Gap(
         "refused",
-        "Poisson samples of a composition, a record replaced",
-        "compose '(gaussian:sigma=2+laplace:scale=4)@poisson:q=0.01' --delta 1e-6"
-        " --relation replace-one",
-        ("replacing a record of a Poisson sample is not available for a composition",),
-        "Three outputs at once, of two mechanisms that share a sample.",
-        "Where each part may have a sample of its own, sample each part.",
-    ),
-    Gap(
-        "refused",
         "Groups before a sampling",
         "compose gaussian:sigma=1.1@group:k=2@poisson:q=0.5 --delta 1e-6",
         ("write it after the sampling, where it means records that are sampled one by one",),

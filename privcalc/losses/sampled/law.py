@@ -202,13 +202,14 @@ def _sampled_atoms(
         mixture = (1.0 - q) * r + q * w
         if 0.0 <= r < LEAST_NORMAL and x > 0.0:
             # The ratio of masses that underflow says nothing; log w/r does.
-            loss, r = x + math.log(q + (1.0 - q) * math.exp(-x)), max(r, math.ulp(0.0))
+            loss = x + math.log(q + (1.0 - q) * math.exp(-x))
         else:
             y = q * math.expm1(x) if abs(x) < 1.0 else q * ((w - r) / r)
             loss = math.log1p(y) if abs(y) < 0.5 else math.log(mixture / r)
         losses.append(loss if remove else -loss)
-        masses.append(mixture if remove else r)
-        others.append(r if remove else mixture)
+        without = max(r, math.ulp(0.0))
+        masses.append(mixture if remove else without)
+        others.append(without if remove else mixture)
     alone = ratio.without_only if q == 1.0 else 0.0
     lost = q * ratio.with_only
     rounded = not exact or Fraction(q) * Fraction(ratio.with_only) != Fraction(lost)
