@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -19,6 +20,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.normal import gaussian_profile
 from privcalc.record import record
+from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
@@ -248,3 +250,76 @@ def test_samples_of_compositions_have_known_values(text: str, known: float, digi
     assert bound.lower <= known + digits
     assert known - digits <= bound.upper
     assert bound.upper - bound.lower <= 2e-6 * bound.upper
+
+
+def delta_of_sample(epsilon: float, uses: int, q: float, at: float) -> mpmath.mpf:
+    """Enumerate what a sample of several uses of randomised response costs, in both orders."""
+    with mpmath.workdps(60):
+        p = mpmath.exp(epsilon) / (1 + mpmath.exp(epsilon))
+        totals = [mpmath.mpf(0), mpmath.mpf(0)]
+        for k in range(uses + 1):
+            ways = mpmath.binomial(uses, k)
+            one = ways * p**k * (1 - p) ** (uses - k)
+            without = ways * p ** (uses - k) * (1 - p) ** k
+            mixed = (1 - mpmath.mpf(q)) * without + mpmath.mpf(q) * one
+            totals[0] += max(0, mixed - mpmath.exp(at) * without)
+            totals[1] += max(0, without - mpmath.exp(at) * mixed)
+        return max(totals)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "uses", "q", "delta"),
+    [(5.43, 8, 0.396, 1e-7), (5.43, 8, 0.396, 1e-4), (7.1, 7, 0.01, 1e-6), (20.0, 3, 0.1, 1e-5)],
+)
+def test_large_losses_of_sums_are_not_lost(
+    epsilon: float, uses: int, q: float, delta: float
+) -> None:
+    """Between the windows of two tilts there are losses that no window has."""
+    tree = parse(f"(pure:epsilon={epsilon}@{uses})@poisson:q={q}").tree
+    found = compose(tree, deltas=[delta]).answers[0].bound
+    assert found is not None
+    assert found.lower is not None
+    assert delta_of_sample(epsilon, uses, q, found.lower * (1 - 1e-12)) >= delta
+    assert delta_of_sample(epsilon, uses, q, found.upper * (1 + 1e-12)) <= delta
+    assert found.upper < found.lower * 1.001
+
+
+@pytest.mark.parametrize("epsilon", [0.000113, 0.001, 0.01, 0.1])
+@pytest.mark.parametrize("uses", [10, 12])
+def test_replaced_records_cost_what_removed_ones_do(epsilon: float, uses: int) -> None:
+    """And no more than twice that, about."""
+    delta, q = 1e-9 * epsilon, 0.0411
+    tree = parse(f"(pure:epsilon={epsilon}@{uses})@poisson:q={q}").tree
+    found = compose(tree, deltas=[delta], relation=Relation.REPLACE_ONE).answers[0].bound
+    assert found is not None
+    assert found.lower is not None
+    assert delta_of_sample(epsilon, uses, q, found.upper) <= delta
+    assert found.upper < 2.5 * found.lower
+
+
+@pytest.mark.parametrize("delta", [1e-18, 1e-25, 1e-100])
+def test_rounding_is_no_infinite_loss_below(delta: float) -> None:
+    """All losses inside of the sample are at most 0.287."""
+    tree = parse("(rr:p=0.37,categories=3+pure:epsilon=0.018@7)@poisson:q=0.0149").tree
+    found = compose(tree, deltas=[delta], relation=Relation.REPLACE_ONE).answers[0].bound
+    assert found is not None
+    assert found.lower is not None
+    assert found.lower < 0.009 < found.upper
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(bernoulli-pair:p=1.9e-05,other_p=0.21@16)@poisson:q=0.192@4",
+        "(pure:epsilon=700@2)@poisson:q=0.1",
+        "(approx:epsilon=1,delta=0.9@20)@poisson:q=0.1",
+        "(approx:epsilon=1,delta=1@2)@poisson:q=0.1",
+        "(bernoulli-pair:p=0,other_p=1@2)@poisson:q=0.1",
+        "(pure:epsilon=300@2+pure:epsilon=1e-5)@poisson:q=0.1",
+    ],
+)
+def test_samples_of_extreme_sums_are_answered(text: str) -> None:
+    """Masses that underflow, no finite loss, and steps that are too many."""
+    found = compose(parse(text).tree, deltas=[0.05]).answers[0].bound
+    assert found is not None
+    assert (found.lower or 0.0) <= found.upper
