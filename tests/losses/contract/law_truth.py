@@ -371,7 +371,7 @@ def opposite(base: Truth, q: Number) -> Truth | None:
     if isinstance(density, Normal):
         return Truth(density=OppositeNormal(density.mu, q))
     if isinstance(density, Exponential):
-        return _opposite_laplace(density.e, q) if base.atoms else None
+        return _opposite_laplace(density.e, density.factor, q) if base.atoms else None
     if density is not None:
         return None
     rows = sorted(base.atoms, key=lambda row: row[0])
@@ -467,6 +467,7 @@ class OppositeLaplace:
 
     e: Number
     q: Number
+    scale: Number
 
     @property
     def floor(self) -> Number:
@@ -478,9 +479,9 @@ class OppositeLaplace:
         e, q = self.e, self.q
         share = (mp.exp(loss) * self.floor - (1 - q)) / q
         z = min((mp.log(share) + e) / 2, e)
-        r = mp.exp(-z) * -mp.expm1(z - e) / 2
-        # W has the density e^{z - e} / 2 here.
-        w = -mp.expm1(z - e) / 2
+        r = mp.exp(-z) * -mp.expm1(z - e) * self.scale
+        # W has the density scale e^{z - e} here.
+        w = -mp.expm1(z - e) * self.scale
         return (1 - q) * r + q * w, self.floor * r
 
     def above(self, loss: Number) -> Masses:
@@ -498,7 +499,7 @@ class OppositeLaplace:
         """Return a rule for positive noise, and its mirror image."""
         found = []
         for z, weight in rule(mpf(0), self.e, mpf(1) / 2):
-            r = mp.exp(-z) / 2 * weight
+            r = mp.exp(-z) * self.scale * weight
             first = 1 - self.q + self.q * mp.exp(2 * z - self.e)
             loss = mp.log(first / self.floor)
             found += [(loss, r * first, r * self.floor), (-loss, r * self.floor, r * first)]
@@ -511,9 +512,25 @@ class OppositeLaplace:
         return -top, top
 
 
-def _opposite_laplace(e: Number, q: Number) -> Truth:
-    density = OppositeLaplace(e, q)
+def _opposite_laplace(e: Number, scale: Number, q: Number) -> Truth | None:
+    """Return the pair for noise of density scale e^{-|z|}, up to the |z| where that comes to 1.
+
+    Let b be that. Up to b - e there are W and W' wherever there is R; up to b there is no W', and
+    up to b + e there is W alone.
+    """
+    density = OppositeLaplace(e, q, scale)
     low, top = density.ends
-    r = mp.exp(-e) / 2
-    first, other = (1 - q) * r + q / 2, density.floor * r
-    return Truth(((top, first, other), (low, other, first)), density)
+    far = 1 - 1 / (2 * scale)
+    if far * mp.exp(2 * e) > 1:
+        return None
+    near = far * mp.exp(e)
+    r = scale * (mp.exp(-e) - near)
+    first, other = r * (1 - q + q * mp.exp(e)), density.floor * r
+    atoms = [(top, first, other), (low, other, first)]
+    if far == 0:
+        return Truth(tuple(atoms), density)
+    r = scale * (near - far)
+    first, other = r * (1 - q + q * mp.exp(e)), (1 - q) * r
+    loss = mp.log(first / other)
+    atoms += [(loss, first, other), (-loss, other, first)]
+    return Truth(tuple(atoms), density, q * r, q * r)
