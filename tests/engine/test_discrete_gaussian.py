@@ -61,11 +61,6 @@ def holds(bound: Bound, truth: Any) -> bool:
     return bound.lower is not None and bool(mpf(bound.lower) <= truth <= mpf(bound.upper))
 
 
-def meet(a: Bound, b: Bound) -> bool:
-    """Say whether two brackets have a number in common."""
-    return (a.lower or 0.0) <= b.upper and (b.lower or 0.0) <= a.upper
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize("text", SPECS)
 def test_brackets_contain_the_sum(text: str) -> None:
@@ -122,14 +117,6 @@ def test_ten_variances_to_eight_digits(parts: list[tuple[str, int]]) -> None:
     """Ten different variances, 1 to 200 uses each, at delta 1e-10."""
     assert len(parts) == 10
     assert width(ask(joined(parts), delta=1e-10)) <= WIDTH
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("parts", [COMMENSURABLE, COMMON, IRRATIONAL])
-def test_engines_agree_on_ten_variances(parts: list[tuple[str, int]]) -> None:
-    """The brackets of contour and FFT intersect."""
-    text = joined(parts)
-    assert meet(ask(text, engine="contour", delta=1e-10), ask(text, engine="fft", delta=1e-10))
 
 
 def census() -> Composition:

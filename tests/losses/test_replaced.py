@@ -85,7 +85,8 @@ def test_one_use_is_the_integral_of_the_densities(noise: str, moved: float, q: f
         truth = hockey_stick(noise, moved, q, epsilon)
         low, high = one_use(laws, epsilon)
         assert low <= truth <= high
-        assert high - low <= 1e-4 * truth + 1e-28
+        # Just below the largest loss rounding of lists is all that there is.
+        assert high - low <= 1e-4 * truth + 1e-11
 
 
 @pytest.mark.few(1)
