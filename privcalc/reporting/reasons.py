@@ -459,6 +459,7 @@ def _between(
     low: float, high: float, above: float, below: float, room: float, *, grows: bool
 ) -> float:
     """Return where a straight line of the logarithms has the goal, a little on the safe side."""
+    # Logarithms of what underflowed say nothing.
     if min(low, high, room) <= 0.0:
         return 0.5 * (low + high)
     goal = math.log(room)
