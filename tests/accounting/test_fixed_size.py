@@ -231,8 +231,6 @@ def test_little_noise_far_out() -> None:
     """Rates at the end of the range, and deltas that are no events: answers, as of one pair."""
     low, high = bracket("gaussian:sigma=20@wor:q=1e-6@100", delta=1e-10)
     assert 0.98 * high <= low
-    low, high = bracket("gaussian:sigma=0.5@wor:q=1e-6@20000", delta=1e-120)
-    assert 0.99 * high <= low
     low, high = bracket("gaussian:sigma=0.861@wor:q=8.853e-4@24", delta=1e-40)
     assert 0.999 * high <= low
 
