@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -255,23 +255,9 @@ class Directions:
         part, single = part.for_values, part
         upper, wish = part.upper, max(self.tolerance, part.accuracy)
         apart = part.lower is not upper
-        # One truncates nothing; in the other all uses of some laws are one, which takes long.
-        few = max(wish, FEW_DIGITS) if stop is not None and stop.quick else wish
-        others = [(upper.alternative_dominating_pair, wish)]
-        if self.engine == "auto":
-            others.append((partial(upper.uses_together, rough=few >= FEW_DIGITS), few))
         # Where another composition proves the lower ends, half of the work is for that.
         with share(2 if apart and part.lower is not None else 1):
-            found = above(upper, wish)
-            for made, tolerance in others:
-                if stop is not None and stop.decided(Bound(found[0].bound.upper)):
-                    break
-                with suppress(NotCertifiedError):
-                    other = made()
-                    if other is not None:
-                        wish = tolerance
-                        pairs = zip(found, above(other, wish), strict=True)
-                        found = [min(each, key=_upper) for each in pairs]
+            found = self._best(upper, above, wish, stop)
         if not apart:
             return found
         lowers = below(part, wish, found)
@@ -283,6 +269,37 @@ class Directions:
             replace(each, bound=Bound.joined(each.bound, lower), notes=_of_upper(each))
             for each, lower in zip(found, lowers, strict=True)
         ]
+
+    def _best(
+        self,
+        upper: Composition,
+        above: Callable[[Composition, float], list[Certified]],
+        wish: float,
+        stop: StoppingRule | None,
+    ) -> list[Certified]:
+        """Return the least upper ends of compositions of which each is above the truth.
+
+        In one all uses of some laws are together. It takes long, and is nearly always the nearest:
+        others are asked for few digits where there is one. Another truncates nothing.
+        """
+        quick = stop is not None and stop.quick
+        few = max(wish, FEW_DIGITS)
+        together = (
+            upper.uses_together(rough=quick or wish >= FEW_DIGITS)
+            if self.engine == "auto"
+            else None
+        )
+        found = above(upper, wish if together is None else few)
+        for made, tolerance in (
+            (upper.alternative_dominating_pair(), wish),
+            (together, few if quick else wish),
+        ):
+            if made is None or (stop is not None and stop.decided(Bound(found[0].bound.upper))):
+                continue
+            with suppress(NotCertifiedError):
+                pairs = zip(found, above(made, tolerance), strict=True)
+                found = [min(each, key=_upper) for each in pairs]
+        return found
 
     def _limit(self, epsilon: float) -> Bound | None:
         """Return the mass at infinity, where no finite loss is larger than what is written."""

@@ -466,7 +466,7 @@ class FixedSizePairs(Members):
         with suppress(NotCertifiedError):
             equal = equal_law(self.step)
             laws += [] if equal is None else [equal]
-            return max(laws, key=lambda law: float(law.renyi(np.array([abs(c)]))[1][0]))
+            return max(laws, key=lambda law: float(law.renyi(np.array([abs(c)]))[0][0]))
         return laws[0]
 
 
