@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
 
 # Points of one transform that a plan aims at; windows are about 20 deviations wide.
-MOST_POINTS = 2**21
+MOST_POINTS = 2**20
 WINDOW = 22.0
 MOST_LEVELS = 7
 # See `plan_journey`.
