@@ -109,16 +109,6 @@ def test_binomial_composition_equals_the_closed_sum(count: int) -> None:
     assert bound.width <= 1e-8 * bound.upper
 
 
-def test_billion_uses_of_a_pure_guarantee() -> None:
-    """Count 1e9 stays certified: the window around the mode is all that carries mass."""
-    composition = Composition.of([(two_point(1e-4), 10**9)])
-    bound = certified_epsilon(composition, 1e-6, 1e-9).bound
-    assert bound.lower is not None
-    assert bound.width <= 1e-5 * bound.upper
-    # The normal limit: mean n eps^2 / 2 = 5, deviation sqrt(10).
-    assert 17.0 < bound.upper < 21.0
-
-
 def test_equal_laws_are_gathered() -> None:
     """A law that occurs twice costs once."""
     law = two_point(0.5)

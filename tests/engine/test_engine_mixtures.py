@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import tail_split
@@ -24,6 +23,7 @@ from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.record import replace
+from tests.truths import gaussian_deltas
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
@@ -42,10 +42,7 @@ CASES: list[tuple[tuple[float, float, int], float, list[tuple[AtomicLaw, int]]]]
 ]
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    with np.errstate(all="ignore"):
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def group(mu: float, q: float, size: int, *, remove: bool) -> Any:
@@ -60,11 +57,6 @@ def composed(case: Any, *, remove: bool) -> Composition:
     (mu, q, size), noise, atoms = case
     terms = [(group(mu, q, size, remove=remove), 1), (GaussianLaw(noise), 1), *atoms]
     return Composition.of(terms)
-
-
-def of_noise(mu: float, x: Any) -> Any:
-    """Return delta of a Gaussian mechanism at any real epsilons."""
-    return ndtr(0.5 * mu - x / mu) - np.exp(x) * ndtr(-0.5 * mu - x / mu)
 
 
 def truth(case: Any, epsilon: float, *, remove: bool) -> float:
@@ -83,14 +75,8 @@ def truth(case: Any, epsilon: float, *, remove: bool) -> float:
     for outcome in itertools.product(*map(list, pairs)):
         mass = math.prod(each for _, each in outcome)
         beside = sum(each for each, _ in outcome)
-        result += mass * float((p * of_noise(noise, epsilon - beside - loss)).sum())
+        result += mass * float((p * gaussian_deltas(noise, epsilon - beside - loss)).sum())
     return result
-
-
-def misses(case: Any, epsilon: float, solve: Any) -> bool:
-    """Say whether a bracket for removing does not hold the truth."""
-    bound = solve(composed(case, remove=True), epsilon, 1e-8).bound
-    return not (bound.lower or 0.0) <= truth(case, epsilon, remove=True) <= bound.upper
 
 
 def cut_at(case: Any, epsilon: float, level: float) -> Bound:

@@ -8,7 +8,7 @@ they are written out in two halves, each subset of one with a running sum over t
 from __future__ import annotations
 
 import random
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,6 @@ from mpmath import mp
 
 from privcalc.accounting.compose import compose
 from privcalc.spec.parse import parse
-from tests.oracles.brute import BruteForce
-from tests.oracles.brute_pairs import approx
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,20 +110,6 @@ def kov_delta(epsilon: float, delta: float, count: int, i: int) -> tuple[Number,
     return (count - 2 * i) * e, 1 - (1 - d) ** count * (1 - inner)
 
 
-@pytest.mark.parametrize("delta", [1e-5, 1e-8, 1e-12])
-def test_five_hundred_pure_guarantees(delta: float) -> None:
-    """`pure:epsilon=0.1@500`: epsilon between the two corners of Theorem 3.3 where delta lies.
-
-    Between corners delta is A - e^epsilon B, which their two values determine.
-    """
-    i = bisect_right(range(250), delta, key=lambda i: kov_delta(0.1, 0.0, 500, i)[1])
-    (low, at_low), (high, at_high) = (kov_delta(0.1, 0.0, 500, j) for j in (i, i - 1))
-    slope = (at_low - at_high) / (mp.exp(high) - mp.exp(low))
-    truth = mp.log(mp.exp(low) + (at_low - delta) / slope)
-    agrees(certified("pure:epsilon=0.1@500", delta=delta), truth)
-    agrees(certified("approx:epsilon=0.1,delta=0@500", delta=delta), truth)
-
-
 @pytest.mark.parametrize(
     ("epsilon", "delta", "count"),
     [(0.5, 1e-8, 100), (0.1, 1e-6, 400), (1.0, 1e-3, 25), (0.01, 0.0, 700), (2.0, 0.01, 7)],
@@ -186,31 +170,3 @@ def test_different_terms(size: int) -> None:
     mass = float(1 - subsets.kept)
     for delta in (mass * 1.01 + 1e-9, mass + 1e-3):
         agrees(certified(text, delta=delta), subsets.epsilon(delta))
-
-
-@pytest.mark.parametrize("size", [13, pytest.param(20, marks=pytest.mark.slow)])
-def test_many_pure_terms_at_small_delta(size: int) -> None:
-    """Different pure guarantees: delta to 1e-12, where only the last subsets are left."""
-    terms = [(0.05 + 0.01 * k, 0.0) for k in range(size)]
-    subsets = Subsets(terms)
-    for delta in (1e-3, 1e-6, 1e-9, 1e-12):
-        agrees(certified(spell(terms), delta=delta), subsets.epsilon(delta))
-
-
-def test_counts_of_different_terms() -> None:
-    """Repeated terms of three kinds equal the brute-force sum over all their outcomes."""
-    terms = [(0.25, 1e-7, 30), (0.1, 0.0, 40), (0.7, 1e-9, 6)]
-    text = "+".join(f"approx:epsilon={e!r},delta={d!r}@{n}" for e, d, n in terms)
-    whole = BruteForce([(approx(e, d), n) for e, d, n in terms], most=1_000_000)
-    for delta in (1e-5, 1e-3):
-        agrees(certified(text, delta=delta), whole.epsilon(delta))
-    for epsilon in (1.0, 6.0):
-        agrees(certified(text, epsilon=epsilon), whole.delta(epsilon))
-
-
-def test_the_two_theorems_agree() -> None:
-    """The subset sum with equal terms is the homogeneous theorem: the oracles check each other."""
-    subsets = Subsets([(0.3, 1e-6)] * 12)
-    for i in range(7):
-        at, delta = kov_delta(0.3, 1e-6, 12, i)
-        assert abs(subsets.delta(at) - delta) < mp.mpf(10) ** -50

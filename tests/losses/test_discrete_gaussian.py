@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +14,6 @@ from mpmath import mp, mpf
 
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
-if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
-
-# Sigma, sensitivity.
-# Its sums at 60 digits and more take seconds.
-LARGEST = ("20", 3)
 LAWS = [
     ("0.45", 1),
     ("0.45", 4),
@@ -176,16 +170,3 @@ def test_large_sensitivities_need_no_larger_table() -> None:
     assert math.isclose(float(tails.above_p[0]), 1.0)
     assert float(tails.above_q[0]) == 0.0
     assert float(tails.above_p[2]) == 0.0
-
-
-def log_modulus(variance: Fraction, shift: int, c: float, t: Array) -> Array:
-    """Return log |M(c + it) / M(c)| from the masses of the outcomes."""
-    v = float(variance)
-    centre = -round(c * shift)
-    reach = math.ceil(9.0 * math.sqrt(v)) + 3
-    x = np.arange(centre - reach, centre + reach + 1)
-    weights = np.exp(-((x + c * shift) ** 2) / (2.0 * v))
-    phases = np.exp(-1j * np.outer(t, x * (shift / v)))
-    modulus = np.abs(phases @ (weights / weights.sum()))
-    result: Array = np.log(np.maximum(modulus, 1e-300))
-    return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 THREE = ((0.4, 0.02, 9.0), (0.36, 0.002, 4.0), (0.5, 0.0003, 1.5))
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    with np.errstate(all="ignore"):
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def one_sample(sigma: float, q: float, epsilon: Array) -> Array:
@@ -142,14 +139,3 @@ def test_widths_of_few_samples(text: str, delta: float, width: float) -> None:
     assert bound is not None
     assert math.isfinite(bound.upper)
     assert bound.width <= width * bound.upper
-
-
-@pytest.mark.slow
-def test_several_deltas_share_the_work_of_a_question() -> None:
-    """None is refused for what the others took."""
-    tree = parse("gaussian:sigma=0.5@poisson:q=0.0001@10").tree
-    widths = (2e-9, 2e-9, 1e-4)
-    answers = compose(tree, deltas=[1e-6, 1e-9, 1e-12], tolerance=1e-9).answers
-    for answer, width in zip(answers, widths, strict=True):
-        assert answer.bound is not None
-        assert relative(answer.bound) <= width

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
-from mpmath import exp, mpf, ncdf
 
 from privcalc.engine.inversion.certificate import log_payoff_supremum
 from privcalc.engine.inversion.decaying import _proved_decay
 from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs, added
+from tests.truths import gaussian_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 SIZE = 4
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    with np.errstate(all="ignore"):
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def gaussian(z: ComplexArray) -> ComplexArray:
@@ -35,12 +32,6 @@ def gaussian(z: ComplexArray) -> ComplexArray:
 def nothing(z: ComplexArray) -> ComplexArray:
     """Return K of a loss that is 0."""
     return 0.0 * z
-
-
-def gaussian_delta(epsilon: float) -> float:
-    """Return the closed form for mu = 1."""
-    e = mpf(epsilon)
-    return float(ncdf(mpf(1) / 2 - e) - exp(e) * ncdf(-mpf(1) / 2 - e))
 
 
 def summed(
@@ -85,7 +76,7 @@ def blocks_to(step: float, last: float) -> Blocks:
 EPSILON = 1.0
 LINE = Line(1.0, (3.0, 6.0), EPSILON, -30.0)
 BLOCKS = blocks_to(0.125, 8.0)
-TRUTH = gaussian_delta(EPSILON)
+TRUTH = float(gaussian_delta(1.0, EPSILON))
 
 
 def test_the_line_itself() -> None:

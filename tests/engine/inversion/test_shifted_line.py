@@ -10,8 +10,7 @@ import pytest
 from mpmath import mp
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.sampled import cut as cuts
-from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
+from privcalc.losses.sampled.cut import CutLaw, JoinedContour
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.parts import ShiftedPart
 from tests.engine.inversion.sampled_cases import rare
@@ -27,10 +26,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    with np.errstate(all="ignore"):
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def dense(law: Any, ends: tuple[float, float], exponent: float, t: Any) -> tuple[Any, float]:
@@ -88,18 +84,6 @@ def test_blocks_join(*, remove: bool) -> None:
     turn = np.abs(np.exp(1j * (value - other).imag) - 1.0) + np.abs((value - other).real)
     assert (turn <= 1.5 * (error + slack)).all()
     assert float(error.max()) < 1e-9
-
-
-def test_powers_beyond_a_cut_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """J, whose argument runs the other way."""
-    cut = CutLaw(rare(0.5, 0.01), -20.0, 3.0, 22.0)
-    part = PowerPart(cut, -2.0, (cut.top, cut.far), 400.0, -35.0, remove=False)
-    monkeypatch.setattr(cuts, "LONG", 1e9)
-    whole = PowerPart(cut, -2.0, (cut.top, cut.far), 400.0, -35.0, remove=False)
-    assert part.size < whole.size
-    value, error = part.progression(2.0, 200)
-    other, slack = whole.progression(2.0, 200)
-    assert (np.abs(value - other) <= error + slack).all()
 
 
 GROUPS = [

@@ -10,42 +10,29 @@ import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion import line_sum, tail_lines, tail_split
-from privcalc.engine.inversion.measures import Measures, Reversed
+from privcalc.engine.inversion import tail_lines, tail_split
+from privcalc.engine.inversion.measures import Measures
 from privcalc.engine.inversion.tail_cut import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT, Closed
 from privcalc.engine.lists.factor import Wanted
-from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled import decay
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.decay import VariationCells, log_suprema
 from privcalc.losses.sampled.parts import SampledPart
-from privcalc.numerics.arrays import expm1_with_error
 from privcalc.record import replace
 from tests.engine.inversion.sampled_cases import rare, uses
 
 if TYPE_CHECKING:
     from privcalc.engine.inversion.tail_lines import Side
-    from privcalc.numerics.arrays import Array
 
 # Of this cell no term is negligible.
 CELL, EPSILON, DELTA = (1.0, 1e-4, 10_000), 0.136010567737, 1e-12
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    with np.errstate(all="ignore"):
-        yield
-
-
-def bracket(**change: float) -> tuple[float, float]:
-    """Return the bracket of delta over the truth."""
-    bound = TAIL_SPLIT.delta(uses(*CELL), EPSILON, 1e-9, **change).bound
-    assert bound.lower is not None
-    return bound.lower / DELTA, bound.upper / DELTA
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def transform(cut: CutLaw, exponent: complex, low: float, high: float) -> complex:
@@ -108,20 +95,6 @@ def test_no_later_modulus_exceeds_the_bound(cut: CutLaw, order: float, *, remove
     assert np.abs(np.diff(density)).sum() <= cells.variation() * (1 + 1e-3)
 
 
-def test_the_edge_of_the_shifted_line_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Far out the edge is all that is left: without the vertical the bound is false."""
-    cut, ts = CUTS[2], np.array([1e4])
-    contour = cut.near(6.0, 0.0, -25.0, remove=True)
-    x = np.linspace(cut.low, cut.top, 2_000_001)
-    piece = cut.piece
-    loss = np.log1p(cut.law.rate * np.expm1(x))
-    weight = np.exp(piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x + 7.0 * loss)
-    seen = abs(np.exp(1j * ts[0] * loss) @ weight) / weight.sum()
-    assert seen <= math.exp(log_suprema(cut.part, 7.0, contour.mgf_range, ts, shifted=True)[0])
-    monkeypatch.setattr(decay, "_vertical", lambda *_: 0.0)
-    assert seen > math.exp(log_suprema(cut.part, 7.0, contour.mgf_range, ts, shifted=True)[0])
-
-
 @pytest.mark.parametrize("cut", CUTS)
 def test_transforms_are_within_their_errors(cut: CutLaw) -> None:
     """A and J at complex points against 25 digits, also where quadrature is coarse."""
@@ -143,15 +116,6 @@ def test_transforms_are_within_their_errors(cut: CutLaw) -> None:
             if log_error < -20.0:
                 assert j_error[k] < 1e-9 * abs(truth)
     assert far.range[0] <= transform(cut, -2.0, cut.top, cut.far).real <= far.range[1]
-
-
-def test_a_coarse_transform_beyond_needs_its_error() -> None:
-    """With few panels the sum is off by far more than rounding, and less than it says."""
-    cut = CUTS[1]
-    beyond = cut.beyond(2.0, 30.0, math.log(0.3 * cut.tails[0]), remove=False)
-    j, error = beyond.progression(30.0, 2)
-    truth = transform(cut, complex(-2.0, -30.0), cut.top, cut.far)
-    assert 1e-13 * abs(truth) < abs(complex(j[1]) - truth) <= error[1]
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -178,58 +142,6 @@ def test_tails_and_the_closed_form(cut: CutLaw) -> None:
         assert cut.log_below >= mp.log(below)
         far = mp.erfc((cut.far + mu * mu / 2) / mu / mp.sqrt(2)) / 2
         assert cut.log_far >= mp.log(far)
-
-
-def test_complex_expm1_keeps_its_accuracy() -> None:
-    """Near 0, where numpy's own has none, and far away."""
-    points = np.array([1e-15 + 2e-16j, -3e-9 + 1e-20j, 0.5 + 3.0j, 1e-3 - 1e3j, 20.0 + 1j])
-    value, error = expm1_with_error(points, np.zeros(len(points)))
-    with mp.workdps(40):
-        for z, v, e in zip(points, value, error, strict=True):
-            truth = mp.expm1(mp.mpc(z))
-            assert abs(mp.mpc(complex(v)) - truth) <= e
-            assert e <= 1e-13 * abs(truth)
-
-
-def test_dropping_the_left_term_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is some per cent of delta here."""
-    low, high = bracket()
-    assert low <= 1.0 + 1e-10
-    assert 1.0 - 1e-10 <= high <= low * (1 + 2e-9)
-    honest = Reversed.deltas
-
-    def nothing(self: Reversed, epsilons: Array, log_scale: float) -> Deltas:
-        found = honest(self, epsilons, log_scale)
-        return replace(
-            found,
-            value=0.0 * found.value,
-            lower=found.lower - found.value,
-            upper=found.upper - found.value,
-        )
-
-    monkeypatch.setattr(Reversed, "deltas", nothing)
-    monkeypatch.setattr(Reversed, "least", -math.inf)
-    low, high = bracket()
-    assert high < 0.99
-
-
-def test_dropping_the_closed_form_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is most of delta here."""
-    zero = np.zeros(1)
-    nothing = Deltas(zero, zero, zero, zero, {})
-    monkeypatch.setattr(Closed, "deltas", lambda *_: nothing)
-    monkeypatch.setattr(Closed, "estimates", lambda *_: (zero, zero))
-    assert bracket()[1] < 0.9
-
-
-def test_zeroing_the_aliasing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With steps twice as long the sums exceed the integrals by what the bound allows for."""
-    low, high = bracket(refine=0.45)
-    assert low <= 1.0 <= high
-    assert high > low * (1 + 1e-9)
-    monkeypatch.setattr(line_sum, "aliasings", lambda *_: np.zeros(1))
-    low, high = bracket(refine=0.45)
-    assert low > 1.0 + 1e-9
 
 
 def _sides(part: float) -> tuple[Side, Side]:

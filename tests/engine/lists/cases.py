@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     Terms = list[tuple[LossList, int]]
 
 
-def gaussian_delta(epsilon: float, mu: float = 1.0) -> float:
-    """Return the profile of Gaussian noise, in 30 digits."""
-    with mp.workdps(30):
-        m, e = mpf(mu), mpf(epsilon)
-        return float(mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m))
-
-
 def laplace_delta(e: float, epsilon: float) -> float:
     """Return that of the Laplace mechanism, also at negative epsilon."""
     if epsilon >= e:

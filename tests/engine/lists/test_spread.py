@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 from mpmath import mp, mpc, mpf
 
-from privcalc.accounting.compose import compose
 from privcalc.engine.composition import Composition
 from privcalc.engine.lists import spread
 from privcalc.engine.lists.answer import list_at
 from privcalc.engine.lists.spread import Spread
 from privcalc.engine.lists.sums import ListSource
-from privcalc.spec.parse import parse
 from tests.pairs import two_point
 
 
@@ -115,26 +113,3 @@ def test_without_the_gap_a_lower_end_is_false(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(spread, "HEIGHT", 0.0)
     naive = ListSource(source.found)
     assert naive.deltas(np.array([epsilon])).lower[0] > exact * (1.0 + 1e-6)
-
-
-@pytest.mark.dear("discrete-gaussian:sigma=5@pois")
-@pytest.mark.parametrize(
-    ("text", "delta", "width"),
-    [
-        # Losses on different lattices beside densities: 7e-5 to 7e-2 wide, floored one by one.
-        pytest.param(
-            "laplace:scale=17.5@poisson:q=0.00365@70+rr:epsilon=0.92,categories=50@16",
-            1.77e-8,
-            2e-9,
-            marks=pytest.mark.slow,
-        ),
-        ("discrete-gaussian:sigma=5@poisson:q=0.01@100", 1e-6, 5e-8),
-        ("laplace:scale=1.74@poisson:q=0.247@6+discrete-gaussian:sigma=13.1@34", 1.43e-9, 1e-5),
-    ],
-)
-def test_lone_atoms_are_of_second_order(text: str, delta: float, width: float) -> None:
-    """The FFT engine alone."""
-    answered = compose(parse(text).tree, deltas=[delta], tolerance=1e-9, engine="fft")
-    [found] = answered.answers
-    assert found.bound is not None
-    assert found.bound.within_tolerance(width, 0.0)

@@ -19,7 +19,8 @@ from privcalc.engine.lists.sums import ListSource
 from privcalc.engine.lists.transform import Window, coarsen, compose, find_window
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.record import replace
-from tests.engine.lists.cases import gaussian_delta, weights_of
+from tests.engine.lists.cases import weights_of
+from tests.truths import gaussian_deltas
 
 
 def off(law: Any) -> float:
@@ -158,5 +159,5 @@ def test_coarsening_goes_outward(factor: int) -> None:
     assert (further >= upper * (1.0 - 1e-12) - 1e-12).all()
     assert (further <= upper + 0.3 * (factor / 40) ** 2).all()
     for epsilon, lower in zip(epsilons.tolist(), sources[1].deltas(epsilons).lower, strict=True):
-        assert lower <= gaussian_delta(epsilon, 0.8) + 1e-13
+        assert lower <= gaussian_deltas(0.8, epsilon) + 1e-13
     assert Spread(coarse.variance).known_at(2.0)
