@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta, corner
@@ -82,35 +80,6 @@ def test_zcdp_at_all_orders() -> None:
         assert tight(float(found.power[0]) * (1.0 + 1e-14), row["power"], 1e-7), row
         advantage = best_log_delta(curve, 0.0, "trade_off", both=curve).value
         assert tight(math.exp(advantage) * (1.0 + 1e-15), row["advantage"], 1e-8), row
-
-
-def test_stated_numbers() -> None:
-    """The values of a two-point search, which found them from below."""
-    for text, epsilon, least, most in (
-        ("rdp:order=4,epsilon=0.743", 0.1, 0.3739, 0.3740),
-        ("rdp:order=1.5,epsilon=0.66", 0.0, 0.4740, 0.4741),
-    ):
-        bound = compose(parse(text).tree, epsilons=[epsilon]).answers[0].bound
-        assert bound is not None
-        assert bound.lower is None
-        assert least <= bound.upper <= most
-    question = ConversionQuery(to="risk", false_positive_rates=(0.01,))
-    result: Any = convert(parse("zcdp:rho=0.5").tree, question).answers[0].result
-    assert 0.47905 <= result["advantage"].upper <= 0.47910
-    assert f"{result['tpr_at_fpr'][0]['tpr'].upper:.5f}" == "0.12459"
-
-
-def test_two_points_prove_more_than_the_best_order() -> None:
-    """A table of two orders; one curve of both directions, for delta and for epsilon."""
-    table = points_curve([["2", "0.004"], ["64", "0.5"]])
-    assert f"{best_epsilon(table, 1e-3, 'optimal').value:.4f}" == "0.5279"
-    assert f"{best_epsilon(table, 1e-3, 'trade_off').value:.4f}" == "0.4826"
-    line = LinearCurve(2.0)
-    assert f"{math.exp(best_log_delta(line, 0.0, 'optimal').value):.4f}" == "0.8652"
-    assert f"{math.exp(best_log_delta(line, 0.0, 'trade_off', both=line).value):.4f}" == "0.8336"
-    one = points_curve([["4", "0.4"]])
-    assert f"{best_epsilon(one, 0.3, 'optimal').value:.4f}" == "0.0433"
-    assert best_epsilon(one, 0.3, "trade_off", both=one).value == 0.0
 
 
 def moment(p: mpf, rest: mpf, q: mpf, away: mpf, c: mpf) -> mpf:
@@ -236,21 +205,3 @@ def test_largest_losses_bound_both_orders() -> None:
     found = allowed_powers(curve, curve, np.array([0.1, 0.9]))
     assert found.power[0] == pytest.approx(0.1 * math.exp(0.7), rel=1e-12)
     assert found.rest[1] == pytest.approx(0.1 * math.exp(-0.7), rel=1e-12)
-
-
-@pytest.mark.slow
-def test_many_rates_interpolate_orders() -> None:
-    """Where the search is done at some rates only, the others lose nothing that counts."""
-    curve = LinearCurve(0.3)
-    rates = np.linspace(0.001, 0.999, 199)
-    many = allowed_powers(curve, curve, rates).power
-    few = np.array([20, 90, 155])
-    assert many[few] == pytest.approx(allowed_powers(curve, curve, rates[few]).power, rel=1e-6)
-
-
-def test_upper_ends_stay_one_sided() -> None:
-    """A curve has no lower end, whatever two outcomes attain."""
-    found = curve_of("zcdp:rho=0.5", [0.1, 0.5]).worst
-    assert found.proof.engine == "rdp"
-    assert all(power.lower is None for power in found.power)
-    assert [beta.upper for beta in found.beta] == pytest.approx([0.9, 0.5])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise, product
+from itertools import product
 
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from privcalc.renyi.conversion.one_order import (
     balle_epsilon,
@@ -206,17 +204,6 @@ def test_extremes_are_finite_ordered_and_inverted(c: float, k: float, log_delta:
     assert back <= balle_log_delta(one(c), one(k), found)[0]
 
 
-def test_extremes_are_monotone() -> None:
-    """Epsilon grows with K and falls with delta, over the whole range of both."""
-    ks = 10.0 ** np.linspace(-20.0, 5.0, 60)
-    for c in (1e-6, 1e-2, 1.0, 50.0, 1e6):
-        rows = [joint_epsilon(np.full(60, c), ks, log_delta) for _, _, log_delta in EXTREMES[:4]]
-        for row in rows:
-            assert np.all(np.diff(row) >= -1e-12 * (1.0 + np.abs(row[1:])))
-        for larger, smaller in pairwise(rows):
-            assert np.all(smaller >= larger - 1e-12 * (1.0 + np.abs(larger)))
-
-
 def test_what_makes_no_sense_is_infinite() -> None:
     """Infinite or undefined K and impossible orders prove nothing; other elements are untouched."""
     c = np.array([1.0, 1.0, -1.0, 0.0, 1.0, np.nan, np.inf])
@@ -227,24 +214,3 @@ def test_what_makes_no_sense_is_infinite() -> None:
         assert not np.any(np.isnan(found))
     for other in (classic_log_delta, balle_log_delta, joint_log_delta):
         assert np.isfinite(other(c, k, 0.5)).tolist() == [False] * 4 + [True] + [False] * 2
-
-
-def test_perfect_privacy_costs_next_to_nothing() -> None:
-    """K = 0 gives an epsilon of no more than rounding, and a delta of no more than e^-30."""
-    c, k = np.array([1e-3, 1.0, 100.0]), np.zeros(3)
-    assert np.all(joint_epsilon(c, k, math.log(1e-5)) <= 1e-9)
-    assert np.all(joint_log_delta(c, k, 0.0) <= -30.0)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.floats(-5.0, 5.0), st.floats(-15.0, 4.0), st.floats(0.0, 20.0), st.floats(0.0, 5.0))
-def test_log_delta_falls_with_epsilon_and_grows_with_k(
-    log_c: float, log_k: float, epsilon: float, more: float
-) -> None:
-    """Laws: delta does not increase with epsilon, nor decrease with K or with the mass left out."""
-    c, k = one(10.0**log_c), one(10.0**log_k)
-    here = float(joint_log_delta(c, k, epsilon)[0])
-    slack = 1e-9 * (1.0 + float(k[0]) + float(c[0]) * (epsilon + more))
-    assert joint_log_delta(c, k, epsilon + more)[0] <= here + slack
-    assert joint_log_delta(c, k * (1.0 + more), epsilon)[0] >= here - slack
-    assert joint_log_delta(c, k, epsilon, infinite_mass=0.1)[0] >= here - slack

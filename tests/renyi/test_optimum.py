@@ -91,28 +91,6 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return float(low)
 
 
-def test_one_gaussian_at_a_large_delta() -> None:
-    """K = c (c + 1) / 2 at delta = 0.3: 2.0518, 0.8176, 0.646674, and the truth is 0.276617."""
-    found = {name: best_epsilon(zcdp(0.5), 0.3, name) for name in CONVERSIONS}
-    assert f"{found['classic'].value:.4f}" == "2.0518"
-    assert f"{found['balle'].value:.4f}" == "0.8176"
-    assert found["optimal"].value == pytest.approx(0.646674, abs=1.5e-6)
-    assert found["trade_off"].value == pytest.approx(0.646674, abs=1.5e-6)
-    assert found["optimal"].order == pytest.approx(1.27, abs=0.01)
-    truth = gaussian_epsilon(1.0, 0.3)
-    assert f"{truth:.6f}" == "0.276617"
-    assert all(each.value > truth for each in found.values())
-    assert [each.conversion for each in found.values()] == list(CONVERSIONS)
-
-
-def test_zcdp_at_a_small_delta() -> None:
-    """With rho = 2.56 at 1e-10: 17.158309 at order 3.909; the optimal is not above."""
-    found = best_epsilon(zcdp(2.56), 1e-10, "balle")
-    assert f"{found.value:.6f}" == "17.158309"
-    assert f"{found.order:.3f}" == "3.909"
-    assert best_epsilon(zcdp(2.56), 1e-10, "optimal").value <= found.value
-
-
 @pytest.mark.parametrize(("sigma", "count", "exact", "classic", "balle"), FIGURE)
 def test_composed_gaussians(
     sigma: int, count: int, exact: float, classic: float, balle: float
@@ -209,26 +187,6 @@ def test_mixture_of_two_orders_is_the_joint_range_of_both(
     assert back.order in {each + 1.0 for each, _ in points}
 
 
-def test_mixture_with_the_largest_loss() -> None:
-    """A limit that one order's best pair exceeds: brute force with p <= e^limit q as well."""
-    points, limit, delta = [(1.0, 0.2), (19.0, 38.0)], 2.2, 1e-3
-    curve = known_at(points, limit)
-    # A very high order is as good as the limit to log(2) / c.
-    exact = joint_ranges.joint_epsilon([*points, (1e6, 1e6 * limit)], delta)
-    found = trade_off_epsilon(curve, delta).value
-    assert exact * (1.0 - 1e-5) <= found <= exact * (1.0 + 1e-5)
-    assert found < best_epsilon(curve, delta, "optimal").value - 1e-4
-
-
-def test_smooth_curves_need_one_order() -> None:
-    """Where the best order moves continuously the mixture gains nothing, and costs little."""
-    for rho, delta in ((0.5, 0.3), (0.01, 1e-5), (2.56, 1e-10)):
-        curve = zcdp(rho)
-        single = best_epsilon(zcdp(rho), delta, "optimal")
-        assert trade_off_epsilon(curve, delta).value == pytest.approx(single.value, rel=1e-9)
-        assert curve.estimated <= 260
-
-
 @pytest.mark.parametrize("count", [10, pytest.param(60, marks=pytest.mark.slow)])
 def test_mixtures_of_random_pairs_are_bounds(count: int) -> None:
     """Curves known at two orders of real pairs: no mixture is below the exact divergence."""
@@ -314,15 +272,3 @@ def test_refusals() -> None:
         best_epsilon(zcdp(1.0), 0.1, "better")
     with pytest.raises(DomainError, match="infinite_mass"):
         best_epsilon(zcdp(1.0), 0.1, "optimal", infinite_mass=1.5)
-
-
-def test_estimates_that_mislead_are_survived() -> None:
-    """Bounds only at low orders, estimates at all: some order is still certified."""
-
-    @dataclass
-    class Misleading(FakeCurve):
-        def upper(self, c: Array) -> Array:
-            return np.where(c < 0.5, 2.0 * self.formula(c), np.inf)
-
-    found = best_epsilon(Misleading(lambda c: 0.01 * c * (c + 1.0)), 1e-5, "balle")
-    assert found.value < 100.0
