@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,39 +15,18 @@ from privcalc.accounting.realize import realize
 from privcalc.engine.planner import certified_delta
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.members import DirectedTests, threshold_tests
-from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.cut import CutLaw
-from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.thresholds.screening import screening
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
 from tests.engine.inversion.sampled_cases import rare
-from tests.pairs import bracket
 
 if TYPE_CHECKING:
     from privcalc.losses.term import Members
 
 REPLACE = Relation.REPLACE_ONE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("q", "count"), [(0.1, 4), pytest.param(0.3, 2, marks=pytest.mark.slow)])
-def test_a_fixed_size_has_the_lower_end_of_a_half(q: float, count: int) -> None:
-    """That of a Poisson sample that may hold a record, or more by a strategy; one use is exact."""
-    event = "gaussian:sigma=1"
-    lower, upper = bracket(f"{event}@wor:q={q}@{count}", epsilon=0.3)
-    directions = realize(parse(f"{event}@poisson:q={q}@{count}").tree, Relation.ADD_OR_REMOVE_ONE)
-    (glued,) = realize(parse(f"{event}@wor:q={q}@{count}").tree, REPLACE).values()
-    assert glued.lower == directions["remove"].upper
-    assert glued.back == directions["add"].upper
-    half = bracket(f"{event}@poisson:q={q}@{count}", epsilon=0.3)
-    assert half[0] < lower < 1.1 * half[1]
-    assert lower < upper
-    one = bracket(f"{event}@wor:q={q}", epsilon=0.3)
-    assert one[1] - one[0] < 1e-8
 
 
 @pytest.mark.parametrize(
@@ -72,14 +51,6 @@ def test_tests_of_a_half_use_both_of_its_orders(event: str, count: int) -> None:
         assert half.lower is not None
         assert max(mine.lower, half.lower) <= min(mine.upper, half.upper)
         assert mine.lower == pytest.approx(half.lower, rel=0.05)
-
-
-def test_sampled_ranges_keep_one_use_exact() -> None:
-    """One use of a sampled exponential mechanism is attained; more have two ends."""
-    one = bracket("exponential:epsilon=1@poisson:q=0.2", epsilon=0.05)
-    assert one[1] - one[0] < 1e-9
-    lower, upper = bracket("exponential:epsilon=1@poisson:q=0.2@40", epsilon=0.5)
-    assert 0.3 * upper < lower < upper
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -190,47 +161,6 @@ def test_one_sampled_use_of_what_is_known_by_bounds(text: str) -> None:
 
 
 LOSSES, MASSES, OTHERS = (1.5, -0.25, 0.125), (0.375, 0.25, 0.25), (0.0837, 0.3210, 0.2206)
-
-
-def test_atoms() -> None:
-    """E_Q e^{-wL} over what both have, with the masses at infinity exchanged."""
-    law = AtomicLaw(LOSSES, MASSES, 0.125, 0.3747, lower_masses=OTHERS)
-    back = law.reverse_direction
-    assert back is not None
-    assert (back.infinity_mass, back.lower_infinity_mass) == (0.3747, 0.125)
-    low, high = back.renyi(np.array([0.75]))
-    expected = math.log(sum(q * math.exp(-0.75 * x) for x, q in zip(LOSSES, OTHERS, strict=True)))
-    assert low[0] - 1e-15 <= expected <= high[0] + 1e-15
-    again = back.reverse_direction
-    assert again is not None
-    assert (again.losses, again.masses) == (law.losses, law.masses)
-    assert AtomicLaw(LOSSES, MASSES, 0.125).reverse_direction is None
-
-
-@pytest.mark.parametrize(("theta", "ratio"), [(0.5, 1.44), (1.0, 0.49), (0.2, 2.5)])
-@pytest.mark.parametrize("w", [0.3, 1.75])
-def test_normal_laws_of_different_noise(theta: float, ratio: float, w: float) -> None:
-    """E_Q e^{-wL} = int q^{1 + w} p^{-w}, in 30 digits."""
-    back = UnequalGaussiansLaw(theta, ratio, ratio - 1.0).reverse_direction
-    if not 1.0 - back.excess * w > 0.0:
-        return
-    with mp.workdps(30):
-        square, shift = mp.mpf(ratio), mp.mpf(theta)
-
-        def integrand(x: Any) -> Any:
-            return mp.npdf(x) ** (1 + w) * mp.npdf(x, shift, mp.sqrt(square)) ** -w
-
-        expected = mp.quad(integrand, [-40, -5, 0, 5, 40])
-    low, high = back.renyi(np.array([w]))
-    assert low[0] - 1e-14 <= float(mp.log(expected)) <= high[0] + 1e-14
-
-
-def test_samples_of_bounded_and_of_lattice_noise() -> None:
-    """For removing and for adding, each is the other; what has no pair has no reverse."""
-    up, down = (sampled(LaplaceLaw(1.5), 0.25, remove=remove) for remove in (True, False))
-    assert up.reverse_direction == down
-    assert down.reverse_direction == up
-    assert rare(1.0, 0.01).reverse_direction is None
 
 
 @pytest.mark.parametrize(
