@@ -20,60 +20,12 @@ from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.thresholds.screening import screening
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
-from privcalc.tradeoff.function import trade_off
 from tests.engine.inversion.sampled_cases import rare
 
 if TYPE_CHECKING:
     from privcalc.losses.term import Members
 
 REPLACE = Relation.REPLACE_ONE
-
-
-@pytest.mark.parametrize(
-    ("event", "count"),
-    [
-        ("discrete-laplace:scale=1", 3),
-        ("rr:p=0.7", 5),
-        pytest.param("gaussian:sigma=1", 5, marks=pytest.mark.slow),
-    ],
-)
-def test_tests_of_a_half_use_both_of_its_orders(event: str, count: int) -> None:
-    """The power of the half is that of removing a record from a Poisson sample."""
-    alphas = [1e-3, 0.1, 0.5, 0.9]
-    glued = trade_off(realize(parse(f"{event}@wor:q=0.3@{count}").tree, REPLACE), alphas, 1e-6)
-    plain = trade_off(
-        realize(parse(f"{event}@poisson:q=0.3@{count}").tree, Relation.ADD_OR_REMOVE_ONE),
-        alphas,
-        1e-6,
-    )
-    for mine, half in zip(glued.worst.power, plain.directions["remove"].power, strict=True):
-        assert mine.lower is not None
-        assert half.lower is not None
-        assert max(mine.lower, half.lower) <= min(mine.upper, half.upper)
-        assert mine.lower == pytest.approx(half.lower, rel=0.05)
-
-
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_replacing_either_way_has_the_lower_end_of_one(count: int) -> None:
-    """Of a pair that is worse in one order at some epsilons, data sets attain one order."""
-    p, q, epsilon = Fraction(1, 100), Fraction(1, 10), 0.1
-    text = f"bernoulli-pair:p=0.01,other_p=0.1@{count}"
-    (answer,) = compose(parse(text).tree, epsilons=[epsilon], relation=REPLACE).answers
-    assert answer.bound is not None
-    assert answer.bound.lower is not None
-    best = Fraction(0)
-    for a, b in ((p, q), (q, p)):
-        total = Fraction(0)
-        for k in range(count + 1):
-            ways = math.comb(count, k)
-            first = ways * a**k * (1 - a) ** (count - k)
-            other = ways * b**k * (1 - b) ** (count - k)
-            total += max(Fraction(0), first - Fraction(math.exp(epsilon)) * other)
-        best = max(best, total)
-    assert float(best) == pytest.approx(answer.bound.lower, rel=1e-6)
-    assert answer.bound.upper >= float(best) * (1.0 - 1e-12)
-    if count == 1:
-        assert answer.bound.upper == pytest.approx(float(best), rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from privcalc.losses.quadrature import (
 from privcalc.losses.sampled.decay import VariationCells
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.parts import SampledPart
-from privcalc.renyi.known import LinearCurve
 from tests.losses import laws as truth
 from tests.pairs import two_point
 
@@ -302,15 +301,3 @@ def test_profile_and_limits(case: Case, value: float) -> None:
             p, q = case[2](true, min(mpf(epsilon), true))
             delta = max(mpf(0), p - mp.exp(epsilon) * q) if epsilon < true else mpf(0)
             assert found[0] <= delta * (1 + mpf(10) ** -14) <= found[1] * (1 + mpf(10) ** -13)
-
-
-def test_linear_curve() -> None:
-    """Rho and xi, both off."""
-    curve = LinearCurve(0.7, 0.0, attained=True, error=ERROR)
-    c = np.array([1e-3, 1.0, 50.0])
-    lower, upper = curve.lower(c), curve.upper(c)
-    assert lower is not None
-    for true in truths(0.7):
-        for i, each in enumerate(c):
-            assert lower[i] <= true * each * (each + 1) <= upper[i]
-    assert curve.line(c)[1][0] >= 0.7 * (1 + ERROR)

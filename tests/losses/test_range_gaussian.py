@@ -87,14 +87,6 @@ def test_one_use_before_normal_noise(eta: float, ratio: float) -> None:
     assert (room[seen] >= 0.03 * rise[seen] / ratio).all()
 
 
-@pytest.mark.parametrize("eta", [1e-3, 0.5, 2.0**0.5])
-def test_one_use_alone(eta: float) -> None:
-    """The distance that the first use has is enough for it."""
-    x = np.linspace(-eta, eta, 401)
-    one = np.expm1(0.5 * (x - eta)) ** 2 / -math.expm1(-eta)
-    assert (normal_profile(0.5 * eta * math.sqrt(START), x) >= one).all()
-
-
 def test_the_noise_of_more_is_enough_for_one_use_more() -> None:
     """From the noise of what is left a first use, a leap or a step leads no farther than F."""
 

@@ -18,20 +18,12 @@ from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.numerics.log_sums import (
-    excess_slope,
-    exponential_excess,
-    log_exponential_excess,
-    log_loss_excess,
-)
-from privcalc.numerics.rounding import UNIT
 from tests.pairs import two_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
 
     Truth = Callable[[Any], Any]
 
@@ -143,17 +135,6 @@ def test_brackets_hold_the_truth_and_are_narrow(
                 assert high - low <= width * abs(true)
 
 
-def test_critical_order_of_unequal_variances() -> None:
-    """K is infinite from 1 / rho on: certainly so beyond, undecided in the last digit only."""
-    law = UnequalGaussiansLaw(0.3, 1.3, 0.3)
-    critical = 1.0 / 0.3
-    lower, upper = law.renyi(critical * np.array([0.999, 1.0, 1.0 + 1e-12, 2.0]))
-    assert math.isfinite(upper[0])
-    assert upper[1] == math.inf
-    assert lower[2] == math.inf
-    assert lower[3] == upper[3] == math.inf
-
-
 def test_masses_that_do_not_add_up_count_as_they_stand() -> None:
     """A law of doubles whose masses miss 1 by more than rounding is not taken for a pair."""
     losses, masses = (0.5, -0.25), (0.4, 0.5)
@@ -193,49 +174,3 @@ def test_random_pairs(pairs: list[tuple[float, float]], lost: float, c: float) -
         # Sixty digits: where all losses are 0 the truth is only nearly so.
         assert low - mpf("1e-50") <= true <= high + mpf("1e-50")
         assert high - low <= 1e-11 * (abs(true) + lost * (1.0 + c)) + 1e-14 * (1.0 + abs(true))
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.floats(1e-10, 600.0), st.sampled_from([-1.0, 1.0]), st.floats(1e-4, 1e6))
-def test_power_excess(size: float, sign: float, c: float) -> None:
-    """Phi and h_c are within their errors, and the slope of log h_c is no more than its bound."""
-    x = np.array([sign * size])
-    with mp.workdps(60):
-        phi = mp.expm1(mpf(x[0])) - mpf(x[0])
-        assert abs(mpf(exponential_excess(x)[0]) / phi - 1) <= 32 * UNIT
-        log_phi = log_exponential_excess(x)[0]
-        assert abs(mpf(log_phi) - mp.log(phi)) <= (32 + 8 * abs(mp.log(phi))) * UNIT
-
-        def log_h(at: Any) -> Any:
-            return mp.log(mp.expm1(mpf(c) * at) + mpf(c) * mp.expm1(-at))
-
-        value, error = log_loss_excess(c, x)
-        assert abs(mpf(value[0]) - log_h(mpf(x[0]))) <= error[0]
-        step = mpf(x[0]) * mpf("1e-12")
-        slope = abs(log_h(mpf(x[0]) + step) - log_h(mpf(x[0]))) / abs(step)
-        assert slope <= excess_slope(c, x)[0] * (1 + 1e-6)
-
-
-def check_shape(law: LossLaw, orders: Array) -> None:
-    """Check that K increases, is convex and K / c does not decrease, up to the brackets."""
-    c = np.sort(orders)
-    lower, upper = law.renyi(c)
-    assert (lower <= upper).all()
-    finite = np.isfinite(upper)
-    c, lower, upper = c[finite], lower[finite], upper[finite]
-    assert (lower[:-1] <= upper[1:]).all()
-    assert (lower[:-1] / c[:-1] <= upper[1:] / c[1:] * (1.0 + 1e-15)).all()
-    for i in range(1, len(c) - 1):
-        share = (c[i] - c[i - 1]) / (c[i + 1] - c[i - 1])
-        chord = (1.0 - share) * upper[i - 1] + share * upper[i + 1]
-        assert lower[i] <= chord * (1.0 + 1e-14)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.integers(0, len(CASES) - 1 - 3),
-    st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=8, unique=True),
-)
-def test_shape(index: int, orders: list[float]) -> None:
-    """Every law without mass at infinity has an increasing, convex curve."""
-    check_shape(CASES[index][1][0], np.array(orders))

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
@@ -24,7 +20,6 @@ from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.tails import SampledTailLaw
 from tests.losses import renyi_truth as truth
 from tests.losses.renyi_truth import ADD, GLUED, REMOVE
-from tests.losses.test_renyi import check_shape
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -56,55 +51,6 @@ def test_sampled_gaussian_at_integer_orders(sigma: float, q: float) -> None:
     for order in (2, 3, 4, 8, 64, 1024):
         mu = float(1.0 / sigma)
         check(law, order - 1.0, truth.sampled_gaussian(mu, q, order), 1e-6)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("mu", "q", "orders"),
-    [
-        (2.0, 0.9, (0.5, 2.7)),
-        pytest.param(2.0, 0.9, (1e-3, 31.0), marks=pytest.mark.slow),
-        pytest.param(1.0, 0.01, ORDERS_LESS_ONE, marks=pytest.mark.slow),
-    ],
-)
-def test_sampled_gaussian(mu: float, q: float, orders: tuple[float, ...], kind: str) -> None:
-    """Real orders in all directions, by quadrature over the output."""
-    m, p = mpf(mu), mpf(q)
-    for c in orders:
-        points = truth.spread(-3 * mu, (c + 1) * mu if kind == REMOVE else mu, 4.0)
-        if kind == GLUED:
-            points = [m / 2, *(x for x in truth.spread(0.0, (c + 1) * mu, 4.0) if x > mu / 2)]
-        true = truth.integrated(
-            kind, c, truth.density, lambda x: 1 - p + p * mp.exp(m * x - m * m / 2), points
-        )
-        check(law_of(GaussianLaw(mu), q, kind), c, true)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("e", "q"), [pytest.param(0.5, 0.01, marks=pytest.mark.slow), (3.0, 0.5)])
-def test_sampled_laplace_and_bounded_range(e: float, q: float, kind: str) -> None:
-    """Bounded log-ratios, with atoms and without."""
-    x, p = mpf(e), mpf(q)
-    points = [0, x / 2, x] if kind == GLUED else [-x, -x / 2, 0, x / 2, x]
-    cases: list[tuple[LossLaw, Any, list[tuple[Any, Any]]]] = [
-        (LaplaceLaw(e), mpf(1) / 4, [(-x, mpf(1) / 2), (x, mp.exp(-x) / 2)]),
-        (BoundedRangeLaw(e), 1 / (-2 * mp.expm1(-x)), []),
-    ]
-
-    def falling(part: Any, y: Any) -> Any:
-        return part * mp.exp(-(y + x) / 2)
-
-    for c in ORDERS_LESS_ONE:
-        for base, part, more in cases:
-            true = truth.integrated(
-                kind,
-                c,
-                partial(falling, part),
-                lambda y: 1 - p + p * mp.exp(y),
-                points,
-                atoms=more,
-            )
-            check(law_of(base, q, kind), c, true)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -157,46 +103,6 @@ def test_sampled_unequal_gaussians(theta: float, excess: float, q: float, kind: 
         check(law, c, true)
 
 
-def test_critical_order_of_sampled_unequal_variances() -> None:
-    """A record that widens the noise has infinite divergences for removing, however rare it is."""
-    base, reverse = UnequalGaussiansLaw(0.5, 0.5, -0.5), UnequalGaussiansLaw(0.7, 2.0, 1.0)
-    orders = np.array([0.5, 1.5, 1e6])
-    lower, upper = sampled(base, 1e-3, remove=True, reverse=reverse).renyi(orders)
-    assert math.isfinite(upper[0])
-    assert (lower[1:] == math.inf).all()
-    lower, upper = sampled(base, 1e-3, remove=False, reverse=reverse).renyi(orders)
-    assert np.isfinite(upper).all()
-
-
-@pytest.mark.parametrize("kind", [REMOVE, ADD])
-@pytest.mark.parametrize(
-    ("mu", "q", "size", "orders"),
-    [
-        (0.3, 0.3, 5, (0.5, 7.0)),
-        pytest.param(0.3, 0.3, 5, (1e-3, 2.7), marks=pytest.mark.slow),
-        pytest.param(1.0, 0.01, 3, (1e-3, 0.5, 2.7, 7.0), marks=pytest.mark.slow),
-    ],
-)
-def test_sampled_group(
-    mu: float, q: float, size: int, orders: tuple[float, ...], kind: str
-) -> None:
-    """A mixture of several normal laws."""
-    m, p = mpf(mu), mpf(q)
-    weights = [mp.binomial(size, j) * p**j * (1 - p) ** (size - j) for j in range(size + 1)]
-    for c in orders:
-        top = (c + 1) * mu * size if kind == REMOVE else mu * size
-        true = truth.integrated(
-            kind,
-            c,
-            truth.density,
-            lambda x: mp.fsum(
-                b * mp.exp(j * m * x - (j * m) ** 2 / 2) for j, b in enumerate(weights)
-            ),
-            truth.spread(-3.0, top, 3.0),
-        )
-        check(GaussianMixtureLaw(mu, q, size, kind == REMOVE), c, true, 1e-6)
-
-
 def test_a_large_group_is_summed_by_bands() -> None:
     """A thousand records at order 2: e^K = sum of b_i b_j e^{i j mu^2}."""
     mu, q, size = 0.02, 0.003, 1000
@@ -240,62 +146,3 @@ def test_unknown_bases_fall_back_on_convexity() -> None:
         points = truth.spread(-3.0, 2.0 * (c + 1.0), 3.0)
         true = truth.integrated(kind, c, truth.density, half_a_group, points)
         assert low <= true <= high
-
-
-LAWS = st.one_of(
-    st.builds(
-        lambda mu, q, kind: law_of(GaussianLaw(mu), q, kind),
-        st.floats(1e-3, 5.0),
-        st.floats(1e-6, 0.99),
-        st.sampled_from(KINDS),
-    ),
-    st.builds(
-        lambda e, q, kind: law_of(LaplaceLaw(e), q, kind),
-        st.floats(1e-3, 10.0),
-        st.floats(1e-6, 0.99),
-        st.sampled_from(KINDS),
-    ),
-    st.builds(
-        lambda e, q, kind: law_of(BoundedRangeLaw(e), q, kind),
-        st.floats(1e-3, 10.0),
-        st.floats(1e-6, 0.99),
-        st.sampled_from(KINDS),
-    ),
-    st.builds(
-        lambda v, d, q, kind: law_of(DiscreteGaussianLaw(Fraction(v), d), q, kind),
-        st.floats(0.01, 100.0),
-        st.integers(1, 5),
-        st.floats(1e-6, 0.99),
-        st.sampled_from(KINDS),
-    ),
-    st.builds(
-        GaussianMixtureLaw,
-        st.floats(0.01, 2.0),
-        st.floats(1e-4, 0.9),
-        st.integers(1, 6),
-        st.booleans(),
-    ),
-    st.builds(
-        lambda t, rho, q, remove: sampled(
-            UnequalGaussiansLaw(t, 1.0 + rho, rho),
-            q,
-            remove=remove,
-            reverse=UnequalGaussiansLaw(
-                t / math.sqrt(1.0 + rho), 1.0 / (1.0 + rho), -rho / (1.0 + rho)
-            ),
-        ),
-        st.floats(0.0, 3.0),
-        st.floats(0.01, 2.0),
-        st.floats(1e-6, 0.99),
-        st.booleans(),
-    ),
-)
-
-
-@settings(max_examples=25, deadline=None)
-@given(LAWS, st.lists(st.floats(1e-3, 1e5), min_size=3, max_size=5, unique=True))
-def test_shape(law: LossLaw, orders: list[float]) -> None:
-    """Every sampled law has an increasing, convex curve, with narrow brackets."""
-    check_shape(law, np.array(orders))
-    lower, upper = law.renyi(np.array(orders))
-    assert (upper - lower <= 1e-6 * upper).all()

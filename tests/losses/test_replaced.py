@@ -30,8 +30,6 @@ from privcalc.spec.parse import parse
 from tests.oracles.opposite import composed_epsilon, hockey_stick, renyi
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from privcalc.bounds import Bound
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
@@ -239,86 +237,6 @@ def test_random_mechanisms_are_below_the_pair(seed: int) -> None:
 def event_law(plain: list[Fraction], other: list[Fraction]) -> AtomicLaw:
     """Return the law for adding the record."""
     return exact_law(list(zip(plain, other, strict=True)))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_adaptive_compositions_are_below_the_composed_pair(seed: int, tmp_path: Path) -> None:
-    """Two steps, the second chosen by the answer of the first: tables written out."""
-    rng = np.random.default_rng(3000 + seed)
-    plain, other = random_masses(rng, 3), random_masses(rng, 3)
-    corners = power(plain, other)
-    rows = [f"{r} {w}" for r, w in zip(plain, other, strict=True)]
-    (tmp_path / "pair.txt").write_text("\n".join(rows))
-    q, outputs = 0.3, 3
-    steps = []
-    for _ in range(1 + outputs):
-        base = rng.dirichlet(np.full(outputs, 0.8))
-        pulled = [worst_output(rng, base, corners) for _ in range(2)]
-        steps.append([(1.0 - q) * base + q * each for each in pulled])
-    first, second = (
-        np.concatenate([steps[0][k][y] * steps[1 + y][k] for y in range(outputs)]) for k in (0, 1)
-    )
-    text = f"pmf:file={tmp_path}/pair.txt@poisson:q=0.3@2"
-    for epsilon in (0.0, 0.05, 0.2, 0.5, 1.0):
-        a = math.exp(epsilon)
-        seen = max(
-            float(np.maximum(p - a * r, 0.0).sum()) for p, r in ((first, second), (second, first))
-        )
-        assert seen <= asked(text, epsilon=epsilon).upper + 1e-9
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_gaussian_noise_in_the_plane_is_below_the_opposite_pair(seed: int) -> None:
-    """Any two records of norm at most 1, in two dimensions: sums over a fine grid."""
-    rng = np.random.default_rng(4000 + seed)
-    sigma = float(rng.uniform(0.3, 2.0))
-    q = float(rng.choice([0.01, 0.2, 0.7]))
-    grid = np.linspace(-1.0 - 8.0 * sigma, 1.0 + 8.0 * sigma, 700)
-    x, y = np.meshgrid(grid, grid)
-    cell = (grid[1] - grid[0]) ** 2
-
-    def density(centre: Any) -> Any:
-        square = (x - centre[0]) ** 2 + (y - centre[1]) ** 2
-        return np.exp(-square / (2.0 * sigma * sigma)) / (2.0 * math.pi * sigma * sigma) * cell
-
-    turns = rng.uniform(0.0, 2.0 * math.pi, 2)
-    turns[1] = turns[0] + math.pi + rng.normal() * 0.7
-    lengths = 1.0 - np.abs(rng.normal(size=2)) * rng.choice([0.0, 0.3])
-    centres = [
-        max(length, 0.0) * np.array([math.cos(t), math.sin(t)])
-        for t, length in zip(turns, lengths, strict=True)
-    ]
-    first, other = ((1.0 - q) * density((0.0, 0.0)) + q * density(each) for each in centres)
-    laws = pair_of("gaussian", 1.0 / sigma, q)
-    for epsilon in (0.0, 0.02, 0.2, 1.0, 2.0):
-        seen = float(np.maximum(first - math.exp(epsilon) * other, 0.0).sum())
-        assert seen <= one_use(laws, epsilon)[1] * (1.0 + 1e-4) + 1e-12
-
-
-@pytest.mark.parametrize("p", [0.9, 0.5, 0.2, 0.05])
-@pytest.mark.parametrize("categories", [2, 3, 5])
-@pytest.mark.parametrize("q", [0.1, 0.6])
-def test_randomized_response_is_the_worst_of_its_categories(
-    p: float, categories: int, q: float
-) -> None:
-    """All true categories without the record and with its two values, written out."""
-    if p * categories == 1.0:
-        pytest.skip("nothing depends on the record")
-    other = (1.0 - p) / (categories - 1)
-    rows = [np.where(np.arange(categories) == i, p, other) for i in range(min(categories, 3))]
-    text = f"rr:p={p!r},categories={categories}@poisson:q={q!r}"
-    for epsilon in (0.0, 0.02, 0.1, 0.5):
-        a, seen = math.exp(epsilon), 0.0
-        for base in rows:
-            for one in rows:
-                for two in rows:
-                    gap = (1.0 - q) * base * (1.0 - a) + q * (one - a * two)
-                    seen = max(seen, float(np.maximum(gap, 0.0).sum()))
-        bound = asked(text, epsilon=epsilon)
-        assert bound.upper >= seen - 1e-15
-        assert bound.lower is not None
-        assert bound.lower <= seen + 1e-15
-        assert bound.upper <= seen * (1.0 + 1e-9) + 1e-15
 
 
 def test_samples_of_everybody_and_of_nobody() -> None:

@@ -166,26 +166,6 @@ def test_zcdp_adds_up_from_above(text: str, exact: float) -> None:
     assert exact * (1.0 - 1e-15) <= rho.upper <= exact * (1.0 + 1e-9)
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    ("text", "base"),
-    [
-        ("gaussian:sigma=1.1@poisson:q=256/60000@1000", 1000 / 2.42),
-        ("gaussian:sigma=30@poisson:q=1e-6", 1 / 1800),
-        ("gaussian:sigma=1@wor:q=0.1", 0.5),
-        ("gaussian:sigma=4@poisson:q=0.01@group:k=2@10", 10 * 4 / 32),
-        ("discrete-gaussian:sigma=2@poisson:q=0.1", 0.125),
-        ("gaussian:sigma=1@poisson:q=0.01@1000+laplace:scale=2", 500.0),
-    ],
-)
-def test_sampled_gaussians_have_the_rho_of_their_base(text: str, base: float) -> None:
-    """The supremum is the limit of large orders, which sampling does not reach, nor lower."""
-    answer = rho_of(text)
-    assert answer.rho.lower is not None
-    assert base * (1.0 - 1e-9) <= answer.rho.lower <= answer.rho.upper <= base * (1.0 + 1e-11)
-    assert answer.attained_order == math.inf
-
-
 @pytest.mark.parametrize(
     "law",
     [
@@ -228,13 +208,6 @@ def test_unequal_variances_are_truncated() -> None:
                 largest = max(largest, 10 * k / (c * (c + 1)))
             assert largest <= rho
         assert rho < 12.0
-
-
-def test_masses_at_infinity_leave_nothing() -> None:
-    """No order is finite."""
-    answer = rho_of("approx:epsilon=1,delta=1e-9+gaussian:sigma=1")
-    assert (answer.rho.lower, answer.rho.upper) == (math.inf, math.inf)
-    assert answer.truncated is None
 
 
 PARTS = st.sampled_from(

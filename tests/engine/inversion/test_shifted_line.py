@@ -10,7 +10,6 @@ import pytest
 from mpmath import mp
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.sampled.cut import CutLaw, JoinedContour
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.parts import ShiftedPart
 from tests.engine.inversion.sampled_cases import rare
@@ -68,22 +67,6 @@ def test_what_it_is_not_for() -> None:
     # Far too long for its panels; they would fill the memory.
     with pytest.raises(NotCertifiedError, match="panels"):
         ShiftedPart(law.between(0.0, 1e7), exponent, (1.0, 2.0), -20.0)
-
-
-@pytest.mark.parametrize("remove", [True, False])
-def test_blocks_join(*, remove: bool) -> None:
-    """Short phases on the real line, long ones on shifted lines: one function of t."""
-    cut = CutLaw(rare(0.5, 0.01), -20.0, 6.0, 25.0)
-    step, count = 4.0, 200
-    contour = cut.contour(2.0, step * count, -28.0, remove=remove)
-    plain = cut.near(2.0, step * count, -28.0, remove=remove)
-    assert isinstance(contour, JoinedContour)
-    assert contour.size < 0.7 * plain.size
-    value, error = contour.log_mgf_progression(step, count)
-    other, slack = plain.log_mgf_progression(step, count)
-    turn = np.abs(np.exp(1j * (value - other).imag) - 1.0) + np.abs((value - other).real)
-    assert (turn <= 1.5 * (error + slack)).all()
-    assert float(error.max()) < 1e-9
 
 
 GROUPS = [

@@ -116,19 +116,6 @@ def test_a_step_of_any_triple_is_below(played: tuple[Game, list[Array]]) -> None
         assert excess(played, sides, int(rng.integers(20))) < 1e-6
 
 
-def test_blocks_are_above_single_steps(played: tuple[Game, list[Array]]) -> None:
-    """A block of five steps, from W after twelve, is above five one by one, and not by much."""
-    game, (_, _, w) = played
-    single = w
-    for _ in range(5):
-        single = game._block(single, 1)
-    block = game._block(w, 5)
-    kept = single > 0.1 * single.max()
-    quotient = block[kept] / single[kept]
-    assert quotient.min() > 1.0 - 1e-7
-    assert quotient.max() < 1.06
-
-
 def test_the_rest_of_a_block_grows_with_the_moment(
     played: tuple[Game, list[Array]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,20 +305,6 @@ def test_the_moment_is_that_of_removing_or_more() -> None:
     # What constants become in the steps of a block that are left.
     one = np.ones(game.circle.size)
     assert game._rest(30, 4, one) >= math.comb(30, 4) * truth**26
-
-
-@pytest.mark.slow
-def test_other_turns_are_not_counted_below() -> None:
-    """On a circle that is far too short there are less of them than on one that is long enough."""
-    q, mu, uses = 0.05, 1.0, 60
-    top = above(q, mu, uses)
-    scale = Choice(q, mu, uses).scale(LOG_DELTA, 0.03, 60_000)
-    assert scale is not None
-    for part in (0.25, 0.4, 0.6):
-        short = Strategies(q, mu, replace(scale, length=part * scale.length))
-        known = Played(scale, short.circle.step, short.value(uses), short.turns(uses))
-        for epsilon in (0.2, 0.6, 1.0, 1.4, 1.8):
-            assert known.below(epsilon) <= top.above(epsilon)
 
 
 def test_a_game_adds_the_bends_to_its_chords(monkeypatch: pytest.MonkeyPatch) -> None:
