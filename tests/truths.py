@@ -4,26 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from mpmath import mp, mpf
-from scipy.special import log_ndtr, ndtr
-
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.numerics.arrays import Array
-
-
-def gaussian_delta(mu: Any, epsilon: Any) -> Any:
-    """Return the profile of N(mu, 1) and N(0, 1) at any real epsilon (Balle, Wang 2018)."""
-    m, e = mpf(mu), mpf(epsilon)
-    return mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
-
-
-def gaussian_deltas(mu: float, epsilons: Any) -> Array:
-    """Return the same in doubles, at many epsilons."""
-    x = np.asarray(epsilons, dtype=float)
-    found: Array = ndtr(mu / 2 - x / mu) - np.exp(x + log_ndtr(-mu / 2 - x / mu))
-    return found
 
 
 def holds(bound: Bound, truth: Any, slack: float = 0.0) -> bool:

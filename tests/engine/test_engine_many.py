@@ -22,6 +22,7 @@ from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.conftest import MNIST
 from tests.pairs import two_point
+from tests.truths import meet
 
 TOLERANCE = 1e-9
 
@@ -30,11 +31,6 @@ def compositions(text: str) -> list[Composition]:
     """Return the composition of each direction."""
     tree = parse(text).tree
     return [laws.upper for laws in realize(tree, default_relation(tree)).values()]
-
-
-def meets(a: Bound, b: Bound) -> bool:
-    """Say whether two brackets have a point in common."""
-    return (a.lower or 0.0) <= b.upper and (b.lower or 0.0) <= a.upper
 
 
 def relative(bound: Bound) -> float:
@@ -64,7 +60,7 @@ def test_many_agree_with_one(text: str) -> None:
         many = profile_at(composition, epsilons, TOLERANCE)
         for epsilon, found in list(zip(epsilons, many, strict=True))[::12]:
             one = certified_delta(composition, float(epsilon), TOLERANCE)
-            assert meets(found.bound, one.bound), epsilon
+            assert meet(found.bound, one.bound), epsilon
             assert relative(found.bound) <= max(1e-6, 3.0 * relative(one.bound)), epsilon
         order = np.argsort(epsilons)
         uppers = [many[i].bound.upper for i in order]
@@ -81,7 +77,7 @@ def test_fft_is_shared() -> None:
     many = profile_at(composition, [0.4, 0.5, 0.55], TOLERANCE)
     assert {found.engine for found in many} == {"fft"}
     one = certified_delta(composition, 0.55, TOLERANCE)
-    assert meets(many[2].bound, one.bound)
+    assert meet(many[2].bound, one.bound)
     assert relative(many[2].bound) <= 4.0 * relative(one.bound)
 
 
@@ -95,7 +91,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
         found = brackets(source, epsilons, 1e-6)
         assert list(source.estimates(epsilons)[1]) == [0.0, 0.0]
     for epsilon, each in zip(epsilons, found, strict=True):
-        assert each is None or meets(
+        assert each is None or meet(
             each.bound, certified_delta(composition, float(epsilon), 1e-6).bound
         )
     work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, epsilons, of_mass=True)
@@ -109,7 +105,7 @@ def test_one_engine(engine: str) -> None:
     many = profile_at(composition, [0.0, 0.5, 1.0], 1e-6, engine=engine)
     assert {found.engine for found in many} == {engine}
     for epsilon, found in zip((0.0, 0.5, 1.0), many, strict=True):
-        assert meets(found.bound, certified_delta(composition, epsilon, 1e-9).bound)
+        assert meet(found.bound, certified_delta(composition, epsilon, 1e-9).bound)
 
 
 def test_limits() -> None:

@@ -25,6 +25,7 @@ from privcalc.spec.parse import parse
 from tests.oracles.brute import BruteForce, TooManyOutcomesError
 from tests.oracles.brute_pairs import removal
 from tests.random_mechanisms import Generator, RandomSpec
+from tests.truths import meet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,11 +67,6 @@ def answers(spec: RandomSpec, engine: str, tolerance: float) -> dict[str, Bound]
     )
     directions = composition.answers[0].directions
     return {one.adjacency: one.bound for one in directions if one.bound is not None}
-
-
-def meet(a: Bound, b: Bound) -> bool:
-    """Say whether two brackets share a point."""
-    return max(a.lower or 0.0, b.lower or 0.0) <= min(a.upper, b.upper)
 
 
 def contradictions(spec: RandomSpec, found: dict[str, dict[str, Bound]]) -> list[str]:

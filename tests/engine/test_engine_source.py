@@ -19,7 +19,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.record import replace
-from tests.truths import gaussian_delta
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.inversion.decaying import Plan
@@ -189,7 +189,7 @@ def contains(bounds: tuple[float, float], truth: mpmath.mpf) -> bool:
 def test_what_is_cut_off_is_needed(nodes: int) -> None:
     """With few nodes the sum misses delta by what is cut off."""
     source = contour(1e-9, nodes)
-    truth = gaussian_delta(MU, EPSILON)
+    truth = normal_delta(MU, EPSILON)
     assert contains(ends(source, EPSILON), truth)
     assert not contains(without(source, EPSILON, "truncation"), truth)
 

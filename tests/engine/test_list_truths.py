@@ -11,7 +11,6 @@ from mpmath import mp, mpf
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
-from privcalc.losses.atomic.atoms import AtomicLaw
 from tests.engine.inversion.listed_cases import compositions, enumerated, random_law
 
 if TYPE_CHECKING:
@@ -62,35 +61,6 @@ def test_the_truth_is_inside(text: str, delta: float, truths: dict[str, str]) ->
     assert found.keys() == truths.keys()
     for name, truth in truths.items():
         holds(epsilon(found[name], delta), truth, 1e-6)
-
-
-def random_composition(rng: random.Random) -> Composition:
-    """Return one or two laws, used a few times."""
-    return Composition.of(
-        [(random_law(rng, 4), rng.randint(2, 5)) for _ in range(rng.choice((1, 2)))]
-    )
-
-
-@pytest.mark.parametrize(
-    "seed", [0, 3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))]
-)
-def test_random_atoms_against_enumeration(seed: int) -> None:
-    """Delta at random epsilons, and at the very losses of outcomes, in 40 digits."""
-    rng = random.Random(seed)
-    composition = random_composition(rng)
-    law, count = composition.terms[0]
-    assert isinstance(law, AtomicLaw)
-    with mp.workdps(40):
-        for at, width in ((rng.uniform(0.1, 2.0), 1e-6), (abs(count * law.losses[0]), 1e-3)):
-            # Beyond the mean of the tilted loss for every tilt there is no saddle.
-            if at >= 0.9 * composition.max_loss().upper:
-                continue
-            with np.errstate(all="ignore"):
-                bound = certified_delta(composition, at, 1e-6).bound
-            truth = enumerated(composition, at)
-            assert bound.lower is not None
-            assert bound.lower <= truth <= bound.upper
-            assert bound.width <= width * bound.upper
 
 
 def test_many_laws_at_once() -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.engine.planner import certified_delta
 from privcalc.losses.atomic.atoms import AtomicLaw
@@ -76,40 +75,6 @@ def test_the_reverse_of_a_sampled_member_is_its_own() -> None:
             truth = sum(max(0.0, x - math.exp(epsilon) * y) for x, y in zip(a, b, strict=True))
             found = certified_delta(law.upper, epsilon, 1e-9).bound
             assert found.upper == pytest.approx(truth, rel=1e-9)
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    "text",
-    [
-        "svt:threshold_noise=10,query_noise=20",
-        "svt:noise=gaussian,threshold_noise=4,query_noise=8,length=5",
-        "noisy-max:sigma=2,candidates=3",
-        pytest.param("noisy-max:sigma=2,candidates=40", marks=pytest.mark.slow),
-        pytest.param("noisy-max:noise=laplace,scale=2,candidates=5", marks=pytest.mark.slow),
-        "gaussian:sigma=4@select:runs=geometric,mean=5",
-    ],
-)
-def test_one_sampled_use_of_what_is_known_by_bounds(text: str) -> None:
-    """Amplification by sampling: delta is q times that of the event at log(1 + (e^x - 1) / q)."""
-    q, epsilon = 0.25, 0.05
-    inner = math.log1p(math.expm1(epsilon) / q)
-    whole, sampled = (
-        compose(parse(one).tree, epsilons=[x]).answers[0].bound
-        for one, x in ((text, inner), (f"{text}@poisson:q={q}", epsilon))
-    )
-    assert whole is not None
-    assert sampled is not None
-    assert sampled.upper <= q * whole.upper * (1.0 + 1e-3)
-    assert (sampled.lower is None) == ("select" in text)
-    if sampled.lower is not None and whole.lower is not None:
-        # Of Laplace noise many tests prove lower ends, and other ones of samples.
-        near = 1e-3 if "laplace" in text else 1e-6
-        assert sampled.lower == pytest.approx(q * whole.lower, rel=near)
-        assert sampled.upper == pytest.approx(q * whole.upper, rel=1e-3)
-    (several,) = compose(parse(f"{text}@poisson:q=0.05@30").tree, epsilons=[0.4]).answers
-    assert several.bound is not None
-    assert 0.0 <= several.bound.upper < 1.0
 
 
 LOSSES, MASSES, OTHERS = (1.5, -0.25, 0.125), (0.375, 0.25, 0.25), (0.0837, 0.3210, 0.2206)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr, ndtr
 
 from privcalc.accounting.compose import compose
 from privcalc.losses.choices.range_gaussian import (
@@ -19,6 +18,7 @@ from privcalc.losses.choices.range_gaussian import (
     range_gaussian,
 )
 from privcalc.spec.parse import parse
+from tests.truths import gaussian_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
 SLOW = pytest.mark.slow
 # How much longer a leap is than a step.
 LEAP = 1.11
-
-
-def normal_profile(mu: float, x: Array) -> Array:
-    """Return delta of normal noise at losses x (Balle, Wang 2018)."""
-    found: Array = ndtr(mu / 2 - x / mu) - np.exp(x + log_ndtr(-mu / 2 - x / mu))
-    return found
 
 
 def distance(squares: Sequence[float]) -> float:
@@ -78,9 +72,9 @@ def test_one_use_before_normal_noise(eta: float, ratio: float) -> None:
     x = np.linspace(-7.0, 7.0, 281) * s
     t = eta * np.linspace(0.0, 1.0, 401)[:, None]
     p = np.expm1(t - eta) / math.expm1(-eta)
-    one = (p * normal_profile(s, x - t) + (1.0 - p) * normal_profile(s, x + eta - t)).max(axis=0)
-    rise = one - normal_profile(s, x)
-    room = normal_profile(s + longer * v / (2.0 * s), x) - one
+    one = (p * gaussian_deltas(s, x - t) + (1.0 - p) * gaussian_deltas(s, x + eta - t)).max(axis=0)
+    rise = one - gaussian_deltas(s, x)
+    room = gaussian_deltas(s + longer * v / (2.0 * s), x) - one
     seen = rise > 1e-8
     assert seen.sum() > 20
     # Within a part of what the step is larger than the leading order, v^2 / (12 s^2).
@@ -122,7 +116,7 @@ def test_orders_that_are_chosen_as_one_goes(sizes: tuple[int, ...]) -> None:
 
     found = left(sizes)
     mu = distance([0.25 * (step * size) ** 2 for size in sizes])
-    assert (found <= normal_profile(mu, x) + 1e-15).all()
+    assert (found <= gaussian_deltas(mu, x) + 1e-15).all()
 
 
 @pytest.mark.parametrize("kind", ["equal", "different"])
@@ -133,7 +127,7 @@ def test_many_uses_are_near(kind: str) -> None:
     sizes = [20] * 200 if kind == "equal" else sorted(r.choices(range(4, 21), k=200), reverse=True)
     x, value = attained(sizes, step)
     mu = distance([0.25 * (step * size) ** 2 for size in sizes])
-    bound = normal_profile(mu, x)
+    bound = gaussian_deltas(mu, x)
     assert (value[x >= 0] <= bound[x >= 0] + 1e-14).all()
     for delta in (1e-3, 1e-6, 1e-9):
         low, high = (float(x[np.argmax((x > 0) & (each < delta))]) for each in (value, bound))

@@ -17,8 +17,9 @@ from privcalc.engine.lists.answer import list_epsilon
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.spec.parse import parse
-from tests.engine.inversion.sampled_cases import meet, relative, uses
+from tests.engine.inversion.sampled_cases import uses
 from tests.random_specs import log_uniform
+from tests.truths import meet, relative
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array

@@ -12,7 +12,7 @@ import pytest
 from privcalc.engine.inversion.certificate import log_payoff_supremum
 from privcalc.engine.inversion.decaying import _proved_decay
 from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs, added
-from tests.truths import gaussian_delta
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -76,7 +76,7 @@ def blocks_to(step: float, last: float) -> Blocks:
 EPSILON = 1.0
 LINE = Line(1.0, (3.0, 6.0), EPSILON, -30.0)
 BLOCKS = blocks_to(0.125, 8.0)
-TRUTH = float(gaussian_delta(1.0, EPSILON))
+TRUTH = float(normal_delta(1.0, EPSILON))
 
 
 def test_the_line_itself() -> None:

@@ -33,8 +33,9 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.rounding import few_bits
+from tests.oracles.exact import normal_delta
 from tests.pairs import two_point
-from tests.truths import gaussian_delta, holds
+from tests.truths import holds
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -59,7 +60,7 @@ def outcomes(terms: list[tuple[float, int]]) -> list[tuple[mpf, mpf]]:
 def with_noise(mu: float, terms: list[tuple[float, int]], epsilon: float) -> mpf:
     """Return delta of responses and Gaussian noise: a finite sum of normal profiles."""
     with mp.workdps(40):
-        return mp.fsum(m * gaussian_delta(mu, mpf(epsilon) - x) for x, m in outcomes(terms))
+        return mp.fsum(m * normal_delta(mu, mpf(epsilon) - x) for x, m in outcomes(terms))
 
 
 def joined(mu: float, terms: list[tuple[float, int]]) -> Composition:
