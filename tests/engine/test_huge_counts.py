@@ -11,7 +11,6 @@ from scipy.stats import binom
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.engine.lists.answer import MOST_USES, forecast_epsilon
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation
@@ -87,12 +86,6 @@ def test_many_uses_have_a_lower_end_near_the_upper_one(count: int, delta: float)
     assert found.lower <= truth + slack
     assert found.upper >= truth - slack
     assert found.width <= (20.0 if delta < 0.5 else 100.0) * math.sqrt(count)
-
-
-def test_lattices_are_not_asked_for_more_uses_than_they_know() -> None:
-    """What they could add is nothing, whatever they cost."""
-    composition = composition_of(f"laplace:scale=1e5@{int(MOST_USES) + 1}")
-    assert forecast_epsilon(composition, 1e-5, 1e-6, 2**20)[0] == math.inf
 
 
 @pytest.mark.parametrize(

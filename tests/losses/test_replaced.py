@@ -256,19 +256,6 @@ def test_samples_of_everybody_and_of_nobody() -> None:
         asked("bernoulli-pair:p=0.1,other_p=0.3@poisson:q=1", delta=1e-5)
 
 
-def test_nested_and_rounded_probabilities() -> None:
-    """A sample of a sample is one, also where the product of the probabilities is rounded."""
-    twice = asked("laplace:scale=2@poisson:q=0.5@poisson:q=0.5@70", delta=1e-4)
-    once = asked("laplace:scale=2@poisson:q=0.25@70", delta=1e-4)
-    assert (twice.lower, twice.upper) == (once.lower, once.upper)
-    for text in ("gaussian:sigma=2", "pure:epsilon=0.5"):
-        rounded = asked(f"{text}@poisson:q=0.9@poisson:q=0.9@50", delta=1e-4)
-        plain = asked(f"{text}@poisson:q=0.81@50", delta=1e-4)
-        assert rounded.lower is not None
-        assert rounded.upper == pytest.approx(plain.upper, rel=1e-6)
-        assert rounded.lower == pytest.approx(plain.upper, rel=2e-6)
-
-
 def test_a_distance_of_long_decimals_is_known() -> None:
     """Means that nearly cancel are subtracted as they were written."""
     first, other = "0.30000000000000004", "0.30000000001000002"

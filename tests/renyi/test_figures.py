@@ -134,23 +134,6 @@ def test_counts_are_refused_the_tight_sum(tmp_path: Any) -> None:
     assert found.upper[0] >= found.exact[0].upper
 
 
-def test_two_outcomes_are_refused_the_tight_sum() -> None:
-    """Yes with probability 0.2 or 0.3: the two directions differ."""
-    found = subsample(
-        tree_of("bernoulli-pair:p=0.3,other_p=0.2"),
-        SampleSize(sampling_probability=0.1),
-        [2.0, 3.0, 7.5],
-    ).curve
-    assert found.tight is None
-    assert found.exact is not None
-    for order, bound in zip(found.orders, found.exact, strict=True):
-        worst = max(
-            0.7 * (0.9 + 0.1 * 0.8 / 0.7) ** power + 0.3 * (0.9 + 0.1 * 0.2 / 0.3) ** power
-            for power in (order, 1.0 - order)
-        )
-        assert bound.upper * (order - 1.0) == pytest.approx(math.log(worst), rel=1e-9)
-
-
 def test_curves_alone_need_the_renyi_engine() -> None:
     """An engine that needs a privacy loss says so; auto answers."""
     tree = tree_of("zcdp:rho=0.1+laplace:scale=10@5")

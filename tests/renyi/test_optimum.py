@@ -21,7 +21,6 @@ from privcalc.renyi.conversion.optimum import (
     trade_off_log_delta,
 )
 from tests.renyi import joint_ranges
-from tests.renyi.renyi_curves import FIGURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,36 +76,6 @@ def known_at(points: list[tuple[float, float]], limit: float = math.inf) -> Fake
     return FakeCurve(
         lambda c: np.where(c > cs[-1], np.inf, np.interp(c, cs, ks)), limit, corners=cs[1:]
     )
-
-
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the exact epsilon of a Gaussian mechanism, by bisection on its profile."""
-    with mp.workdps(30):
-        low, high = mp.mpf(0), mp.mpf(4)
-        for _ in range(60):
-            middle = (low + high) / 2
-            minuend = mp.ncdf(mu / 2 - middle / mu)
-            profile = minuend - mp.exp(middle) * mp.ncdf(-mu / 2 - middle / mu)
-            low, high = (middle, high) if profile > delta else (low, middle)
-        return float(low)
-
-
-@pytest.mark.parametrize(("sigma", "count", "exact", "classic", "balle"), FIGURE)
-def test_composed_gaussians(
-    sigma: int, count: int, exact: float, classic: float, balle: float
-) -> None:
-    """Published columns to their digits; the classic one is rho + 2 sqrt(rho log(1/delta)).
-
-    The orders of the figure were integers; ours are continuous, so ours may be slightly lower.
-    """
-    rho = count / sigma**2 / 2.0
-    values = [best_epsilon(zcdp(rho), 1e-4, name).value for name in CONVERSIONS]
-    closed = rho + 2.0 * math.sqrt(rho * math.log(1e4))
-    assert closed <= values[0] <= closed * (1.0 + 1e-11)
-    assert classic - 3e-6 <= values[0] <= classic + 6e-7
-    assert balle - 4e-5 <= values[1] <= balle + 6e-7
-    assert gaussian_epsilon(math.sqrt(2.0 * rho), 1e-4) == pytest.approx(exact, abs=6e-7)
-    assert exact <= values[3] <= values[2] <= values[1]
 
 
 CURVES = {

@@ -17,7 +17,7 @@ from privcalc.errors import DomainError
 from privcalc.renyi.curve import WorseCurve
 from privcalc.renyi.known import LinearCurve
 from privcalc.renyi.sampled import poisson
-from privcalc.renyi.sampled.sums import DENSE, cumulants_at_integers
+from privcalc.renyi.sampled.sums import cumulants_at_integers
 from tests.renyi.renyi_curves import (
     ExactCurve,
     Pair,
@@ -212,20 +212,6 @@ def test_extreme_rates() -> None:
     assert (poisson.general_bound(base, 5e-324, at) > 0.0).all()
 
 
-def test_long_sums_are_short_sums_continued() -> None:
-    """A sum that is cut into parts has the value of the definition."""
-    base, q, n = LinearCurve(1e-7, attained=True), 1e-3, 40_000
-    log_q, log_rest = math.log(q), math.log1p(-q)
-    with mp.workdps(30):
-        terms = []
-        for index in range(2, 400):
-            size = mp.loggamma(n + 1) - mp.loggamma(index + 1) - mp.loggamma(n - index + 1)
-            power = mp.exp(size + index * mpf(log_q) + (n - index) * mpf(log_rest))
-            terms.append(power * mp.expm1(mpf(1e-7) * index * (index - 1)))
-        exact = float(mp.log1p(mp.fsum(terms)) / (n - 1))
-    assert poisson.tight_bound(base, q, np.array([float(n)]))[0] == pytest.approx(exact, rel=1e-11)
-
-
 def test_sums_and_caps() -> None:
     """Each of the sum and the two caps wins somewhere."""
     base = randomized_response(0.9)
@@ -278,12 +264,3 @@ def test_expensive_curves_are_asked_rarely(base: ExactCurve) -> None:
     below = poisson.lower_bound(expensive, q, at)
     assert below is not None
     assert full * 0.9 <= below[0] <= full
-
-
-def test_expensive_curves_below_the_threshold_lose_nothing() -> None:
-    """Up to DENSE every order is evaluated."""
-    base = gaussian(5.0)
-    expensive = ExactCurve(base.cumulant, cheap=False)
-    at = np.array([2.0, 77.5, float(DENSE)])
-    assert (poisson.tight_bound(expensive, Q, at) == poisson.tight_bound(base, Q, at)).all()
-    assert len(expensive.known) < DENSE + 3

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from privcalc.accounting.compose import compose
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.lists.answer import list_epsilon
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
-from privcalc.spec.parse import parse
 from tests.engine.inversion.sampled_cases import uses
 from tests.random_specs import log_uniform
 from tests.truths import meet, relative
@@ -103,40 +101,3 @@ def test_engines_meet(seed: int) -> None:
             found.append(solve(composition, delta, delta, 1e-6).bound)
     for k, one in enumerate(found):
         assert all(meet(one, other) for other in found[k + 1 :])
-
-
-@pytest.mark.few(2)
-@pytest.mark.dear("gaussian:sigma=0.4@poisson:q=1e-20", "gaussian:sigma=0.001@poisson:q")
-@pytest.mark.parametrize(
-    ("text", "delta", "width"),
-    [
-        ("gaussian:sigma=0.34@poisson:q=4.89e-5@14", 8.5e-9, 3e-4),
-        ("gaussian:sigma=0.417@poisson:q=0.0205@4", 5.06e-7, 1e-6),
-        ("gaussian:sigma=0.302@poisson:q=7.91e-5@19+rr:epsilon=0.219@4", 1.65e-10, 1e-6),
-        pytest.param(
-            "gaussian:sigma=0.451@poisson:q=8.64e-5@9", 1.14e-12, 1e-4, marks=pytest.mark.slow
-        ),
-        pytest.param(
-            "gaussian:sigma=0.34@poisson:q=5.5e-6@20+laplace:scale=3.63@19",
-            2.09e-10,
-            1e-6,
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            "gaussian:sigma=0.518@poisson:q=9.27e-6@17+discrete-laplace:epsilon=0.0423@3",
-            1.97e-11,
-            1e-3,
-            marks=pytest.mark.slow,
-        ),
-        ("gaussian:sigma=0.4@poisson:q=1e-200@3", 1e-250, 1.0),
-        ("gaussian:sigma=0.4@poisson:q=1e-290@3", 1e-5, 1.0),
-        ("gaussian:sigma=0.001@poisson:q=1e-5@3", 1e-9, 1.0),
-        ("gaussian:sigma=0.09@poisson:q=1e-5@3", 1e-9, 1e-6),
-    ],
-)
-def test_widths_of_few_samples(text: str, delta: float, width: float) -> None:
-    """All are answered: little noise and rare samples decay slowly on every contour."""
-    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
-    assert bound is not None
-    assert math.isfinite(bound.upper)
-    assert bound.width <= width * bound.upper

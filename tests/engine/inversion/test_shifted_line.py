@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
@@ -100,35 +99,3 @@ def test_the_shifted_line_of_a_group_gives_the_real_one(case: Any, start: float)
         assert (off <= part.error + 1e-13 * mass).all()
         assert part.error <= 1.1 * mass * part_of_mass + 5e-12 * mass
     assert start > 64.0 or off.max() > 1e-12 * mass
-
-
-@pytest.mark.parametrize("law", [each for each, *_ in GROUPS])
-def test_the_ratio_of_a_group_off_the_real_line(law: GaussianMixtureLaw) -> None:
-    """In 40 digits; modulus and argument go the ways that are claimed."""
-    ratio, rng = law.ratio, np.random.default_rng(3)
-    with mp.workdps(40):
-        for _ in range(40):
-            x = float(rng.uniform(-8.0, 9.0))
-            v = float(rng.uniform(0.0, 1.5)) / ratio.steepness
-            mu, q, z = mp.mpf(law.mu), mp.mpf(law.q), mp.mpc(x, v)
-            r = mp.fsum(
-                mp.binomial(law.size, j)
-                * q**j
-                * (1 - q) ** (law.size - j)
-                * mp.exp(j * mu * z - (j * mu) ** 2 / 2)
-                for j in range(law.size + 1)
-            )
-            loss, error, slope = (each[0] for each in ratio.on_line(np.array([complex(x, v)])))
-            assert abs(mp.log(r) - mp.mpmathify(complex(loss))) <= error
-            assert error <= 1e-12 * (1.0 + abs(loss))
-            here, ahead, above = (
-                ratio.polar(np.array([x + dx]), np.array([v + dv]))
-                for dx, dv in ((0.0, 0.0), (0.01, 0.0), (0.0, 0.01 * v))
-            )
-            assert abs(here[0][0] - float(mp.log(abs(r)))) < 1e-12 * (1.0 + abs(loss))
-            assert abs(here[1][0] - float(mp.arg(r))) < 1e-14
-            assert ahead[0] >= here[0] >= above[0]
-            assert min(ahead[1], above[1]) >= here[1] * (1.0 - 1e-13)
-            assert abs(loss - ratio.on_line(np.array([complex(x, v) + 1e-6]))[0][0]) < 1.01e-6 * (
-                slope + 1e-5
-            )

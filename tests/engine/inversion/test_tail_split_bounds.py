@@ -11,7 +11,6 @@ import pytest
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import tail_lines, tail_split
-from privcalc.engine.inversion.measures import Measures
 from privcalc.engine.inversion.tail_cut import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT, Closed
@@ -26,6 +25,7 @@ from privcalc.record import replace
 from tests.engine.inversion.sampled_cases import rare, uses
 
 if TYPE_CHECKING:
+    from privcalc.engine.inversion.measures import Measures
     from privcalc.engine.inversion.tail_lines import Side
 
 # Of this cell no term is negligible.

@@ -147,14 +147,6 @@ def test_transforms_are_within_their_errors(law: GaussianMixtureLaw) -> None:
         assert error < 1e-12
 
 
-def test_the_place_of_a_loss() -> None:
-    """Losses at the places of levels are these levels, about."""
-    for law in LAWS:
-        for level in (1e-3, 0.5, 4.0, 15.0):
-            loss = law.losses(np.array([law.place(level)]))[1][0]
-            assert abs(loss / level - 1.0) < 1e-6
-
-
 def test_large_groups_are_left_to_others() -> None:
     """Panels would be too narrow; the FFT engine answers."""
     law = GaussianMixtureLaw(0.5, 1e-3, 60, remove=True)
