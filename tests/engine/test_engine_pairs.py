@@ -137,9 +137,8 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
     curves = [entry for entry in registry.mechanisms() if "renyi" in vars(entry.factory)]
     assert {entry.name for entry in curves} == {"zcdp", "rdp", "gnss"}
     # A node that engines were asked for already (test_accounting_select.py), a law that the lattice
-    # engine alone composes (test_mechanisms_truncated_laplace.py), what adapts to the data
-    # (test_adaptive_pairs.py), and what has wide brackets (test_allocation.py,
-    # test_shuffle.py).
+    # engine alone composes, what adapts to the data (tests/campaign), and what has wide brackets
+    # (test_allocation.py, test_shuffle.py).
     left_out = {
         "repeat_and_select",
         "truncated_laplace",
