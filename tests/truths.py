@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
+    from privcalc.numerics.arrays import Array
+
+
+def gaussian_deltas(mu: float, epsilons: Any) -> Array:
+    """Return the profile of N(mu, 1) and N(0, 1) in doubles (Balle, Wang 2018)."""
+    x = np.asarray(epsilons, dtype=float)
+    found: Array = ndtr(mu / 2 - x / mu) - np.exp(x + log_ndtr(-mu / 2 - x / mu))
+    return found
 
 
 def holds(bound: Bound, truth: Any, slack: float = 0.0) -> bool:

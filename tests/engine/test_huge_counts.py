@@ -9,6 +9,7 @@ import pytest
 from mpmath import mp
 from scipy.stats import binom
 
+import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.engine.planner import certified_delta, certified_epsilon
@@ -107,3 +108,12 @@ def test_epsilon_of_very_many_uses_is_no_vacuous_bracket(spec: str) -> None:
         assert left() > 0.3 * QUESTION
     assert found.lower is not None
     assert found.lower > 0.999 * found.upper
+
+
+def test_an_epsilon_between_doubles_where_a_curve_says_more() -> None:
+    """The double below has the upper end of the curve, and the one above a lattice's lower end."""
+    text = "noisy-max:noise=gumbel,scale=3.42,candidates=7,monotone=true@group:k=4@2020"
+    with allowance(3e6):
+        found = privcalc.compose(text, relation="replace-one", epsilon=1766.8852669101814).delta
+    assert found.lower is not None
+    assert 1e-30 < found.lower < found.upper < 3e-22

@@ -145,6 +145,14 @@ def test_aliases_on_the_left() -> None:
     assert left <= float(found.terms["aliasing"][0]) <= 1.1 * left
 
 
+def test_aliases_on_the_right() -> None:
+    """Those of larger epsilons, which count by more than they are where abscissas are large."""
+    found = summed(gaussian, Line(3.0, (5.0, 15.0), EPSILON, -30.0), blocks_to(3.5, 30.0))
+    right = float(normal_delta(1.0, EPSILON + math.tau / 3.5)) * math.exp(3.0 * math.tau / 3.5)
+    assert found.value[0] - TRUTH > right > 0.1 * TRUTH
+    assert found.lower[0] <= TRUTH <= found.upper[0]
+
+
 @pytest.mark.parametrize("c", [0.01, 0.5, 1.0, 7.0, 300.0])
 def test_the_largest_payoff(c: float) -> None:
     """Chernoff's bound on the right is that of the payoff, and no less at any loss."""
