@@ -21,8 +21,6 @@ from tests.oracles.exact import gaussian_delta
 from tests.oracles.store import folder
 
 ROWS: list[dict[str, Any]] = json.loads((folder / "discrete_gaussian.json").read_text())["rows"]
-# Without a common lattice.
-SIGMAS = ("0.512", "0.713", "0.977")
 
 
 def law(sigma: str | float, shift: int = 1) -> DiscreteGaussianLaw:
@@ -68,26 +66,6 @@ def test_narrow_noise_is_its_direct_sum(sigma: str, count: int) -> None:
         assert bound.lower <= truth + error
         assert truth - error <= bound.upper
         assert bound.width <= 1e-6 * bound.upper
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [3.0, 30.0])
-def test_few_draws_of_unrelated_steps(epsilon: float) -> None:
-    """Three narrow laws without a common lattice: the sum over all outcomes, by mpmath."""
-    terms = [
-        Term(sigma=sigma, sensitivity=shift, count=count)
-        for sigma, (shift, count) in zip(SIGMAS, ((1, 1), (2, 1), (1, 2)), strict=True)
-    ]
-    total, laws = total_of(terms), composition(terms)
-    truth, error = delta_of(total, mpmath.mpf(epsilon))
-    bound = certified_delta(laws, epsilon, 1e-9).bound
-    assert bound.lower is not None
-    assert bound.lower <= truth + error
-    assert truth - error <= bound.upper
-    assert bound.width <= 1e-6 * bound.upper
-    ends = [certified_epsilon(laws, end, 1e-9).bound for end in (bound.upper, bound.lower)]
-    assert (ends[0].lower or 0.0) <= epsilon * (1 + 1e-9)
-    assert ends[1].upper >= epsilon * (1 - 1e-9)
 
 
 @pytest.mark.dear("0.999")

@@ -88,27 +88,6 @@ def test_delta_and_epsilon_agree_with_brute_force(seed: int) -> None:
             assert brute_force_delta(terms, back.lower) >= float(truth)
 
 
-@pytest.mark.parametrize("count", [1, 7, 500, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_binomial_composition_equals_the_closed_sum(count: int) -> None:
-    """The Kairouz-Oh-Viswanath sum of a pure guarantee, by exact binomials in mpmath."""
-    law = two_point(0.1)
-    epsilon = 0.02 * count**0.5
-    p = mpmath.mpf(law.masses[0])
-    other = mpmath.mpf(law.masses[1])
-    low = int((count + epsilon / 0.1) / 2)
-    truth = mpmath.fsum(
-        mpmath.binomial(count, k)
-        * p**k
-        * other ** (count - k)
-        * (1 - mpmath.exp(epsilon - mpmath.mpf(0.1) * (2 * k - count)))
-        for k in range(low, count + 1)
-        if mpmath.mpf(0.1) * (2 * k - count) > epsilon
-    )
-    bound = certified_delta(Composition.of([(law, count)]), epsilon, 1e-9).bound
-    assert contains(bound, truth)
-    assert bound.width <= 1e-6 * bound.upper
-
-
 def test_equal_laws_are_gathered() -> None:
     """A law that occurs twice costs once."""
     law = two_point(0.5)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.lists.answer import list_at
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.profile import Known, profile_at
@@ -152,21 +149,3 @@ def test_monotony_sharpens() -> None:
     work.keep(0.0, Certified(Bound(0.3, 0.1), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.4, 0.2), Proof.LATTICE))
     assert [each.bound for each in work.monotone([1.0, 0.0])] == [Bound(0.3, 0.2)] * 2
-
-
-@pytest.mark.parametrize("text", [MNIST, "gaussian:sigma=5@100"])
-def test_many_epsilons_at_once_are_each_by_itself(text: str) -> None:
-    """One matrix of nodes and epsilons gives the same values and error bounds, row by row."""
-    for composition in compositions(text):
-        source = DECAYING.near(composition, 2.0, TOLERANCE, 3.0)
-        epsilons = np.array([0.5, 1.0, 2.0, 3.5])
-        found = source.deltas(epsilons)
-        plain, above = source.estimates(epsilons)
-        for i, epsilon in enumerate(epsilons):
-            one = source.deltas(np.array([epsilon]), float(found.log_scale[i]))
-            assert found.value[i] == pytest.approx(one.value[0], rel=1e-12)
-            scale = math.exp(found.log_scale[i])
-            assert plain[i] == pytest.approx(one.value[0] * scale, rel=1e-11)
-            assert above[i] > plain[i]
-            for name, bound in found.terms.items():
-                assert bound[i] == pytest.approx(one.terms[name][0], rel=1e-9)

@@ -12,7 +12,6 @@ import pytest
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import tail_split
 from privcalc.engine.inversion.tail_search import Parts, Search
-from privcalc.engine.inversion.tail_split import Closed
 from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.source import bracket
@@ -99,22 +98,6 @@ def test_the_level_does_not_matter(case: Any, level: float) -> None:
     assert (bound.lower or 0.0) <= expected * (1.0 + 1e-11)
     assert expected * (1.0 - 1e-11) <= bound.upper
     assert bound.width <= 1e-5 * expected
-
-
-def test_without_the_finite_masses_it_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The closed form counts a path only where no other law loses it to infinity."""
-    whole = Closed.of.__func__  # type: ignore[attr-defined]
-    monkeypatch.setattr(Closed, "of", classmethod(lambda cls, cuts, _: whole(cls, cuts, [])))
-    bound, expected = cut_at(CASES[1], 1.5, 0.7), truth(CASES[1], 1.5, remove=True)
-    assert not (bound.lower or 0.0) <= expected <= bound.upper
-
-
-def test_the_left_side_needs_the_other_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There the pairs of all laws are turned around."""
-    whole = Parts.whole
-    monkeypatch.setattr(Parts, "whole", lambda self, *, right: whole(self, right=right or True))
-    bound, expected = cut_at(CASES[0], 1.5, 0.7), truth(CASES[0], 1.5, remove=True)
-    assert not (bound.lower or 0.0) <= expected <= bound.upper
 
 
 def test_groups_and_pairs_of_different_noise_stand_beside_atoms() -> None:

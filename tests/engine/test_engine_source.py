@@ -13,11 +13,9 @@ from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
 from privcalc.engine.inverse import inverse, root
 from privcalc.engine.inversion.decaying import make_plan
-from privcalc.engine.single import SingleUse
-from privcalc.engine.source import Deltas, bracket, brackets
+from privcalc.engine.source import Deltas, bracket
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.record import replace
 from tests.oracles.exact import normal_delta
 
@@ -192,19 +190,3 @@ def test_what_is_cut_off_is_needed(nodes: int) -> None:
     truth = normal_delta(MU, EPSILON)
     assert contains(ends(source, EPSILON), truth)
     assert not contains(without(source, EPSILON, "truncation"), truth)
-
-
-def test_one_use_is_its_closed_form() -> None:
-    """One use of the Laplace mechanism: delta = 1 - e^{(epsilon - 1/b)/2}, at many epsilons."""
-    source = SingleUse(LaplaceLaw(2.0))
-    points = np.array([0.0, 0.4, 1.9, 1.999999])
-    for epsilon, found in zip(points.tolist(), brackets(source, points, 1e-9), strict=True):
-        assert found is not None
-        assert found.bound.lower is not None
-        truth = -mpmath.expm1((mpmath.mpf(epsilon) - 2) / 2)
-        assert found.bound.lower <= truth <= found.bound.upper
-    target = float(-mpmath.expm1((mpmath.mpf(1.9) - 2) / 2))
-    bound = inverse(source, target, target, 1e-9).bound
-    assert bound.lower is not None
-    assert bound.lower <= 1.9 * (1 + 1e-15)
-    assert bound.upper >= 1.9 * (1 - 1e-15)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.choices.range_laws import (
@@ -29,6 +30,7 @@ from privcalc.losses.choices.range_uses import (
     lattice,
 )
 from privcalc.losses.members import RangePairs
+from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.pairs import bracket
@@ -368,3 +370,21 @@ def test_deltas_far_below_what_laws_keep(delta: float) -> None:
     true = 3 * eta - 4 * y
     assert lower <= true <= upper
     assert upper - lower < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("text", "work"),
+    [
+        ("exponential:epsilon=0.337@33", 1e6),
+        ("noisy-max:noise=laplace,scale=1,candidates=2", 1e7),
+    ],
+)
+def test_bounds_at_neighbouring_doubles_need_not_fall(text: str, work: float) -> None:
+    """Each is rounded by itself; between two, the bracket at a decimal is on the side of both."""
+    epsilons = [0.107, *(0.013 * k for k in range(1, 40))]
+    with allowance(work):
+        answers = compose(parse(text).tree, epsilons=epsilons, tolerance=1e-17).answers
+    for bound in (each.bound for each in answers):
+        assert bound is not None
+        assert bound.lower is not None
+        assert 0.0 < bound.lower <= bound.upper <= bound.lower * (1.0 + 1e-4)

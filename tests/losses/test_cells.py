@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.cells import listed, lower_law, opposite, upper_law
+from privcalc.exact import Enclosed
+from privcalc.losses.atomic.atoms import AtomicLaw, two_point
+from privcalc.losses.cells import listed, lower_law, mixed, opposite, upper_law
 from privcalc.losses.composed import composed
 from privcalc.losses.law import LossLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -263,3 +264,12 @@ def test_samples_of_extreme_sums_are_answered(text: str) -> None:
     found = compose(parse(text).tree, deltas=[0.05]).answers[0].bound
     assert found is not None
     assert (found.lower or 0.0) <= found.upper
+
+
+def test_a_coin_that_everybody_sees_gives_the_mean() -> None:
+    """Profiles are means of the profiles of what is chosen."""
+    one, two = two_point(Enclosed.of(0.5)), two_point(Enclosed.of(2.0), Enclosed.of(1e-6))
+    found = profile(*columns(mixed([(one, 0.25), (two, 0.75)])))
+    expected = 0.25 * profile(*columns(one)) + 0.75 * profile(*columns(two))
+    assert (found >= expected - 1e-15).all()
+    assert found == pytest.approx(expected, abs=1e-12)

@@ -32,6 +32,7 @@ from privcalc.losses.thresholds.sparse_vector_outcomes import stopped_kinds
 from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances
 from privcalc.record import replace
 from privcalc.relation import Adjacency
+from tests.pairs import law_of
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -247,3 +248,26 @@ def test_races_of_too_many_points_prove_nothing() -> None:
     """Of a threshold with far more noise than a great many queries nothing is said: 0 and 1."""
     technique = Technique("gaussian", 1e6, 1e-3, 1)
     assert race_chances(technique, Race(10**9, 1, 0, 0.0, 0.0)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("scale", "bound"), [("2", "40"), ("1", "3"), ("0.5", "1.5")])
+def test_divergences_of_truncated_noise(scale: str, bound: str) -> None:
+    """E e^(c L) of finite losses, by integrals of both densities at 30 digits."""
+    law = law_of(f"truncated-laplace:scale={scale},bound={bound}", Adjacency.ADD)
+    with mp.workdps(30):
+        b, most = mpf(scale), mpf(bound)
+        norm = 2 * b * (1 - mp.exp(-most / b))
+
+        def density(x: mpf) -> mpf:
+            return mp.exp(-abs(x) / b) / norm
+
+        for c in (0.5, 2.0, 20.0):
+            truth = mp.log(
+                mp.quad(
+                    lambda x, c=c: density(x) * (density(x) / density(x - 1)) ** c,
+                    [1 - most, 0, 1, most],
+                )
+            )
+            (low,), (high,) = law.renyi(np.array([c]))
+            assert low <= truth <= high
+            assert high - low <= 1e-12 * (1 + abs(truth))

@@ -20,6 +20,7 @@ from privcalc.losses.thresholds.screening import screening
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
 from tests.engine.inversion.sampled_cases import rare
+from tests.pairs import bracket
 
 if TYPE_CHECKING:
     from privcalc.losses.term import Members
@@ -118,3 +119,11 @@ def test_members_of_a_screened_group_are_of_one_direction(adjacency: Adjacency) 
     assert max(own) > 9.0 if adjacency is Adjacency.REMOVE else max(own) <= most * (1.0 + 1e-9)
     # The other order of the same data sets: the losses with the other sign.
     assert sorted(chosen(term.back)) == pytest.approx(sorted(-loss for loss in own))
+
+
+def test_sampled_ranges_keep_one_use_exact() -> None:
+    """One use of a sampled exponential mechanism is attained; more have two ends."""
+    one = bracket("exponential:epsilon=1@poisson:q=0.2", epsilon=0.05)
+    assert one[1] - one[0] < 1e-9
+    lower, upper = bracket("exponential:epsilon=1@poisson:q=0.2@40", epsilon=0.5)
+    assert 0.3 * upper < lower < upper

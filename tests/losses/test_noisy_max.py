@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
@@ -17,7 +15,6 @@ from privcalc.losses.choices.noisy_max import (
     loss_grid,
     noisy_max_law,
 )
-from privcalc.losses.choices.noisy_max_tests import _chances
 from privcalc.numerics.normal import gaussian_profiles
 from privcalc.spec.parse import parse
 from tests.losses.noisy_max_bounds import (
@@ -99,28 +96,6 @@ def test_renyi_divergences_are_integrals_of_the_profile(m: int, step: float) -> 
     for y in (0.0, 0.3 * step, step, 3.0 * step, 8.0 * step):
         # The mechanism is below the vector bound, whose chords are above it.
         assert law.profile(y)[0] <= normal_profile(mu, y) * (1.0 + 2e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("k", "j"),
-    [
-        (20, 5),
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, 1), (1, 4), (3, 2))),
-    ],
-)
-def test_chances_of_a_split_are_integrals(k: int, j: int) -> None:
-    """The trapezoidal sum encloses the integral, far out as well."""
-    low, high = _chances(k, j, np.array([-1.0, 0.0, 2.0, 7.0]))
-    for i, t in enumerate((-1, 0, 2, 7)):
-
-        def density(x: Any, t: int = t) -> Any:
-            return k * mp.npdf(x) * mp.ncdf(x) ** (k - 1) * mp.ncdf(x - t) ** j
-
-        with mp.workdps(25):
-            true = mp.quad(density, [-10, -3, 0, 1, 2, 3, 4, 5, 6, 8, 12, 20])
-        assert low[i] <= true <= high[i]
-        assert high[i] <= low[i] * (1.0 + 1e-8)
 
 
 @pytest.mark.few(4)

@@ -119,21 +119,6 @@ def test_orders_that_are_chosen_as_one_goes(sizes: tuple[int, ...]) -> None:
     assert (found <= gaussian_deltas(mu, x) + 1e-15).all()
 
 
-@pytest.mark.parametrize("kind", ["equal", "different"])
-def test_many_uses_are_near(kind: str) -> None:
-    """What 200 uses attain is below, and at most a few hundredths of epsilon away."""
-    step = 0.005
-    r = random.Random(kind)
-    sizes = [20] * 200 if kind == "equal" else sorted(r.choices(range(4, 21), k=200), reverse=True)
-    x, value = attained(sizes, step)
-    mu = distance([0.25 * (step * size) ** 2 for size in sizes])
-    bound = gaussian_deltas(mu, x)
-    assert (value[x >= 0] <= bound[x >= 0] + 1e-14).all()
-    for delta in (1e-3, 1e-6, 1e-9):
-        low, high = (float(x[np.argmax((x > 0) & (each < delta))]) for each in (value, bound))
-        assert low <= high <= 1.03 * low
-
-
 def epsilons(n: int, low: float = 0.02, high: float = 0.2) -> list[float]:
     """Draw different parameters."""
     r = random.Random(n)

@@ -12,7 +12,6 @@ import pytest
 from scipy.optimize import linprog
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.realize import realize
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import bracket
 from privcalc.errors import UnsupportedError
@@ -21,11 +20,9 @@ from privcalc.losses.cells import opposite, upper_law
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
 from privcalc.losses.term import Term
 from privcalc.relation import Relation
-from privcalc.renyi.of_law import LawCurve
 from privcalc.spec.parse import parse
 from tests.oracles.opposite import composed_epsilon, hockey_stick, renyi
 
@@ -256,24 +253,9 @@ def test_samples_of_everybody_and_of_nobody() -> None:
         asked("bernoulli-pair:p=0.1,other_p=0.3@poisson:q=1", delta=1e-5)
 
 
-def test_a_distance_of_long_decimals_is_known() -> None:
-    """Means that nearly cancel are subtracted as they were written."""
-    first, other = "0.30000000000000004", "0.30000000001000002"
-    distance = Fraction(other) - Fraction(first)
-    means = f"mean={first},deviation=1,other_mean={other},other_deviation=1"
-    text = f"gaussian-pair:{means}@poisson:q=0.1"
-    upper = realize(parse(text).tree, REPLACE)["replace"].upper.terms[0][0]
-    curve = upper.mechanism_rdp_curve
-    assert isinstance(curve, LawCurve)
-    assert isinstance(curve.law, ReplacedNoise)
-    assert isinstance(curve.law.base, GaussianLaw)
-    assert curve.law.base.enclosure.exact == distance
-    assert curve.law.base.error <= 2.0**-53
-    groups = realize(parse(f"{text}@group:k=2").tree, Relation.ADD_OR_REMOVE_ONE)
-    assert set(groups) == {"add", "remove"}
-    for found in groups.values():
-        upper, lower = (end.terms[0][0] for end in (found.upper, found.lower) if end is not None)
-        assert isinstance(upper, GaussianMixtureLaw)
-        assert isinstance(lower, GaussianMixtureLaw)
-        # The law counts a unit of its distance.
-        assert all(abs(Fraction(law.mu) / distance - 1) <= 2.0**-53 for law in (lower, upper))
+def test_groups_of_replaced_records_are_a_chain() -> None:
+    """Several records replaced: from above only, and no more than replacing them all at once."""
+    bound = asked("gaussian:sigma=2@poisson:q=0.1@50@group:k=2", delta=1e-5)
+    single = asked("gaussian:sigma=2@poisson:q=0.1@50", delta=1e-5)
+    assert bound.lower is None
+    assert bound.upper > single.upper

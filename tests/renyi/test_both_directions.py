@@ -12,13 +12,11 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.renyi.conversion.optimum import best_log_delta, corner
 from privcalc.renyi.conversion.powers import Sides, allowed_powers, largest_powers, powers
 from privcalc.renyi.curve import SumCurve
 from privcalc.renyi.known import LinearCurve, PointsCurve
-from privcalc.spec.parse import parse
 from tests.trade_off_helpers import curve_of, laws_of
 
 ORACLE: dict[str, Any] = json.loads(
@@ -153,19 +151,6 @@ def test_a_curve_says_no_less_than_its_law(law: str, curve: str) -> None:
     for low, high in zip(known, found, strict=True):
         assert low.lower is not None
         assert high.upper >= low.lower
-
-
-def test_the_reverse_is_that_of_the_same_neighbours() -> None:
-    """Adding and removing are each other's reverse; a relation with one direction is its own."""
-    parts = laws_of("zcdp:rho=0.5+gaussian:sigma=1@poisson:q=0.2")
-    assert set(parts) == {"add", "remove"}
-    add, remove = parts["add"].upper, parts["remove"].upper
-    assert add.reverse_curve() == remove.renyi_curve() != add.renyi_curve()
-    tree = parse("zcdp:rho=0.5@wor:n=100,m=10").tree
-    (replaced,) = realize(tree, default_relation(tree)).values()
-    assert replaced.upper.both_orders_curve() == replaced.upper.renyi_curve()
-    lossy = laws_of("zcdp:rho=0.5+approx:epsilon=1,delta=0.01")["both"].upper
-    assert lossy.both_orders_curve() is None
 
 
 def test_unequal_orders_take_the_larger_curve() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,15 +18,11 @@ from privcalc.renyi.sampled import poisson
 from privcalc.renyi.sampled.sums import cumulants_at_integers
 from tests.renyi.renyi_curves import (
     ExactCurve,
-    Pair,
     gaussian,
     laplace,
     random_pair,
     randomized_response,
 )
-
-if TYPE_CHECKING:
-    from privcalc.renyi.curve import RenyiCurve
 
 Q = 0.001
 
@@ -128,50 +122,6 @@ def test_symmetric_pairs_by_brute_force() -> None:
             if isinstance(order, int):
                 assert tight[i] == pytest.approx(float(remove), rel=1e-12)
                 assert lower[i] == pytest.approx(float(remove), rel=1e-12)
-
-
-def test_sampled_mechanism_by_enumeration() -> None:
-    """A random mechanism on up to 3 records, every sample enumerated, is within the bound."""
-    rng = random.Random(13)
-    records = (0, 1, 2)
-    subsets = [s for size in range(4) for s in itertools.combinations(records, size)]
-    with mp.workdps(30):
-        for _ in range(12):
-            table = {}
-            for subset in subsets:
-                masses = [mp.exp(mpf(rng.gauss(0.0, 0.7))) for _ in range(3)]
-                table[subset] = [m / mp.fsum(masses) for m in masses]
-            base: RenyiCurve | None = None
-            neighbours = [
-                (subset, tuple(x for x in subset if x != record))
-                for subset in subsets
-                for record in subset
-            ]
-            for more, less in neighbours:
-                pair = Pair(tuple(table[less]), tuple(table[more]))
-                for curve in (pair.curve(), pair.reverse().curve()):
-                    base = curve if base is None else WorseCurve(base, curve)
-            assert base is not None
-            q = mpf(rng.choice([0.05, 0.4, 0.9]))
-            sampled = {
-                subset: [
-                    mp.fsum(
-                        q ** len(part) * (1 - q) ** (len(subset) - len(part)) * table[part][y]
-                        for part in subsets
-                        if set(part) <= set(subset)
-                    )
-                    for y in range(3)
-                ]
-                for subset in subsets
-            }
-            at = np.array([1.7, 2.0, 3.0, 5.0])
-            bounds = poisson.general_bound(base, float(q), at)
-            for more, less in neighbours:
-                pair = Pair(tuple(sampled[less]), tuple(sampled[more]))
-                for direction in (pair, pair.reverse()):
-                    for order, bound in zip(at.tolist(), bounds.tolist(), strict=True):
-                        value = mp.log(direction.moment(mpf(order))) / (order - 1.0)
-                        assert value <= mpf(bound)
 
 
 SIGMAS = st.floats(0.3, 100.0)

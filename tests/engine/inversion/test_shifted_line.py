@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.parts import ShiftedPart
 from tests.engine.inversion.sampled_cases import rare
 
@@ -66,36 +65,3 @@ def test_what_it_is_not_for() -> None:
     # Far too long for its panels; they would fill the memory.
     with pytest.raises(NotCertifiedError, match="panels"):
         ShiftedPart(law.between(0.0, 1e7), exponent, (1.0, 2.0), -20.0)
-
-
-GROUPS = [
-    (GaussianMixtureLaw(1.0, 0.01, 3, remove=True), (-9.0, 7.0), 2.5),
-    (GaussianMixtureLaw(0.4, 0.2, 6, remove=True), (-8.0, 8.0), -3.0),
-    (GaussianMixtureLaw(1.6, 1e-4, 5, remove=True), (1.0, 12.0), 6.0),
-]
-
-
-@pytest.mark.parametrize("case", GROUPS)
-@pytest.mark.parametrize("start", [64.0, 1024.0])
-def test_the_shifted_line_of_a_group_gives_the_real_one(case: Any, start: float) -> None:
-    """As for one record, by a plain sum of the binomial terms; the error is needed."""
-    law, ends, exponent = case
-    weights = [math.comb(law.size, j) * law.q**j for j in range(law.size + 1)]
-    weights = [w * (1.0 - law.q) ** (law.size - j) for j, w in enumerate(weights)]
-    points, rule = np.polynomial.legendre.leggauss(48)
-    edges = np.linspace(ends[0], ends[1], 2000 + int(2.0 * start))
-    half = 0.5 * np.diff(edges)[:, None]
-    x = (edges[:-1, None] + half * (1.0 + points)).ravel()
-    density = (half * rule).ravel() * np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
-    steps = [law.mu * j for j in range(law.size + 1)]
-    loss = np.log(sum(w * np.exp(c * x - c * c / 2) for w, c in zip(weights, steps, strict=True)))
-    terms = density * np.exp(exponent * loss)
-    t, mass = start + start / 2.0 * np.arange(3), float(terms.sum())
-    truth = np.array([(terms * np.exp(1j * each * loss)).sum() for each in t])
-    path = law.between(*ends), exponent, (start, 2.0 * start)
-    for part_of_mass in (1e-13, 1e-4):
-        part = ShiftedPart(*path, math.log(mass * part_of_mass))
-        off = np.abs(part.progression(start / 2.0, 2, 3) - truth)
-        assert (off <= part.error + 1e-13 * mass).all()
-        assert part.error <= 1.1 * mass * part_of_mass + 5e-12 * mass
-    assert start > 64.0 or off.max() > 1e-12 * mass

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.tail_search import Parts
@@ -61,33 +60,6 @@ def test_two_uses_by_one_integral(row: dict[str, Any], move: float) -> None:
     assert relative(found.bound) <= 2.0 * tolerance
 
 
-@pytest.mark.parametrize("move", [1.0, 0.7, 1.3])
-def test_a_law_with_atoms_may_stay_whole(move: float) -> None:
-    """One sample, a Gaussian and a Laplace mechanism, by a double integral of closed forms."""
-    sigma, q, mu, e, epsilon = 0.6, 0.001, 0.1, 0.25, 0.7
-    points, weights = np.polynomial.legendre.leggauss(40)
-
-    def gaussian(at: Any) -> Any:
-        return ndtr(mu / 2 - at / mu) - np.exp(at) * ndtr(-mu / 2 - at / mu)
-
-    z = np.concatenate([-11.0 + 0.5 * k + 0.25 * (1.0 + points) for k in range(56)])
-    wz = np.tile(0.25 * weights, 56)
-    density = ((1 - q) * np.exp(-0.5 * z * z) + q * np.exp(-0.5 * (z - 1 / sigma) ** 2)) / (
-        np.sqrt(2.0 * np.pi)
-    )
-    left = epsilon - np.log1p(q * np.expm1(z / sigma - 0.5 / sigma**2))
-    inner = 0.5 * gaussian(left - e) + 0.5 * np.exp(-e) * gaussian(left + e)
-    for x, w in zip(e * points, e * weights, strict=True):
-        inner = inner + w * 0.25 * np.exp((x - e) / 2) * gaussian(left - x)
-    truth = float((wz * density * inner).sum())
-    laws = [(written([sigma, q]), 1), (GaussianLaw(mu), 1), (LaplaceLaw(e), 1)]
-    found = TAIL_SPLIT.delta(Composition.of(laws), epsilon, 1e-9, move=move).bound
-    assert found.lower is not None
-    assert found.lower <= truth * (1.0 + 1e-10)
-    assert truth * (1.0 - 1e-10) <= found.upper
-    assert relative(found) <= 5e-6
-
-
 @pytest.mark.parametrize("cell", [(0.7, 1e-5, 100_000, 1e-8), (1.0, 1e-4, 10_000, 1e-12)])
 def test_the_split_does_not_matter(cell: tuple[float, float, int, float]) -> None:
     """Level, abscissas and steps are choices: all brackets meet, and narrow ones stay narrow."""
@@ -123,21 +95,6 @@ def test_one_split_serves_its_neighbours() -> None:
     assert max(compare(centre + split.deviation * np.array([-3.0, -1.0, 0.6, 2.0]))) <= 1e-9
     assert min(compare(centre + split.deviation * np.array([8.0, 9.0]))) > 1e-8
     assert brackets(split, centre + split.deviation * np.array([40.0]), 1e-9) == [None]
-
-
-def test_estimates_lie_in_the_brackets() -> None:
-    """Of delta, and of its slope, by differences; moved from the epsilon of the split."""
-    split = TAIL_SPLIT.near(uses(0.4, 1e-5, 100_000), 1.0, 1e-9, 3.0)
-    epsilons = 1.0 + split.deviation * np.array([-2.0, -0.5, 0.0, 1.0, 2.5])
-    value, above = split.estimates(epsilons)
-    found = brackets(split, epsilons, 1e-9)
-    h = 1e-3 * split.deviation
-    slope = (split.estimates(epsilons + h)[0] - split.estimates(epsilons - h)[0]) / (2.0 * h)
-    assert above == pytest.approx(value - slope, rel=1e-5)
-    for estimate, each in zip(value.tolist(), found, strict=True):
-        assert each is not None
-        assert each.bound.lower is not None
-        assert each.bound.lower <= estimate <= each.bound.upper
 
 
 def smooth(composition: Composition, log_delta: float) -> bool:

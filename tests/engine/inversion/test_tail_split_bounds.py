@@ -26,7 +26,6 @@ from tests.engine.inversion.sampled_cases import rare, uses
 
 if TYPE_CHECKING:
     from privcalc.engine.inversion.measures import Measures
-    from privcalc.engine.inversion.tail_lines import Side
 
 # Of this cell no term is negligible.
 CELL, EPSILON, DELTA = (1.0, 1e-4, 10_000), 0.136010567737, 1e-12
@@ -142,29 +141,6 @@ def test_tails_and_the_closed_form(cut: CutLaw) -> None:
         assert cut.log_below >= mp.log(below)
         far = mp.erfc((cut.far + mu * mu / 2) / mu / mp.sqrt(2)) / 2
         assert cut.log_far >= mp.log(far)
-
-
-def _sides(part: float) -> tuple[Side, Side]:
-    """Return the right side of a cell, and the same with fewer nodes and what that leaves out."""
-    parts = Parts.of(uses(*CELL))
-    assert parts is not None
-    frame = Frame(parts, parts.cut(0.12, -60.0), EPSILON, math.log(DELTA), 1e-11).small
-    side = tail_lines.make_side(frame, 150.0, 0.0, right=True)
-    nodes = int(part * side.nodes)
-    bounds = tail_lines._Decay(frame, Reals.of(frame, side.c, right=True), side.c, right=True)
-    return side, replace(side, nodes=nodes, log_cut=bounds.beyond((nodes + 0.5) * side.step))
-
-
-def test_zeroing_the_truncation_is_caught() -> None:
-    """A sum that is cut early misses what the bound allows for."""
-    whole, short = _sides(0.3)
-    at, log_scale = np.array([EPSILON]), math.log(DELTA)
-    truth, found = whole.sum().deltas(at, log_scale), short.sum().deltas(at, log_scale)
-    missing = float(abs(truth.value - found.value)[0])
-    slack = float((truth.upper - truth.lower)[0])
-    allowed = float(found.terms["truncation"][0])
-    assert missing <= allowed + slack
-    assert missing > float((found.upper - found.value)[0]) - allowed + slack
 
 
 def test_bounds_of_decay_hold_beside_a_law_with_atoms() -> None:

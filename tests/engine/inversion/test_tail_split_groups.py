@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
-import mpmath as mp
-import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
@@ -16,7 +13,6 @@ from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from tests.engine.inversion.sampled_cases import holds
@@ -25,41 +21,9 @@ from tests.truths import relative
 CELLS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "oracles" / "groups.json").read_text()
 )["cells"]
-LAWS = [
-    GaussianMixtureLaw(1.0, 0.01, 3, remove=True),
-    GaussianMixtureLaw(0.4, 0.2, 6, remove=True),
-    GaussianMixtureLaw(1.6, 1e-4, 2, remove=True),
-]
 
 
 pytestmark = pytest.mark.usefixtures("quiet")
-
-
-def ratio(law: GaussianMixtureLaw, z: Any) -> Any:
-    """Return the mixture's density over that of N(0, 1), in mpmath."""
-    q, mu, k = mp.mpf(law.q), mp.mpf(law.mu), law.size
-    return sum(
-        mp.binomial(k, j) * q**j * (1 - q) ** (k - j) * mp.exp(j * mu * z - (j * mu) ** 2 / 2)
-        for j in range(k + 1)
-    )
-
-
-def transform(law: GaussianMixtureLaw, exponent: complex, low: float, high: float) -> Any:
-    """Return E_R[r^a; low < z <= high], and the same of moduli, by Gauss-Legendre."""
-    points, weights = np.polynomial.legendre.leggauss(40)
-    count = 4 * int(high - low) + 4
-    half = (high - low) / (2 * count)
-    z = (low + half * (2.0 * np.arange(count)[:, None] + 1.0 + points)).ravel()
-    terms = [
-        math.comb(law.size, j)
-        * law.q**j
-        * (1 - law.q) ** (law.size - j)
-        * np.expm1(j * law.mu * z - (j * law.mu) ** 2 / 2)
-        for j in range(1, law.size + 1)
-    ]
-    density = np.tile(half * weights, count) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    values = density * np.exp(exponent * np.log1p(sum(terms)))
-    return values.sum(), np.abs(values).sum()
 
 
 @pytest.mark.parametrize("row", CELLS, ids=str)
@@ -86,65 +50,6 @@ def test_groups_and_single_records_go_together() -> None:
     assert found.bound.lower is not None
     assert TAIL_SPLIT.delta(composition, found.bound.lower, 1e-9).bound.upper >= 1e-6
     assert (TAIL_SPLIT.delta(composition, found.bound.upper, 1e-9).bound.lower or 0.0) <= 1e-6
-
-
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_panels_are_bounded_around_them(law: GaussianMixtureLaw) -> None:
-    """|r|, its argument, and |r - 1| on rectangles, against random places in them."""
-    rng = np.random.default_rng(3)
-    part = law.between(-5.0, 9.0)
-    known = 0
-    for _ in range(120):
-        low = rng.uniform(-5.0, 8.0)
-        high, height = low + rng.uniform(0.01, 1.5), rng.uniform(0.0, 1.2 / law.mu / law.size)
-        box = np.array([low]), np.array([high]), np.array([height])
-        bounds = part.range(*box, path=False)
-        far = float(part.log_distance(*box)[0])
-        known += bool(bounds.turn[0] < 4.0)
-        for _ in range(4):
-            z = mp.mpc(rng.uniform(low, high), rng.choice([-1.0, 1.0, 0.5]) * height)
-            r = ratio(law, z)
-            assert float(mp.log(abs(r))) <= bounds.log_largest[0] + 1e-12
-            assert float(mp.log(abs(r))) >= bounds.log_smallest[0] - 1e-12
-            assert abs(float(mp.arg(r))) <= bounds.turn[0] + 1e-12
-            assert float(mp.log(abs(r - 1) + mp.mpf("1e-300"))) <= far + 1e-9
-    assert known > 80
-
-
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_transforms_are_within_their_errors(law: GaussianMixtureLaw) -> None:
-    """A and J of a cut law, and its tails, in 25 digits."""
-    cut = CutLaw(law, -9.0, 3.1, law.mu * law.size + 10.0)
-    near = cut.near(3.0, 40.0, -30.0, remove=True)
-    far = cut.beyond(2.0, 40.0, -40.0, remove=False)
-    t = np.array([0.0, 2.5, 40.0])
-    values, errors = near.log_mgf(t)
-    sums, sum_errors = far.progression(20.0, 3)
-    for index, each in enumerate(t):
-        truth, size = transform(law, complex(4.0, each), cut.low, cut.top)
-        wrong = abs(np.exp(values[index]) - truth)
-        assert wrong <= abs(truth) * math.expm1(errors[index]) + 1e-14 * size
-        assert errors[index] < 1e-9
-    for index in range(3):
-        truth, size = transform(law, complex(-2.0, -20.0 * index), cut.top, cut.far)
-        assert abs(sums[index] - truth) <= sum_errors[index] + 1e-14 * size
-        assert sum_errors[index] < 1e-12 * size + 1e-17
-    r, w, error = cut.tails
-    with mp.workdps(25):
-        tail = mp.erfc(mp.mpf(cut.top) / mp.sqrt(2)) / 2
-        rate = 1 - (1 - mp.mpf(law.q)) ** law.size
-        moved = sum(
-            mp.binomial(law.size, j)
-            * mp.mpf(law.q) ** j
-            * (1 - mp.mpf(law.q)) ** (law.size - j)
-            * mp.erfc((mp.mpf(cut.top) - j * mp.mpf(law.mu)) / mp.sqrt(2))
-            / 2
-            for j in range(1, law.size + 1)
-        )
-        assert abs(r / tail - 1) <= error
-        assert abs(w / (moved / rate) - 1) <= error
-        assert abs(law.rate / rate - 1) <= 2e-15
-        assert error < 1e-12
 
 
 def test_large_groups_are_left_to_others() -> None:

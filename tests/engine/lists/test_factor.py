@@ -14,7 +14,6 @@ from mpmath import mp, mpc, mpf
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
-from privcalc.engine.lists import spread
 from privcalc.engine.lists.factor import (
     BITS,
     ListContour,
@@ -94,17 +93,6 @@ def test_noise_with_responses(case: Any, part: float) -> None:
     back = certified_epsilon(composition, float(truth), 1e-6).bound
     assert holds(back, epsilon, 1e-12)
     assert back.width <= 2e-6 * back.upper
-
-
-def test_without_what_spreads_add_a_lower_end_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where noise is narrow, and one of the sums is at epsilon."""
-    mu, terms = 1e-3, [(0.5, 3), (0.25 * math.pi, 4)]
-    composition = joined(mu, terms)
-    epsilon = 0.5 + 2 * 0.25 * math.pi
-    truth = with_noise(mu, terms, epsilon)
-    assert holds(DECAYING.delta(composition, epsilon, 1e-2).bound, truth, 1e-12)
-    monkeypatch.setattr(spread, "HEIGHT", 1e-30)
-    assert not holds(DECAYING.delta(composition, epsilon, 1e-2).bound, truth, 1e-12)
 
 
 @pytest.mark.parametrize("remove", [True, False])

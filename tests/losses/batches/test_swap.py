@@ -17,7 +17,7 @@ from privcalc.losses.batches.glue import GluedLaw
 from privcalc.losses.batches.slots import Slots
 from privcalc.losses.batches.swap import SwapBound
 from privcalc.numerics.normal import gaussian_profile
-from tests.batches_truth import arranged_deltas, arrangements, hinted_delta
+from tests.batches_truth import arranged_deltas, hinted_delta
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,41 +123,6 @@ def test_no_population_is_above_the_caps(batch: int) -> None:
 def excess(values: list[Array], masses: Array, most: float) -> float:
     """Return the mean of what values are above a number."""
     return float((np.maximum(np.array(values) - most, 0.0).mean(axis=0) * masses).sum())
-
-
-@pytest.mark.parametrize("sizes", [(2, 2, 1), (3, 3, 2), (2, 2, 2, 1), (1, 1, 1), (2, 2, 2)])
-def test_slots_of_fewer_records_are_below_those_of_as_many(
-    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]
-) -> None:
-    """All ways to fill slots after the first, whose weights count by their records.
-
-    The cap for slots of one size is what it is for these records, not a bound on it.
-    """
-    rng = np.random.default_rng(len(sizes))
-    batch, records, count = sizes[0], sum(sizes), len(sizes)
-    nearest = 0.0
-    for trial in range(8):
-        v = float(rng.choice([0.5, 1.0, 2.0]))
-        y = rng.choice([-1.0, 1.0], records) if trial % 2 else rng.uniform(-1.0, 1.0, records)
-        z = np.linspace(-9.0 - v, 9.0 + v, 801)
-        laws = np.exp(-0.5 * (z - v * y[:, None]) ** 2) / math.sqrt(2.0 * math.pi)
-        m = laws.mean(axis=0)
-        omega = laws / m
-        full = [omega[list(x)].mean(axis=0) for x in itertools.combinations(range(records), batch)]
-        slots = [
-            omega[list(slot)].sum(axis=0) * count / records
-            for each in arrangements(tuple(range(records)), sizes)
-            for slot in each
-        ]
-
-        monkeypatch.setattr(HintCaps, "cap", lambda _, most, f=full, m=m: excess(f, m, most))
-        bound = SwapBound(Slots(count + 1, batch, batch + records), v)
-        for fewer in range(1, math.floor(records / batch) + 1):
-            value = excess(slots, m, count / fewer)
-            assert value <= bound._cap(fewer) * (1.0 + 1e-9) + 1e-15
-            if value > 1e-3:
-                nearest = max(nearest, value / bound._cap(fewer))
-    assert nearest > 0.7
 
 
 def mean_above(atoms: Array, masses: Array, weights: Array, beta: float) -> float:
