@@ -110,7 +110,7 @@ def between(
     assert (high - low <= wide).all()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_law_is_between_its_lists(seed: int) -> None:
     """Merged cells are below a pair and split cells above, sampled or not, in either order."""
     draw = np.random.default_rng(seed)
@@ -127,7 +127,7 @@ def test_a_law_is_between_its_lists(seed: int) -> None:
         between(ends[0], profile(m, p), ends[1])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_opposite_records_have_the_largest_profile(seed: int) -> None:
     """The pair of opposite records attains max_y of its formula, and lists enclose it."""
     draw = np.random.default_rng(seed)
@@ -159,7 +159,7 @@ def test_opposite_records_have_the_largest_profile(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_sums_are_enclosed(seed: int) -> None:
     """Three uses of one pair, or of two, against the enumeration of all outcomes."""
     draw = np.random.default_rng(seed)

@@ -65,7 +65,7 @@ def one_use(laws: tuple[LossLaw, LossLaw], epsilon: float) -> tuple[float, float
     return low.lower, high.upper + laws[1].infinity_mass
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("moved", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("q", [0.001, 0.1, 0.7, 0.999])
@@ -201,7 +201,7 @@ def upper_profile(law: AtomicLaw, a: float) -> float:
     return law.infinity_mass + math.fsum(each for each in inside if each > 0.0)
 
 
-@pytest.mark.few(14)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_mechanisms_are_below_the_pair(seed: int) -> None:
     """Random triples for each sample of the others: all that is known of them is the pair.

@@ -89,7 +89,7 @@ def test_gaussian_compositions_are_exact(text: str, exact: str) -> None:
     assert_bracket(text, mpf(exact), 1e-12)
 
 
-@pytest.mark.parametrize("p", [0.5000001, 0.501, 0.75, 0.99, 0.999999])
+@pytest.mark.parametrize("p", [0.5000001, 0.75, 0.999999])
 @pytest.mark.parametrize("count", [1, 1000])
 def test_randomised_response_is_worst_near_order_one(p: float, count: int) -> None:
     """The quotient falls with the order, so that rho is the divergence of Kullback and Leibler."""
@@ -104,7 +104,7 @@ def test_randomised_response_is_worst_near_order_one(p: float, count: int) -> No
     assert answer.attained_order == 1.0 or p < 0.5001
 
 
-@pytest.mark.parametrize("scale", [0.02, 0.3, 1.0, 20.0, 1000.0])
+@pytest.mark.parametrize("scale", [0.02, 1.0, 1000.0])
 def test_laplace_agrees_with_a_dense_scan(scale: float) -> None:
     """The supremum is the limit of order 1, 1/b + e^{-1/b} - 1, for every scale."""
     with mp.workdps(50):

@@ -22,8 +22,8 @@ from tests.renyi import joint_ranges
 
 EXTREMES = list(
     product(
-        (1e-6, 1e-3, 0.3, 1.0, 31.7, 1e6),
-        (1e-20, 1e-6, 0.5, 3.0, 700.0, 1e5),
+        (1e-6, 0.3, 31.7, 1e6),
+        (1e-20, 0.5, 700.0, 1e5),
         (math.log(0.999), math.log(0.3), math.log(1e-5), -690.0),
     )
 )

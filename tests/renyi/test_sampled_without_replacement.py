@@ -59,8 +59,6 @@ def exact_sum(base: ExactCurve, q: float, order: int, *, exact: bool) -> mpf:
         (gaussian(5.0), 1e-3, 8),
         (gaussian(1.0), 1e-3, 5),
         (gaussian(20.0), 0.1, 60),
-        pytest.param(gaussian(2.0), 0.02, 150, marks=pytest.mark.slow),
-        (gaussian(2.0), 0.02, 90),
         (laplace(2.0), 0.01, 30),
         (laplace(50.0), 1e-4, 3),
         (randomized_response(0.6), 0.2, 12),

@@ -95,8 +95,7 @@ def test_noise_with_responses(case: Any, part: float) -> None:
     assert back.width <= 2e-6 * back.upper
 
 
-@pytest.mark.parametrize("remove", [True, False])
-@pytest.mark.parametrize("level", [0.7, 1.0, 1.3])
+@pytest.mark.parametrize(("level", "remove"), [(1.0, True), (0.7, False), (1.3, False)])
 def test_a_list_on_both_sides_of_a_split(level: float, *, remove: bool) -> None:
     """Given the responses, the rest is the profile of samples at another epsilon."""
     rate, mu, terms = 0.003, 1.4, [(0.4, 2), (math.sqrt(0.1), 1)]
@@ -125,7 +124,7 @@ def test_a_list_on_both_sides_of_a_split(level: float, *, remove: bool) -> None:
     assert holds(certified_delta(composition, epsilon, 1e-6).bound, truth, 1e-11)
 
 
-@pytest.mark.parametrize("c", [0.3, 4.0, 60.0])
+@pytest.mark.parametrize("c", [0.3, 60.0])
 @pytest.mark.parametrize("law", [LaplaceLaw(0.8), two_point(1.0)])
 def test_transforms_at_nodes(law: LossLaw, c: float) -> None:
     """Every node is within its error of a sum of forty digits over losses that are near enough."""

@@ -50,7 +50,7 @@ def delta_of(law: Tilted, epsilon: float, moved: float = 0.0) -> mpf:
         return total
 
 
-@pytest.mark.parametrize(("c", "scale"), [(0.01, -1.0), (3.0, 2.0), (400.0, 90.0), (9e4, 7e3)])
+@pytest.mark.parametrize(("c", "scale"), [(0.01, -1.0), (400.0, 90.0)])
 def test_lists_prove_what_they_say(c: float, scale: float) -> None:
     """Losses that are off, weights that are missing, mass that is lost, and noise are counted."""
     law = random_list(int(c) + 1, c, scale)
