@@ -12,7 +12,6 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.losses.choices.range_gaussian import (
-    START,
     RangeGaussianLaw,
     noise_square,
     range_gaussian,
@@ -79,23 +78,6 @@ def test_one_use_before_normal_noise(eta: float, ratio: float) -> None:
     assert seen.sum() > 20
     # Within a part of what the step is larger than the leading order, v^2 / (12 s^2).
     assert (room[seen] >= 0.03 * rise[seen] / ratio).all()
-
-
-def test_the_noise_of_more_is_enough_for_one_use_more() -> None:
-    """From the noise of what is left a first use, a leap or a step leads no farther than F."""
-
-    def squared(s: float, v: float, longer: float = 1.0) -> float:
-        return (s + longer * v / (2.0 * s)) ** 2
-
-    for v in (1e-3, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0):
-        for left in np.concatenate([np.linspace(0.0, 4.0, 801), np.geomspace(4.0, 1e4, 50)]):
-            here, there = noise_square(1.0, float(left)), noise_square(1.0, float(left) + v)
-            ways = (
-                here + START * v,
-                squared(math.sqrt(max(here, START * v)), v, LEAP),
-                squared(math.sqrt(max(here, v / 0.345)), v),
-            )
-            assert min(ways) <= there * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("sizes", [(40, 30, 20, 10), (40, 10, 10, 10, 10, 10), (25, 24, 23, 22)])

@@ -95,29 +95,6 @@ def test_no_later_modulus_exceeds_the_bound(cut: CutLaw, order: float, *, remove
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_transforms_are_within_their_errors(cut: CutLaw) -> None:
-    """A and J at complex points against 25 digits, also where quadrature is coarse."""
-    for log_error in (-30.0, -9.0):
-        right = cut.near(3.0, 8.0, log_error, remove=True)
-        left = cut.near(2.0, 8.0, log_error, remove=False)
-        far = cut.beyond(2.0, 8.0, log_error + math.log(cut.tails[0]), remove=False)
-        j, j_error = far.progression(4.0, 3)
-        for k, t in enumerate((0.0, 4.0, 8.0)):
-            at = np.array([t])
-            value, error = right._sum.minus_one(at)
-            truth = transform(cut, complex(4.0, t), cut.low, cut.top)
-            assert abs(complex(value[0]) + 1.0 - truth) <= error[0] + 4e-15
-            value, error = left._sum.minus_one(at)
-            truth = transform(cut, complex(-2.0, -t), cut.low, cut.top)
-            assert abs(complex(value[0]) + 1.0 - truth) <= error[0] + 4e-15
-            truth = transform(cut, complex(-2.0, -t), cut.top, cut.far)
-            assert abs(complex(j[k]) - truth) <= j_error[k]
-            if log_error < -20.0:
-                assert j_error[k] < 1e-9 * abs(truth)
-    assert far.range[0] <= transform(cut, -2.0, cut.top, cut.far).real <= far.range[1]
-
-
-@pytest.mark.parametrize("cut", CUTS)
 def test_tails_and_the_closed_form(cut: CutLaw) -> None:
     """Against erfc in 40 digits, for the means and deviations as they stand."""
     with mp.workdps(40):
@@ -165,25 +142,6 @@ def test_bounds_of_decay_hold_beside_a_law_with_atoms() -> None:
         bounds.first(-1e9)
     with pytest.raises(NotCertifiedError, match="nothing is known"):
         bounds.beyond(1e-9)
-
-
-def test_values_on_the_real_axis_are_bounds() -> None:
-    """Log F at an abscissa, right and left, is at least the truth, and hardly more."""
-    sigma, q, count = CELL
-    parts = Parts.of(uses(sigma, q, count))
-    assert parts is not None
-    frame = Frame(parts, parts.cut(0.12, -60.0), EPSILON, math.log(DELTA), 1e-11)
-    cut = frame.cuts[0][0]
-    with mp.workdps(30):
-        a = mp.mpf(transform(cut, 151.0, cut.low, cut.top).real)
-        truth = count * mp.log(a)
-        found = Reals.of(frame.small, 150.0, right=True).log_f
-        assert truth <= found <= truth + mp.mpf(10) ** -6
-        a = mp.mpf(transform(cut, -80.0, cut.low, cut.top).real)
-        j = mp.mpf(transform(cut, -80.0, cut.top, cut.far).real)
-        truth = mp.log((a + j) ** count - a**count)
-        found = Reals.of(frame, 80.0, right=False).log_f
-        assert truth <= found <= truth + mp.mpf(10) ** -6
 
 
 def test_dropped_parts_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
