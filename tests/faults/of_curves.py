@@ -326,7 +326,7 @@ OF_CURVES = (
         "limits = [count * curve.limit for curve, count in self.terms]",
         "limits = [curve.limit for curve, count in self.terms]",
         "renyi",
-        "test_figures.py",
+        "test_sums_of_curves.py",
     ),
     Fault(
         "sum-not-rounded",

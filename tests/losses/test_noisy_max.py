@@ -114,3 +114,18 @@ def test_extreme_noise_has_a_lower_end(noise: str, scale: float, candidates: int
     assert bound is not None
     assert bound.lower is not None
     assert bound.lower > 20.0 if scale < 1.0 else bound.upper < 1e-3
+
+
+def test_points_of_the_tail_are_on_it() -> None:
+    """Beyond the last point the law is one normal profile, which no member of the union exceeds."""
+    law = noisy_max_law(40, 0.5)
+    assert isinstance(law, NoisyMaxLaw)
+    end = float(law.x[-1])
+    for x in (end, 1.1 * end, 1.5 * end):
+        low, high = law.profile(x)
+        assert union(40, 0.5, x) <= high <= low * (1 + 1e-9)
+    below, above = law.profile(end * (1 - 1e-12)), law.profile(end)
+    assert above[0] <= below[1] <= above[1] * (1 + 1e-6)
+    tails = law.tails(np.array([-1.2 * end, 1.2 * end]))
+    for p, q in ((tails.above_p[1], tails.above_q[1]), (tails.below_q[0], tails.below_p[0])):
+        assert p - math.exp(1.2 * end) * q == pytest.approx(law.profile(1.2 * end)[1], rel=1e-9)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpmath import mp, mpf
 
+from privcalc.renyi.curve import RenyiCurve
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
@@ -16,28 +18,20 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 
-@dataclass(frozen=True)
-class ExactCurve:
+@dataclass(frozen=True, eq=False)
+class ExactCurve(RenyiCurve):
     """A curve given as a function of mpmath numbers; its bounds are the neighbouring doubles.
 
     Attributes:
         cumulant: maps c to K(c).
         limit: D at order infinity.
-        cheap: as claimed.
         known: what has been evaluated.
     """
 
     cumulant: Callable[[mpf], mpf]
     limit: float = math.inf
-    cheap: bool = True
-    convex: bool = False
-    piecewise: bool = False
-    corners: tuple[float, ...] = ()
     known: dict[float, float] = field(default_factory=dict)
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return the constant line at the limit."""
-        return self.limit, np.zeros(len(c))
+    cheap = True
 
     def upper(self, c: Array) -> Array:
         """Return K rounded up."""
@@ -46,10 +40,6 @@ class ExactCurve:
     def lower(self, c: Array) -> Array | None:
         """Return K rounded down."""
         return np.nextafter(self.estimate(c), -np.inf)
-
-    def rough(self, c: Array) -> Array:
-        """Return the upper bound: nothing is known with less work."""
-        return self.upper(c)
 
     def estimate(self, c: Array) -> Array:
         """Return K to the nearest double."""

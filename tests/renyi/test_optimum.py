@@ -20,6 +20,7 @@ from privcalc.renyi.conversion.optimum import (
     trade_off_epsilon,
     trade_off_log_delta,
 )
+from privcalc.renyi.curve import RenyiCurve
 from tests.renyi import joint_ranges
 
 if TYPE_CHECKING:
@@ -28,36 +29,21 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 
-@dataclass
-class FakeCurve:
+@dataclass(eq=False)
+class FakeCurve(RenyiCurve):
     """A curve from a formula for K, which counts what is asked of it."""
 
     formula: Callable[[Array], Array]
     limit: float = math.inf
-    cheap: bool = True
-    convex: bool = False
-    piecewise: bool = False
     corners: tuple[float, ...] = ()
     estimated: int = 0
     certified: list[float] = field(default_factory=list)
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return the constant line at the limit."""
-        return self.limit, np.zeros(len(c))
+    cheap = True
 
     def upper(self, c: Array) -> Array:
         """Return the formula a few units up."""
         self.certified += [float(each) for each in c]
         return self.formula(c) * (1.0 + 1e-15)
-
-    def lower(self, c: Array) -> Array | None:
-        """Return nothing."""
-        del c
-        return None
-
-    def rough(self, c: Array) -> Array:
-        """Return the upper bound: nothing is known with less work."""
-        return self.upper(c)
 
     def estimate(self, c: Array) -> Array:
         """Return the formula."""
