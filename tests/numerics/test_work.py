@@ -91,14 +91,8 @@ ASKED_AGAIN = [
     *(
         pytest.param(text, marks=pytest.mark.slow)
         for text in (
-            "noisy-max:noise=laplace,scale=3,candidates=5",
-            "noisy-max:sigma=2,candidates=100",
             "noisy-max:noise=gumbel,scale=3,candidates=3@5",
-            "exponential:epsilon=0.3@4",
-            "zcdp:rho=0.1@poisson:q=0.1",
-            "laplace:scale=3@poisson:q=0.2",
             "(laplace:scale=3@2)@poisson:q=0.2@5",
-            "discrete-gaussian:sigma=3@5",
             "gaussian:sigma=4@select:runs=poisson,mean=3",
         )
     ),

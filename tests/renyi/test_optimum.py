@@ -99,7 +99,7 @@ def test_no_order_of_a_fine_grid_is_better(name: str, delta: float) -> None:
 
 @pytest.mark.few(4)
 @pytest.mark.parametrize("name", CURVES)
-@pytest.mark.parametrize("delta", [0.4, pytest.param(1e-2, marks=pytest.mark.slow), 1e-6, 1e-40])
+@pytest.mark.parametrize("delta", [0.4, 1e-6, 1e-40])
 def test_conversions_are_ordered_and_inverse(name: str, delta: float) -> None:
     """trade_off <= optimal <= balle <= classic for both questions, which undo each other."""
     epsilons, log_deltas = [], []
@@ -142,11 +142,11 @@ def test_mixture_of_two_orders_is_the_joint_range_of_both(
     assert back.order in {each + 1.0 for each, _ in points}
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(60, marks=pytest.mark.slow)])
-def test_mixtures_of_random_pairs_are_bounds(count: int) -> None:
+def test_mixtures_of_random_pairs_are_bounds() -> None:
     """Curves known at two orders of real pairs: no mixture is below the exact divergence."""
     random = np.random.default_rng(3)
     mixed = 0
+    count = 10
     for _ in range(count):
         size = int(random.integers(3, 7))
         p = random.gamma(0.3, size=size) + 1e-9

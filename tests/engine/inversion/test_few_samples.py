@@ -19,9 +19,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize(
-    "seed", [*range(6), *(pytest.param(k, marks=pytest.mark.slow) for k in range(6, 100))]
-)
+@pytest.mark.parametrize("seed", range(60))
 def test_engines_meet(seed: int) -> None:
     """The split of random few samples, the lattice and what is answered."""
     r = random.Random(seed)
