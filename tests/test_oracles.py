@@ -1,4 +1,4 @@
-"""The stored oracle values: well-formed, equal to closed forms, and what their script computes.
+"""The stored oracle values: well-formed, equal to closed forms, and worked out again.
 
 Nothing here touches the product. What the product must satisfy is tested where it is tested.
 """

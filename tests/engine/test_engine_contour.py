@@ -1,4 +1,4 @@
-"""The contour engine's parts: aliasing terms, estimates, ends, and what is refused."""
+"""Compositions on a line: closed forms, ends, and what is refused."""
 
 from __future__ import annotations
 

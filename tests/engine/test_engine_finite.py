@@ -1,4 +1,4 @@
-"""Exact finite sums against brute force: every sequence of outcomes, in rational arithmetic."""
+"""Sums of finitely many losses against brute force: every sequence of outcomes."""
 
 from __future__ import annotations
 

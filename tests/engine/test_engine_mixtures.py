@@ -1,4 +1,4 @@
-"""Samples beside atoms and other laws: two contours against sums of dense quadrature."""
+"""Samples beside atoms and other laws, against sums of dense quadrature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells: the order of the two finite pairs, every operation by brute force, known values."""
+"""Cells: the order of the two finite pairs, and every operation by brute force."""
 
 from __future__ import annotations
 

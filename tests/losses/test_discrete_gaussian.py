@@ -1,4 +1,4 @@
-"""The discrete Gaussian's law: cumulant, tails and bounds on |phi| against sums over outcomes."""
+"""The discrete Gaussian's law: tails against sums over outcomes."""
 
 from __future__ import annotations
 

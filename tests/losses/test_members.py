@@ -1,4 +1,4 @@
-"""Lower ends by members of envelopes in a sample, and laws of pairs in the reverse direction."""
+"""Lower ends by members of envelopes in a sample, and in either order of the data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws behind report noisy max, against formulas, integrals and explicit data sets."""
+"""The laws behind report noisy max, against formulas and integrals."""
 
 from __future__ import annotations
 

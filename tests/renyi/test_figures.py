@@ -1,4 +1,4 @@
-"""Published figures on Renyi divergences under sampling, and on what conversions leave."""
+"""Published divergences under sampling, and where the sum that gives them is refused."""
 
 from __future__ import annotations
 

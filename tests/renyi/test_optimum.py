@@ -1,4 +1,4 @@
-"""The best order of a Renyi curve, and mixtures of two orders: published numbers, brute force."""
+"""The best order of a Renyi curve, and mixtures of two orders, against brute force."""
 
 from __future__ import annotations
 

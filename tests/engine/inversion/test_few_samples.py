@@ -1,4 +1,4 @@
-"""Few samples of Gaussians with little noise: integrals, and engines that meet."""
+"""Few samples of Gaussians with little noise: engines that share only the law meet."""
 
 from __future__ import annotations
 

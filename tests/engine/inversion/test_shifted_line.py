@@ -1,4 +1,4 @@
-"""Quadrature on a line above the real one, and what joins it with the rest of a cut law."""
+"""Quadrature on a line above the real one."""
 
 from __future__ import annotations
 

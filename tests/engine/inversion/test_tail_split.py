@@ -1,4 +1,4 @@
-"""The split at the largest loss: truths, invariance, and the identity itself."""
+"""The split at the largest loss: truths, and choices that change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inequalities of the split, one by one: each bounds what it says, and each is needed."""
+"""The inequalities of the split, one by one: each bounds what it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of records on the split contour: truths, and each bound that it takes from the law."""
+"""Groups of records on the split contour, against long contours of the whole law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of lists share: small lists, and exact profiles of lists."""
+"""What the tests of lists share: small lists, and what one use of a list proves."""
 
 from __future__ import annotations
 
