@@ -178,23 +178,6 @@ PARTS = (-0.999, 0.4, 0.999)
 VALUES = (0.05, 1.3, 4.0)
 
 
-def gaussian_mgf(mu: Any, z: Any) -> Any:
-    """Return log M of N(mu, 1) against N(0, 1)."""
-    return z * (z + 1) * mu * mu / 2
-
-
-def laplace_mgf(e: Any, z: Any) -> Any:
-    """Return log M of two Laplace laws at distance e: atoms at both ends, and a density."""
-    inside = mp.exp(-e / 2) * mp.sinh((z + mpf(1) / 2) * e) / (2 * (z + mpf(1) / 2))
-    return mp.log(mp.exp(z * e) / 2 + mp.exp(-(1 + z) * e) / 2 + inside)
-
-
-def range_mgf(eta: Any, z: Any) -> Any:
-    """Return log M of a density proportional to e^{x/2} on [-eta, eta]."""
-    y = (z + mpf(1) / 2) * eta
-    return mp.log(mp.sinh(y) / y / (mp.sinh(eta / 2) / (eta / 2)))
-
-
 def gaussian_masses(mu: Any, x: Any) -> tuple[Any, Any]:
     """Return P(L > x) and Q(L > x)."""
     return mp.ncdf(mu / 2 - x / mu), mp.ncdf(-mu / 2 - x / mu)
@@ -213,11 +196,11 @@ def range_masses(eta: Any, x: Any) -> tuple[Any, Any]:
     )
 
 
-Case = tuple[type[Any], "Callable[[Any, Any], Any]", "Callable[[Any, Any], tuple[Any, Any]]"]
+Case = tuple[type[Any], "Callable[[Any, Any], tuple[Any, Any]]"]
 CASES: list[Case] = [
-    (GaussianLaw, gaussian_mgf, gaussian_masses),
-    (LaplaceLaw, laplace_mgf, laplace_masses),
-    (BoundedRangeLaw, range_mgf, range_masses),
+    (GaussianLaw, gaussian_masses),
+    (LaplaceLaw, laplace_masses),
+    (BoundedRangeLaw, range_masses),
 ]
 NAMES = ["gaussian", "laplace", "bounded-range"]
 
@@ -225,21 +208,6 @@ NAMES = ["gaussian", "laplace", "bounded-range"]
 def truths(value: float) -> list[Any]:
     """Return numbers that the value may stand for."""
     return [mpf(value) * (1 + mpf(part) * ERROR) for part in PARTS]
-
-
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_renyi(case: Case, value: float) -> None:
-    """K is enclosed at real orders."""
-    law = case[0](value, ERROR)
-    c = np.array([1e-3, 0.3, 1.0, 5.0, 40.0])
-    lower, upper = law.renyi(c)
-    for true in truths(value):
-        for i, each in enumerate(c):
-            k = case[1](true, mpf(each)).real
-            assert lower[i] <= k <= upper[i]
-            rho = law.concentration(np.array([each]))[0]
-            assert k <= rho * each * (each + 1)
 
 
 @pytest.mark.parametrize("value", VALUES)
@@ -252,7 +220,7 @@ def test_tails(case: Case, value: float) -> None:
     error = np.broadcast_to(np.asarray(tails.error, dtype=float), losses.shape)
     for true in truths(value):
         for i, loss in enumerate(losses):
-            low, high = (case[2](true, mpf(loss) + side * tails.shift) for side in (1, -1))
+            low, high = (case[1](true, mpf(loss) + side * tails.shift) for side in (1, -1))
             both = (tails.above_p[i], tails.above_q[i]), (tails.below_p[i], tails.below_q[i])
             for k in range(2):
                 above, below = (each[k] for each in both)
@@ -275,7 +243,7 @@ def test_cells(case: Case, value: float) -> None:
     for true in truths(value):
         scale = true / mpf(value)
         for i in (0, 7, 200, 398):
-            a, b = (case[2](true, mpf(x) * scale) for x in losses[i : i + 2])
+            a, b = (case[1](true, mpf(x) * scale) for x in losses[i : i + 2])
             for k, found in enumerate((tails.between_p[i], tails.between_q[i])):
                 mass = a[k] - b[k]
                 assert abs(found / mass - 1) <= tails.between_error[i]
@@ -298,6 +266,6 @@ def test_profile_and_limits(case: Case, value: float) -> None:
             epsilon = value * part
             found = law.profile(epsilon)
             assert found is not None
-            p, q = case[2](true, min(mpf(epsilon), true))
+            p, q = case[1](true, min(mpf(epsilon), true))
             delta = max(mpf(0), p - mp.exp(epsilon) * q) if epsilon < true else mpf(0)
             assert found[0] <= delta * (1 + mpf(10) ** -14) <= found[1] * (1 + mpf(10) ** -13)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from privcalc.accounting.compose import compose
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import bracket
 from privcalc.errors import UnsupportedError
-from privcalc.losses.atomic.exact import exact_law
-from privcalc.losses.cells import opposite, upper_law
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
@@ -28,7 +24,6 @@ from tests.oracles.opposite import composed_epsilon, hockey_stick, renyi
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
 
 REPLACE = Relation.REPLACE_ONE
@@ -123,88 +118,9 @@ def test_noise_on_integers_has_the_loss_of_its_outcomes() -> None:
         assert high - low <= 1e-9 * truth
 
 
-SCALES = np.exp(np.concatenate([np.linspace(-3.0, 3.0, 61), np.linspace(-0.2, 0.2, 41)]))
-
-
-def random_masses(rng: np.random.Generator, size: int) -> list[Fraction]:
-    """Return probabilities that are multiples of 1/512, some of them possibly 0."""
-    parts = rng.multinomial(512, rng.dirichlet(np.full(size, 0.6)))
-    return [Fraction(int(part), 512) for part in parts]
-
-
-def power(plain: list[Fraction], other: list[Fraction]) -> list[tuple[Fraction, Fraction]]:
-    """Return the corners of G: the largest W(A) at R(A) = y, by decreasing ratios."""
-    kept = [(r, w) for r, w in zip(plain, other, strict=True) if r or w]
-    kept.sort(key=lambda each: (each[0] == 0, each[1] / each[0] if each[0] else 0), reverse=True)
-    corners = [(Fraction(0), sum((w for r, w in kept if r == 0), Fraction(0)))]
-    for r, w in kept:
-        if r:
-            corners.append((corners[-1][0] + r, corners[-1][1] + w))
-    return corners
-
-
 def at(corners: list[tuple[Fraction, Fraction]], y: float) -> float:
     """Return G(y)."""
     return float(np.interp(y, [float(x) for x, _ in corners], [float(g) for _, g in corners]))
-
-
-def worst_output(
-    rng: np.random.Generator, plain: Any, corners: list[tuple[Fraction, Fraction]]
-) -> Any:
-    """Return an output law W with W(A) <= G(R(A)) for every A, extreme in a random direction."""
-    size = len(plain)
-    sets = [
-        np.isin(np.arange(size), chosen).astype(float)
-        for chosen in chain.from_iterable(combinations(range(size), k) for k in range(1, size))
-    ]
-    limits = [at(corners, float(plain @ each)) for each in sets]
-    found = linprog(
-        rng.normal(size=size), A_ub=np.array(sets), b_ub=limits,
-        A_eq=np.ones((1, size)), b_eq=[1.0], bounds=(0.0, 1.0),
-    )  # fmt: skip
-    assert found.success
-    return np.maximum(found.x, 0.0)
-
-
-def upper_profile(law: AtomicLaw, a: float) -> float:
-    """Return the hockey stick of an atomic law from both columns of its masses."""
-    inside = [p - a * r for p, r in zip(law.masses, law.lower_masses, strict=True)]
-    return law.infinity_mass + math.fsum(each for each in inside if each > 0.0)
-
-
-@pytest.mark.few(8)
-@pytest.mark.parametrize("seed", range(40))
-def test_random_mechanisms_are_below_the_pair(seed: int) -> None:
-    """Random triples for each sample of the others: all that is known of them is the pair.
-
-    The outputs R, W and W' on every sample of two other records are extreme points of what the
-    base pair allows; the laws of the sampled mechanism are enumerated.
-    """
-    rng = np.random.default_rng(seed)
-    size, outputs = int(rng.integers(2, 5)), int(rng.integers(2, 6))
-    plain, other = random_masses(rng, size), random_masses(rng, size)
-    corners = power(plain, other)
-    q = float(rng.choice([0.05, 0.3, 0.8]))
-    law = event_law(plain, other)
-    turned = law.reverse_direction
-    assert turned is not None
-    upper = upper_law(opposite(turned, q, above=True))
-    first, second = np.zeros(outputs), np.zeros(outputs)
-    for taken in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        weight = math.prod(q if each else 1.0 - q for each in taken)
-        base = rng.dirichlet(np.full(outputs, 0.8))
-        with_x, with_other = (worst_output(rng, base, corners) for _ in range(2))
-        first += weight * ((1.0 - q) * base + q * with_x)
-        second += weight * ((1.0 - q) * base + q * with_other)
-    for a in SCALES:
-        for p, r in ((first, second), (second, first)):
-            seen = float(np.maximum(p - a * r, 0.0).sum())
-            assert seen <= upper_profile(upper, a) + 1e-9 * (1.0 + a)
-
-
-def event_law(plain: list[Fraction], other: list[Fraction]) -> AtomicLaw:
-    """Return the law for adding the record."""
-    return exact_law(list(zip(plain, other, strict=True)))
 
 
 def test_samples_of_everybody_and_of_nobody() -> None:
