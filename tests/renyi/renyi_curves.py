@@ -25,13 +25,14 @@ class ExactCurve(RenyiCurve):
     Attributes:
         cumulant: maps c to K(c).
         limit: D at order infinity.
+        cheap: as claimed.
         known: what has been evaluated.
     """
 
     cumulant: Callable[[mpf], mpf]
     limit: float = math.inf
+    cheap: bool = True
     known: dict[float, float] = field(default_factory=dict)
-    cheap = True
 
     def upper(self, c: Array) -> Array:
         """Return K rounded up."""
