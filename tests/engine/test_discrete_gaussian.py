@@ -110,15 +110,14 @@ def test_random_compositions_are_their_direct_sums() -> None:
             assert truth + error >= delta * (1 - 1e-12), terms
 
 
-@pytest.mark.parametrize("delta", [1e-5, 1e-10])
-def test_a_census_of_many_variances(delta: float) -> None:
-    """130 releases over 33 rational variances, near the continuous formula, which is off a little.
+def test_a_census_of_many_variances() -> None:
+    """130 releases over ten rational variances, near the continuous formula, off by a little.
 
     One law has the roots of other variances, so that no lattice is shared.
     """
     rng = random.Random(2020)
-    variances = sorted({Fraction(rng.randint(3, 4000), rng.randint(1, 60)) for _ in range(60)})[:33]
-    counts = [4] * 31 + [3] * 2
+    variances = sorted({Fraction(rng.randint(3, 4000), rng.randint(1, 60)) for _ in range(60)})[::6]
+    counts, delta = [13] * 10, 1e-10
     exact = [DiscreteGaussianLaw(v, 1) for v in variances]
     roots = [law(repr(math.sqrt(v))) for v in variances]
     found = [

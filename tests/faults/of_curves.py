@@ -548,14 +548,6 @@ OF_CURVES = (
         "losses",
         "test_members.py",
     ),
-    Fault(
-        "curve-of-a-lattice",
-        "engine/composition.py",
-        "and not ((alone or law.atom_count) and law.properties.rdp_implied_by_pld)",
-        "and not law.properties.rdp_implied_by_pld",
-        "engine",
-        "test_huge_counts.py",
-    ),
     # Points of noisy maxima, and of tests.
     Fault(
         "noisy-max-members",
