@@ -273,22 +273,3 @@ def test_a_coin_that_everybody_sees_gives_the_mean() -> None:
     expected = 0.25 * profile(*columns(one)) + 0.75 * profile(*columns(two))
     assert (found >= expected - 1e-15).all()
     assert found == pytest.approx(expected, abs=1e-12)
-
-
-def test_losses_on_a_lattice_keep_their_digits() -> None:
-    """A hundred randomised responses are the binomial law, but for rounding."""
-    law, n = two_point(Enclosed.of(0.5)), 100
-    p = 1.0 / (1.0 + math.exp(-0.5))
-    j = np.arange(n + 1)
-    log_count = np.array(
-        [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in j]
-    )
-    logs = log_count + j * math.log(p) + (n - j) * math.log1p(-p)
-    others = logs - 0.5 * (2 * j - n)
-    below, above = (composed(((law, n),), above=up) for up in (False, True))
-    slopes = np.exp(np.linspace(0.0, 30.0, 13))
-    value = profile(np.exp(logs), np.exp(others), slopes)
-    low, high = (profile(*columns(each), slopes) for each in (below, above))
-    assert (low <= value * (1.0 + 1e-9)).all()
-    assert (value <= high * (1.0 + 1e-9)).all()
-    assert (high - low <= 1e-6 * value).all()
