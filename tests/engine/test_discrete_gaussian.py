@@ -165,7 +165,8 @@ def test_rows_are_what_direct_summation_gives() -> None:
         delta, error = delta_of(total_of(terms), epsilon)
         assert error < delta * 1e-30
         assert abs(delta / truth - 1) < 1e-28
-        if len(terms) == 1:
+        # Beyond, e^epsilon times what is trimmed counts.
+        if len(terms) == 1 and row["epsilon"] <= 40.0:
             (term,) = terms
             other = shifted_difference(term["sigma"], term["sensitivity"], term["count"], epsilon)
             assert abs(other / truth - 1) < 1e-28
