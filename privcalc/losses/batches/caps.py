@@ -41,9 +41,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr
 
-from privcalc.numerics.binomials import log_poisson_probabilities
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
@@ -155,7 +154,8 @@ def poisson_excess(theta: Array, most: float) -> Array:
     (j - K) p_j over j >= k. Quotients of neighbouring probabilities are r_j = L / (j + 1), so that
     beyond SUMMED terms the rest is at most that of a geometric law, p_j ((j - K) / (1 - r) +
     r / (1 - r)^2). K is rounded down, which makes it larger. A product of SUMMED quotients is off
-    by three units for each, which MARGIN covers.
+    by three units for each, which MARGIN covers; logarithms by 8 units of their size and, as that
+    of the mean is off by 2 units, by 2 k.
 
     Args:
         theta: of shape (n,).
@@ -163,7 +163,8 @@ def poisson_excess(theta: Array, most: float) -> Array:
     """
     mean, strike = 1.0 / theta, most / theta * (1.0 - 4.0 * UNIT)
     k = np.floor(strike) + 1.0
-    log_p, wrong = log_poisson_probabilities(k, mean)
+    terms = k * np.log(mean), -mean, -gammaln(k + 1.0)
+    log_p = sum(terms)
     j = k[:, None] + np.arange(SUMMED + 1.0)
     ratios = mean[:, None] / j
     ratios[:, 0] = 1.0
@@ -171,6 +172,6 @@ def poisson_excess(theta: Array, most: float) -> Array:
     r = mean / (j[:, -1] + 1.0)
     rest = p[:, -1] * ((j[:, -1] - strike) / (1.0 - r) + r / (1.0 - r) ** 2)
     total = ((j[:, :-1] - strike[:, None]) * p[:, :-1]).sum(axis=1) + rest
-    sizes = UNIT * (np.abs(log_p) + 16.0)
-    found: Array = theta * total * np.exp(log_p + wrong + sizes) * MARGIN + NOTHING
+    wrong = UNIT * (16.0 * sum(map(np.abs, terms)) + 4.0 * k + 16.0)
+    found: Array = theta * total * np.exp(log_p + wrong) * MARGIN + NOTHING
     return found
