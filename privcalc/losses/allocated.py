@@ -28,7 +28,7 @@ A part of mu on an interval is put on a lattice as a measure
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.arrays import Array
 
 # Log of the mass outside the window of small ratios, about; and of that of tilted means.
 LOG_OUTSIDE, LOG_TILTED = -46.0, -17.0
@@ -403,97 +403,95 @@ SIZE, ROUGH_SIZE, ROUGHEST_SIZE = 2**18, 2**16, 2**14
 STEEP, RATHER_STEEP, FEW = 1.95, 1.2, 100
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# Losses are off by so much, relatively.
+OFF = 16.0 * UNIT
+
+
+@record
 class AllocatedLaw(LossLaw):
     """A pair of measures with profiles above, or below, that of one epoch in one direction.
 
     Attributes:
         losses: increasing.
         p: mass of each under the first of the pair ...
-        q: ... and the second: the masses `losses` stands for, exact as doubles but for `error`.
-        above_p, above_q, below_p, below_q: sums of them.
-        infinity: mass under the first that counts as infinite loss; 0 of a lower law.
-        error: relative error of p e^{-loss} = q, and displacement of the losses.
+        q: ... and the second: the masses `losses` stands for, exact as doubles.
+        infinity_mass: mass under the first that counts as infinite loss; 0 of a lower law.
         lower: whether it is one of measures below.
-        simpler: of a law above that of one step: the ratio is a mean of those of single steps, and
-            so below each of them in convex order; of one below that of the largest output.
+        alternative_dominating_pair: of a law above that of one step: the ratio is a mean of those
+            of single steps, and so below each of them in convex order; of one below that of the
+            largest output. Neither omits anything.
     """
 
-    _losses: Array
-    _p: Array
-    _q: Array
-    _above_p: Array
-    _above_q: Array
-    _below_p: Array
-    _below_q: Array
-    _infinity: float
-    _error: float
-    _lower: bool
-    _simpler: LossLaw | None
+    losses: Array
+    p: Array
+    q: Array
+    infinity_mass: float
+    lower: bool
+    alternative_dominating_pair: LossLaw | None
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     # The ratios of the pair itself come as near to 0, and as large, as one likes.
     max_loss = math.inf
 
-    @property
-    def infinity_mass(self) -> float:
-        """What is outside of all windows."""
-        return self._infinity
+    @cached_property
+    def _sums(self) -> list[Array]:
+        """P- and Q-masses above each place between losses, then those below."""
+        ways = [each[::-1] for each in (self.p, self.q)], [self.p, self.q]
+        above, below = ([np.append(0.0, np.cumsum(each)) for each in way] for way in ways)
+        return [*(each[::-1] for each in above), *below]
 
     @property
-    def alternative_dominating_pair(self) -> LossLaw | None:
-        """Return a law on the same side that omits nothing, where there is one."""
-        return self._simpler
+    def _rounded(self) -> float:
+        """What sums are off by, relatively."""
+        return UNIT * (len(self.losses) + 8.0)
 
     @property
     def mass_defect(self) -> tuple[float, float]:
         """Return what is too much under P above, or too little below, and too little under Q."""
-        slack = 2.0 * UNIT * (len(self._losses) + 8.0)
-        p, q = float(self._above_p[0]), float(self._above_q[0])
+        p, q = float(self._sums[0][0]), float(self._sums[1][0])
+        slack = 2.0 * self._rounded
         lacking = max(0.0, 1.0 - q) + slack
-        if self._lower:
+        if self.lower:
             return max(0.0, 1.0 - p) + slack, lacking
-        return -1.02 * (max(0.0, p + self._infinity - 1.0) + slack), lacking
+        return -1.02 * (max(0.0, p + self.infinity_mass - 1.0) + slack), lacking
 
     def tails(self, losses: Array) -> Tails:
         """Return sums of atoms, each off by a unit for every atom in it."""
         charge(1.0 * len(losses))
-        place = np.searchsorted(self._losses, losses, side="right")
-        between_p, between_q, error = self._between(place)
-        return Tails(
-            above_p=self._above_p[place],
-            above_q=self._above_q[place],
-            below_p=self._below_p[place],
-            below_q=self._below_q[place],
-            error=UNIT * (len(self._losses) + 8.0),
-            shift=self._error * (1.0 + float(np.abs(self._losses).max())),
-            between_p=between_p,
-            between_q=between_q,
-            between_error=error,
+        place = np.searchsorted(self.losses, losses, side="right")
+        above_p, above_q, below_p, below_q = (each[place] for each in self._sums)
+        count = np.diff(place)
+        p, q = (
+            np.where(count > 0, np.add.reduceat(np.append(each, 0.0), place)[:-1], 0.0)
+            for each in (self.p, self.q)
         )
-
-    def _between(self, place: Integers) -> tuple[Array, Array, Array]:
-        starts, ends = place[:-1], place[1:]
-        used = ends > starts
-        p, q = np.zeros(len(starts)), np.zeros(len(starts))
-        if used.any():
-            low, high = int(starts[used][0]), int(ends[used][-1])
-            for mass, into in ((self._p, p), (self._q, q)):
-                into[used] = np.add.reduceat(mass[low:high], starts[used] - low)
-        return p, q, UNIT * (ends - starts + 4.0)
+        return Tails(
+            above_p=above_p,
+            above_q=above_q,
+            below_p=below_p,
+            below_q=below_q,
+            error=self._rounded,
+            shift=OFF * (1.0 + float(np.abs(self.losses).max())),
+            between_p=p,
+            between_q=q,
+            between_error=UNIT * (count + 4.0),
+        )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Return log sum p e^{c loss}, off by units of exponents and for every atom."""
-        charge(PER_TERM * len(self._losses) * len(c))
+        charge(PER_TERM * len(self.losses) * len(c))
         found = np.empty(len(c))
         with np.errstate(divide="ignore"):
-            logs = np.log(self._p)
+            logs = np.log(self.p)
         for i, each in enumerate(c.tolist()):
-            terms = logs + each * self._losses
+            terms = logs + each * self.losses
             top = float(terms.max())
             found[i] = top + math.log(float(np.exp(terms - top).sum()))
-        reach = float(np.abs(self._losses).max())
-        size = np.abs(found) + c * reach * (1.0 + self._error / UNIT) + 800.0
-        slack = UNIT * (len(self._losses) + 16.0 * size)
+        reach = float(np.abs(self.losses).max())
+        size = np.abs(found) + c * reach * (1.0 + OFF / UNIT) + 800.0
+        slack = UNIT * (len(self.losses) + 16.0 * size)
         return found - slack, found + slack
 
 
@@ -534,27 +532,10 @@ def allocated_laws(
         infinity, best = (parts.beyond, parts.outside + at_zero), (GaussianLaw(v), GaussianLaw(v))
     elif v > STEEP or (v > RATHER_STEEP and steps <= FEW):
         best = tuple(largest_output(steps, v, remove=each) for each in (True, False))
-    return _laws(x, q, infinity, best, lower=lower)
-
-
-def _laws(
-    x: Array,
-    q: Array,
-    infinity: tuple[float, float],
-    simpler: tuple[LossLaw | None, ...],
-    *,
-    lower: bool,
-) -> dict[str, AllocatedLaw]:
-    """Return the laws of both directions, for increasing ratios x with masses q without the record.
-
-    Adding is removing backwards: the two share all but the losses.
-    """
-    p, losses, error = x * q, np.log(x), 16.0 * UNIT
-    below_p, below_q = (np.concatenate([[0.0], np.cumsum(each)]) for each in (p, q))
-    above_p, above_q = (np.concatenate([np.cumsum(each[::-1])[::-1], [0.0]]) for each in (p, q))
-    remove = losses, p, q, above_p, above_q, below_p, below_q
-    add = q[::-1], p[::-1], below_q[::-1], below_p[::-1], above_q[::-1], above_p[::-1]
+    # Adding is removing backwards.
+    p, losses = x * q, np.log(x)
+    backwards = -losses[::-1], q[::-1], p[::-1]
     return {
-        "remove": AllocatedLaw(*remove, infinity[0], error, lower, simpler[0]),
-        "add": AllocatedLaw(-losses[::-1], *add, infinity[1], error, lower, simpler[1]),
+        "remove": AllocatedLaw(losses, p, q, infinity[0], lower, best[0]),
+        "add": AllocatedLaw(*backwards, infinity[1], lower, best[1]),
     }

@@ -62,6 +62,7 @@ them nothing tells the data sets apart: the bound counts as often as the record 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,7 +109,7 @@ class SwapBound:
             count = min(count / THINNER, count - 1.0)
         self._counts = counts
         self._known: dict[bool, dict[float, float]] = {True: {}, False: {}}
-        self._choices: dict[tuple[int, bool], tuple[int, float] | None] = {}
+        self._choices: dict[int, tuple[int, float] | None] = {}
 
     def known(self, *, remove: bool) -> dict[float, float]:
         """Return all values that were worked out."""
@@ -126,10 +127,9 @@ class SwapBound:
         if epsilon < LEAST_EPSILON or not self._counts:
             return plain
         place = round(math.log(epsilon) / SPACING)
-        key = place, remove
-        if key not in self._choices:
-            self._choices[key] = self._chosen(place, remove=remove)
-        choice = self._choices[key]
+        if place not in self._choices:
+            self._choices[place] = self._chosen(math.exp(place * SPACING))
+        choice = self._choices[place]
         return plain if choice is None else min(plain, self._bound(epsilon, choice, remove=remove))
 
     def _sums(
@@ -143,46 +143,34 @@ class SwapBound:
         first, masses, excess = law.on_lattice(plan)
         return TiltedSums(plan, first, masses, 0.0), excess
 
-    def _chosen(self, place: int, *, remove: bool) -> tuple[int, float] | None:
+    def _chosen(self, epsilon: float) -> tuple[int, float] | None:
         """Return N and beta / (alpha - 1), or None where there is nothing to gain.
 
-        That s is beta - g is all but true, and enough for a choice. The search begins where one
-        in the other order, or nearby, ended.
+        That s is beta - g is all but true, and enough for a choice, as is one order for both.
         """
-        epsilon = math.exp(place * SPACING)
         plain = gaussian_profile(self._v, epsilon).upper
-        parts = np.array(SHIFTS)
-        shifts = math.expm1(epsilon) * parts
-        even = self._slots.even
-        own = np.array([self._caps.own(shift * even) for shift in shifts.tolist()])
-        sums, excess = self._sums(epsilon, self._counts[0], FEW_POINTS, remove=remove)
-        tried: dict[int, tuple[float, float]] = {}
+        shifts = math.expm1(epsilon) * np.array(SHIFTS)
+        even, counts = self._slots.even, self._counts
+        own = np.array([self._caps.own(shift * even) for shift in shifts.tolist()]) / even
+        sums, excess = self._sums(epsilon, counts[0], FEW_POINTS, remove=True)
 
-        def value(i: int) -> float:
-            if i not in tried:
-                count = self._counts[i]
-                kappa = self._cap(count)
-                tried[i] = math.inf, 0.0
-                if kappa < 1.0:
-                    total = sums.hinges(count, shifts) + excess + kappa * (plain + shifts)
-                    total += own / even
-                    best = int(np.argmin(total))
-                    tried[i] = float(total[best]), float(parts[best])
-            return tried[i][0]
+        @cache
+        def value(i: int) -> tuple[float, float]:
+            kappa = self._cap(counts[i])
+            if kappa >= 1.0:
+                return math.inf, 0.0
+            total = sums.hinges(counts[i], shifts) + excess + kappa * (plain + shifts) + own
+            best = int(np.argmin(total))
+            return float(total[best]), SHIFTS[best]
 
-        last = len(self._counts) - 1
-        same = self._choices.get((place, not remove))
-        near = (self._choices.get((place + i, remove)) for i in (-1, 1, -2, 2))
-        known = [self._counts.index(each[0]) for each in (same, *near) if each is not None]
-        best = known[0] if known else min(range(0, last + 1, max(1, last // LOOKS)), key=value)
-        step = LOOKS // 2 if same is None else 1
-        while step:
-            around = [i for i in (best - step, best, best + step) if 0 <= i <= last]
-            better = min(around, key=value)
-            if better == best:
-                step //= 2
-            best = better
-        return (self._counts[best], tried[best][1]) if value(best) < plain else None
+        step = max(1, len(counts) // LOOKS)
+        best = min(range(0, len(counts), step), key=value)
+        while step > 1:
+            step -= step // 2
+            around = (best - step, best, best + step)
+            best = min((i for i in around if 0 <= i < len(counts)), key=value)
+        total, part = value(best)
+        return (counts[best], part) if total < plain else None
 
     def _cap(self, count: int) -> float:
         """Return an upper bound on mean_k E (W_k - M)_+ for N."""
