@@ -37,16 +37,14 @@ from scipy.special import ndtr, ndtri
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.allocated_measures import (
     DEEPEST,
-    LatticeMeasure,
-    SumWindow,
     above,
     below,
     below_from_zero,
     cells,
     coarsened,
-    powers,
 )
 from privcalc.losses.atomic.profiles import law_of_tests
+from privcalc.losses.lattice_sums import LatticeMeasure, LatticeSums
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.convolution import transform_error
@@ -90,7 +88,9 @@ class AllocationPlan:
         high: ... and the one after the last: the first large one.
         factor: coarse over fine step.
         large: how many large ratios are followed at most.
-        window: of sums of small ratios.
+        first: index at which the window of sums of small ratios begins.
+        size: points of the window, a power of two.
+        tilts: rates of e^{tilt x} that see them.
         levels: coarse lattices, each GROWTH times coarser than the one before.
     """
 
@@ -101,7 +101,9 @@ class AllocationPlan:
     high: int
     factor: int
     large: int
-    window: SumWindow
+    first: int
+    size: int
+    tilts: tuple[float, ...]
     levels: int
 
 
@@ -123,7 +125,7 @@ def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
         total = float(terms.sum())
         return math.log(total) + top, float((terms * u).sum()) / total
 
-    large = _most_large(steps, v, largest)
+    large = followed(steps, v, largest, math.exp(LOG_LOST))
     least = max(steps - large, 0)
     deviation = math.sqrt(steps * max(float((weights * u * u).sum()) - 1.0, 1e-6 * v * v))
     rates = np.geomspace(0.02, 1e3, 160) / deviation
@@ -141,7 +143,6 @@ def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
     cells = math.ceil(largest / (step * factor))
     beyond = math.exp(v * (-float(ndtri(math.exp(LOG_LOST))) + v) + 0.5 * v * v - v * v)
     levels = max(1, math.ceil(math.log(max(beyond / largest, 1.0)) / math.log(GROWTH)))
-    first = math.floor(low / step)
     return AllocationPlan(
         steps,
         v,
@@ -150,17 +151,18 @@ def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
         cells * factor,
         factor,
         large,
-        SumWindow(first, size, (tilts[0], 0.0, tilts[1])),
+        math.floor(low / step),
+        size,
+        (tilts[0], 0.0, tilts[1]),
         levels,
     )
 
 
-def _most_large(steps: int, v: float, largest: float) -> int:
-    """Return beyond how many large ratios nothing is left."""
-    for count in range(1, MOST_LARGE):
-        if at_least(steps, v, largest, count + 1)[1] < math.exp(LOG_LOST):
-            return min(count, steps)
-    return min(MOST_LARGE, steps)
+def followed(steps: int, v: float, x: float, least: float, most: int = MOST_LARGE) -> int:
+    """Return how many ratios above x are followed: more have less than the least mass."""
+    most = min(most, steps)
+    counts = range(1, most)
+    return next((n for n in counts if at_least(steps, v, x, n + 1)[1] < least), most)
 
 
 def at_least(steps: int, v: float, x: float, count: int) -> tuple[float, float]:
@@ -237,16 +239,16 @@ def parts_of(plan: AllocationPlan, *, lower: bool) -> LevelSums:
     small = cells(plan.step, plan.low, plan.high, v)
     one = below_from_zero(small, v) if lower else above(small)
     counts = [t - j for j in range(large + 1)]
-    found = powers(one, counts, plan.window, lower=lower)
+    found, tails = powers(one, counts, plan, lower=lower)
     edge = plan.high * plan.step
-    outside, beyond = _lost_small(plan, [(each.outside, each.beyond) for each in found], edge)
-    measures = [found[0].measure]
-    rest = [coarsened(each.measure, plan.factor, lower=lower) for each in found[1:]]
+    outside, beyond = _lost_small(plan, tails, edge)
+    measures = found[:1]
+    rest = [coarsened(each, plan.factor, lower=lower) for each in found[1:]]
     first = plan.high // plan.factor
     for later in reversed(range(plan.levels)):
         top = GROWTH * first
         step = rest[0].step
-        follow = _followed(plan, first * step)
+        follow = followed(t, v, first * step, SMALLEST, large)
         given = cells(step, first, top, v)
         level, rest = _level(rest, below(given) if lower else above(given), t, follow, lower=lower)
         measures.append(level)
@@ -255,8 +257,8 @@ def parts_of(plan: AllocationPlan, *, lower: bool) -> LevelSums:
         edge = top * step
         if not later:
             break
-        most = min(MOST_POINTS, POINTS_PER_CELL * plan.window.size)
-        factor = _factor(top * GROWTH * _followed(plan, edge), most)
+        most = min(MOST_POINTS, POINTS_PER_CELL * plan.size)
+        factor = _factor(top * GROWTH * followed(t, v, edge, SMALLEST, large), most)
         try:
             rest = [coarsened(each, factor, lower=lower) for each in rest]
         except NotCertifiedError:
@@ -267,6 +269,33 @@ def parts_of(plan: AllocationPlan, *, lower: bool) -> LevelSums:
         q, p = at_least(t, v, x * (1.0 - 1e-12), count)
         outside, beyond = outside + q, beyond + p
     return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)
+
+
+# Of sums of fewer numbers, compared with which others are large, the untilted bound is enough.
+TILTED = 2
+
+
+def powers(
+    one: LatticeMeasure, counts: list[int], plan: AllocationPlan, *, lower: bool
+) -> tuple[list[LatticeMeasure], list[tuple[float, float]]]:
+    """Return measures above, or below, the sums of n numbers from one measure, for each n.
+
+    Of several tilts each atom takes the best bound.
+
+    Returns:
+        The measures in the window of a plan; what is above the mass outside of it, and above the
+        integral of the sum over what is beyond it.
+    """
+    best = [np.full(plan.size, 0.0 if lower else np.inf) for _ in counts]
+    tails = np.full((len(counts), 3), np.inf)
+    better = np.fmax if lower else np.fmin
+    for tilt in plan.tilts:
+        sums = LatticeSums(one, plan.first, plan.size, tilt)
+        tails = np.minimum(tails, [sums.outside(n) for n in counts])
+        for n, found in zip(counts if tilt == 0.0 else counts[:TILTED], best, strict=False):
+            better(found, sums.masses(n, lower=lower), out=found)
+    measures = [LatticeMeasure(one.step, plan.first, masses) for masses in best]
+    return measures, [(below + above, beyond) for below, above, beyond in tails.tolist()]
 
 
 def _lost_small(
@@ -298,14 +327,6 @@ def _factor(points: int, most: int) -> int:
     while points > factor * most and factor < GROWTH:
         factor *= 2
     return factor
-
-
-def _followed(plan: AllocationPlan, x: float) -> int:
-    """Return how many ratios above x are followed."""
-    for count in range(1, plan.large):
-        if at_least(plan.steps, plan.v, x, count + 1)[1] < SMALLEST:
-            return count
-    return plan.large
 
 
 def _level(

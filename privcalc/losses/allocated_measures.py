@@ -14,15 +14,13 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.lattice_sums import LatticeMeasure, LatticeSums
+from privcalc.losses.lattice_sums import LatticeMeasure
 from privcalc.numerics.normal import DENSITY, interval_masses
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privcalc.numerics.arrays import Array
 
 # Beyond so many deviations below the median nothing is left that is a double.
@@ -288,58 +286,3 @@ def coarsened(fine: LatticeMeasure, factor: int, *, lower: bool) -> LatticeMeasu
     low = int(empty[place - 1]) + 1 if place else 0
     used = slice(low, int(empty[place]) if place < len(empty) else blocks)
     return below(RatioCells(step, first + low, left[used], right[used], wrong[used], excess[used]))
-
-
-# Of sums of fewer numbers, compared with which others are large, the untilted bound is enough.
-TILTED = 2
-
-
-@record
-class SumWindow:
-    """Indices first <= k < first + size of sums, and the tilts that see them.
-
-    Attributes:
-        first: see above.
-        size: a power of two.
-        tilts: rates of e^{tilt x}.
-    """
-
-    first: int
-    size: int
-    tilts: tuple[float, ...]
-
-
-@record
-class RatioSums:
-    """The measure of sums of n numbers in a window.
-
-    Attributes:
-        measure: in the window; rounded up, or down, atom by atom.
-        outside: above the mass outside.
-        beyond: above the integral of the sum over the part above the window.
-    """
-
-    measure: LatticeMeasure
-    outside: float
-    beyond: float
-
-
-def powers(
-    one: LatticeMeasure, counts: Sequence[int], window: SumWindow, *, lower: bool
-) -> list[RatioSums]:
-    """Return measures above, or below, the sums of n numbers from one measure, for each n.
-
-    Of several tilts each atom takes the best bound.
-    """
-    best = [np.full(window.size, 0.0 if lower else np.inf) for _ in counts]
-    tails = np.full((len(counts), 3), np.inf)
-    better = np.fmax if lower else np.fmin
-    for tilt in window.tilts:
-        sums = LatticeSums(one, window.first, window.size, tilt)
-        tails = np.minimum(tails, [sums.outside(n) for n in counts])
-        for n, found in zip(counts if tilt == 0.0 else counts[:TILTED], best, strict=False):
-            better(found, sums.masses(n, lower=lower), out=found)
-    return [
-        RatioSums(LatticeMeasure(one.step, window.first, masses), below + above, beyond)
-        for masses, (below, above, beyond) in zip(best, tails.tolist(), strict=True)
-    ]

@@ -334,16 +334,7 @@ def tail_quantile(log_p: float) -> tuple[float, float]:
 
 def log_tail_below(z: float) -> float:
     """Return a lower bound on log P(N > z) for z >= 0; see `tail_quantile` for the units."""
-    return _log_tail(z) - _tail_error(z)
-
-
-def log_tail_above(z: float) -> float:
-    """Return an upper bound on log P(N > z) for z >= 0."""
-    return _log_tail(z) + _tail_error(z)
-
-
-def _tail_error(z: float) -> float:
-    return UNIT * (24.0 + 8.0 * abs(math.log(mills(z))) + 3.0 * z * z)
+    return _log_tail(z) - UNIT * (24.0 + 8.0 * abs(math.log(mills(z))) + 3.0 * z * z)
 
 
 def _log_tail(z: float) -> float:
@@ -360,7 +351,7 @@ def upper_tail(x: float) -> tuple[float, float]:
     if x < 0.0:
         low, high = upper_tail(-x)
         return max(0.0, 1.0 - high - UNIT), min(1.0, 1.0 - low + UNIT)
-    low, high = log_tail_below(x), log_tail_above(x)
+    low, high = log_tail_below(x), log_tail(x)
     least = math.exp(low) * (1.0 - 16.0 * UNIT) if low > SMALLEST_LOG else 0.0
     return least, math.exp(high) * (1.0 + 16.0 * UNIT) if high > SMALLEST_LOG else SMALLEST
 

@@ -33,7 +33,7 @@ SPREADS, FAR, BEYOND = 3.0, 15.0, 0.36
 # What part of the work that is left points may take.
 PART = 0.8
 # Values of one use that are worked out; more are read off between these.
-MOST_VALUES = 40
+MOST_VALUES = 100
 PER_VALUE = 6e4
 PER_TEST = 1.5e4
 

@@ -87,7 +87,7 @@ SHIFTS = (0.003, 0.01, 0.02, 0.035, 0.055, 0.08, 0.115, 0.16, 0.23)
 USUAL_SHIFT = 0.05
 LEAST_EPSILON = 1e-9
 # Choices are made on a lattice of log epsilon.
-SPACING = 0.1
+SPACING = 0.2
 POINTS, FEW_POINTS = 200.0, 80.0
 # Parts of the total that are not worth while, and intervals for what they take.
 ENOUGH, MOST_PARTS = 0.005, 30
@@ -109,7 +109,7 @@ class SwapBound:
             count = min(count / THINNER, count - 1.0)
         self._counts = counts
         self._known: dict[bool, dict[float, float]] = {True: {}, False: {}}
-        self._choices: dict[int, tuple[int, float] | None] = {}
+        self._choices: dict[tuple[int, bool], tuple[int, float] | None] = {}
 
     def known(self, *, remove: bool) -> dict[float, float]:
         """Return all values that were worked out."""
@@ -127,9 +127,10 @@ class SwapBound:
         if epsilon < LEAST_EPSILON or not self._counts:
             return plain
         place = round(math.log(epsilon) / SPACING)
-        if place not in self._choices:
-            self._choices[place] = self._chosen(math.exp(place * SPACING))
-        choice = self._choices[place]
+        key = place, remove
+        if key not in self._choices:
+            self._choices[key] = self._chosen(math.exp(place * SPACING), remove=remove)
+        choice = self._choices[key]
         return plain if choice is None else min(plain, self._bound(epsilon, choice, remove=remove))
 
     def _sums(
@@ -143,16 +144,16 @@ class SwapBound:
         first, masses, excess = law.on_lattice(plan)
         return TiltedSums(plan, first, masses, 0.0), excess
 
-    def _chosen(self, epsilon: float) -> tuple[int, float] | None:
+    def _chosen(self, epsilon: float, *, remove: bool) -> tuple[int, float] | None:
         """Return N and beta / (alpha - 1), or None where there is nothing to gain.
 
-        That s is beta - g is all but true, and enough for a choice, as is one order for both.
+        That s is beta - g is all but true, and enough for a choice.
         """
         plain = gaussian_profile(self._v, epsilon).upper
         shifts = math.expm1(epsilon) * np.array(SHIFTS)
         even, counts = self._slots.even, self._counts
         own = np.array([self._caps.own(shift * even) for shift in shifts.tolist()]) / even
-        sums, excess = self._sums(epsilon, counts[0], FEW_POINTS, remove=True)
+        sums, excess = self._sums(epsilon, counts[0], FEW_POINTS, remove=remove)
 
         @cache
         def value(i: int) -> tuple[float, float]:

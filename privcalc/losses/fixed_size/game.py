@@ -21,10 +21,9 @@ A block of D steps. All T commute and M is subadditive, so that
 
 apply M to the sum for D. g_1 is S(W) as above. For g >= 0 that is not convex, S(g) is at most
 the integral against R and A where the slope rises, less that against the least of both where it
-falls, plus g - T_B g; this is g_2, and perhaps g_3, and the maximum of what it is next is taken for
-a constant, g_k. Constants are eigenfunctions: T x^{lam + 1} <= m x^{lam + 1}, m the moment of R and
-A glued, and S of a constant is m - m_B of it, so that all terms from k on are at most
-binom(D, k) m^{D - k} g_k. (The sum for D steps ends with g_D.)
+falls, plus g - T_B g, whose maximum is taken for a constant, g_2. Constants are eigenfunctions:
+T x^{lam + 1} <= m x^{lam + 1}, m the moment of R and A glued, and S of a constant is m - m_B of it,
+so that all terms from k = 2 on are at most binom(D, 2) m^{D - 2} g_2.
 
 W has to be convex for this. It is, but for rounding: its slopes are looked at in every block,
 and where one falls, a constant is added, whose slopes rise everywhere by D of 1.
@@ -55,6 +54,7 @@ from privcalc.losses.fixed_size.triples import RELATIVE, curvature, poisson_valu
 from privcalc.numerics.convolution import power
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.fixed_size.circle import Kernel
@@ -65,14 +65,13 @@ if TYPE_CHECKING:
 PER_POINT = 0.06
 # Terms of the bound on a supremum, each off by what a sum of products is.
 TERMS = 16.0
-# Terms of the sum for a block that are functions; the next is a constant.
-LEVELS = 3
 # Logarithms of values that stay doubles.
 LARGEST_LOG = 300.0
 # So that nothing is divided by 0.
 TINY = 1e-280
 
 
+@record
 class Family:
     """One family: what its nodes and intervals are integrated against.
 
@@ -82,9 +81,9 @@ class Family:
         flat: the error of chords far from a = 1.
     """
 
-    def __init__(self, nodes: Kernel, bends: Kernel, flat: Kernel) -> None:
-        """Take the kernels."""
-        self.nodes, self.bends, self.flat = nodes, bends, flat
+    nodes: Kernel
+    bends: Kernel
+    flat: Kernel
 
     @property
     def total(self) -> float:
@@ -195,9 +194,7 @@ class Game:
             below, above, bounds = (self._x * each[:, ::-1] for each in (below, above, bounds))
         rises = self._points > 0.0 if mirrored else self._points < 0.0
         bends = parabolas(below, above, bounds, rises, width)
-        most = [
-            np.where(rises, above[i + 1] - below[i], above[i] - below[i + 1]) for i in range(count)
-        ]
+        most = np.where(rises, above[1:-1] - below[:-2], above[:-2] - below[1:-1])
         rise = np.maximum(most, 0.0)
         # A parabola c p (1 - p) has c / 4 at most.
         near = 0.25 * bends.sum(axis=0) < rise.sum(axis=0)
@@ -212,8 +209,7 @@ class Game:
 
         Those are convex in x, and so are the bends, for each p by itself.
         """
-        rows = values if values.ndim > 1 else values[None]
-        full = np.array([np.interp(self._all_x, self._x, row) for row in rows])
+        full = np.array([np.interp(self._all_x, self._x, row) for row in np.atleast_2d(values)])
         return self._kernel(full * (1.0 + RELATIVE))
 
     def _kernel(self, values: Array) -> Kernel:
@@ -260,22 +256,12 @@ class Game:
         w, bends = self._convex(w)
         spectrum = circle.transform(w)
         gained = self._gained(w, spectrum, bends)
-        norm, total = base.total, power(base.spectrum, size) * spectrum
-        sizes = norm**size * size_of(w)
-        left = math.inf
-        for k in range(1, size + 1):
-            spectrum = circle.transform(gained)
-            following = self._crude(gained, spectrum) if k < size else gained
-            rest = self._rest(size, k + 1, following) if k < size else 0.0
-            # Differences of what is all rounding grow: a constant is better then.
-            if k > LEVELS or rest > 0.5 * left:
-                break
-            times = math.comb(size, k)
-            total = total + times * power(base.spectrum, size - k) * spectrum
-            sizes += times * norm ** (size - k) * size_of(gained)
-            left, gained = rest, following
+        change = circle.transform(gained)
+        total = power(base.spectrum, size - 1) * (base.spectrum * spectrum + size * change)
+        sizes = base.total**size * size_of(w) + size * base.total ** (size - 1) * size_of(gained)
+        rest = self._rest(size, 2, self._crude(gained, change)) if size > 1 else 0.0
         error = (size + 8.0) * circle.eta * sizes
-        found: Array = np.maximum(circle.back(total), 0.0) + (left + error) * MARGIN
+        found: Array = np.maximum(circle.back(total), 0.0) + (rest + error) * MARGIN
         return found
 
     def _rest(self, size: int, k: int, g: Array) -> float:

@@ -149,7 +149,7 @@ def test_blocks_are_above_single_steps(played: tuple[Game, list[Array]]) -> None
     kept = single > 0.1 * single.max()
     quotient = block[kept] / single[kept]
     assert quotient.min() > 1.0 - 1e-7
-    assert quotient.max() < 1.06
+    assert quotient.max() < 1.11
 
 
 def test_the_rest_of_a_block_grows_with_the_moment(
@@ -452,21 +452,10 @@ def test_games_that_are_too_long_are_refused() -> None:
     assert Played(scale, 0.01, np.ones(100)).below(1e6) == 0.0
 
 
-def test_masses_that_are_more_than_all() -> None:
-    """Masses and their mirror images leave something for no loss, or are no law."""
-    losses = np.array([0.1, 0.2])
-    assert laws._symmetric(losses, np.array([0.6, 0.4]), 0.0) is None
-    law = laws._symmetric(losses, np.array([0.25, 0.125]), 0.0)
-    assert law is not None
-    assert math.fsum(law.masses) == pytest.approx(1.0, rel=1e-15)
-    assert law.lower_masses == law.masses[::-1]
-
-
 def test_steps_out_of_reach_have_no_game() -> None:
     """Where samples are nearly all, a game is no better than what is known of each step."""
     step = laws.Step(0.9999, 1.5, 0.0)
     assert not step.in_reach(10)
-    assert laws.equal_law(step) is None
     pair = glued(GaussianLaw(1.5), 0.25)
     members = laws.FixedSizePairs(pair, step, pair, pair)
     assert laws.FixedSizePairs.together([(members, 10)]) is None
