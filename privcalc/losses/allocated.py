@@ -60,10 +60,8 @@ if TYPE_CHECKING:
 
 # Log of the mass outside the window of small ratios, about; and of that of tilted means.
 LOG_OUTSIDE, LOG_TILTED = -46.0, -17.0
-# Expected number of large ratios, of few that are far apart and of many.
-FEW_LARGE, MORE_LARGE, WIDE = 1e-4, 1e-2, 1.2
-# From these v on few ratios are spread over so many scales that one lattice does not do.
-SPREAD, FEW_STEPS = 1.5, 4
+# Expected number of large ratios.
+FEW_LARGE = 1e-4
 # Ratios beyond are counted as infinite; as many large ones are followed.
 LOG_LOST = -52.0
 MOST_LARGE = 8
@@ -109,11 +107,7 @@ class AllocationPlan:
 
 def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
     """Choose a lattice such that the sums of small ratios fill a window of a given size."""
-    expected = MORE_LARGE if v > WIDE else FEW_LARGE
-    last = -float(ndtri(expected / steps))
-    if steps <= FEW_STEPS and v > SPREAD:
-        # All of few may be large: the fine lattice is then as fine as the smallest need it.
-        last = -1.0
+    last = -float(ndtri(FEW_LARGE / steps))
     largest = math.exp(v * last - 0.5 * v * v)
     z = np.linspace(-12.0, (math.log(largest) + 0.5 * v * v) / v, POINTS)
     u, weights = np.exp(v * z - 0.5 * v * v), np.exp(-0.5 * z * z)
@@ -202,11 +196,6 @@ def _tilt(cumulants: Callable[[float], tuple[float, float]], rates: Array, n: in
 
 # Large ratios of one level are followed until their mass is below.
 SMALLEST = 1e-24
-# Points of sums of large ratios, about: with four times as many `calibrate` takes 430 MB, not 300,
-# and several epochs more work than they may. At little noise lower ends lose their fourth digit.
-MOST_POINTS = 2**15
-# No more than so many for each of small ratios.
-POINTS_PER_CELL = 8
 # What underflow hides.
 TINY = 1e-250
 
@@ -245,26 +234,21 @@ def parts_of(plan: AllocationPlan, *, lower: bool) -> LevelSums:
     measures = found[:1]
     rest = [coarsened(each, plan.factor, lower=lower) for each in found[1:]]
     first = plan.high // plan.factor
-    for later in reversed(range(plan.levels)):
-        top = GROWTH * first
-        step = rest[0].step
-        follow = followed(t, v, first * step, SMALLEST, large)
-        given = cells(step, first, top, v)
-        level, rest = _level(rest, below(given) if lower else above(given), t, follow, lower=lower)
-        measures.append(level)
-        q, p = at_least(t, v, first * step * (1.0 - 1e-12), follow + 1)
+    for level in range(plan.levels):
+        if level:
+            try:
+                rest = [coarsened(each, GROWTH, lower=lower) for each in rest]
+            except NotCertifiedError:
+                # The others' sums are narrower than the lattice; what is below may be omitted.
+                break
+        start = first * rest[0].step
+        follow = followed(t, v, start, SMALLEST, large)
+        given = cells(rest[0].step, first, GROWTH * first, v)
+        sums, rest = _level(rest, below(given) if lower else above(given), t, follow, lower=lower)
+        measures.append(sums)
+        q, p = at_least(t, v, start * (1.0 - 1e-12), follow + 1)
         outside, beyond = outside + q, beyond + p
-        edge = top * step
-        if not later:
-            break
-        most = min(MOST_POINTS, POINTS_PER_CELL * plan.size)
-        factor = _factor(top * GROWTH * followed(t, v, edge, SMALLEST, large), most)
-        try:
-            rest = [coarsened(each, factor, lower=lower) for each in rest]
-        except NotCertifiedError:
-            # The sums of the others are narrower than the lattice; what is below may be omitted.
-            break
-        first = top // factor
+        edge = GROWTH * start
     for x, count in ((edge, 1), (plan.high * plan.step, large + 1)):
         q, p = at_least(t, v, x * (1.0 - 1e-12), count)
         outside, beyond = outside + q, beyond + p
@@ -319,14 +303,6 @@ def _lost_small(
         # Below the window the sum is less than t, but for what Chernoff's bound has above it.
         with_it += ways * q**j * mass
     return without, with_it
-
-
-def _factor(points: int, most: int) -> int:
-    """Return how much coarser a lattice has to be so that sums of large ratios fit on it."""
-    factor = 1
-    while points > factor * most and factor < GROWTH:
-        factor *= 2
-    return factor
 
 
 def _level(

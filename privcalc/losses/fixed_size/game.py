@@ -21,9 +21,10 @@ A block of D steps. All T commute and M is subadditive, so that
 
 apply M to the sum for D. g_1 is S(W) as above. For g >= 0 that is not convex, S(g) is at most
 the integral against R and A where the slope rises, less that against the least of both where it
-falls, plus g - T_B g, whose maximum is taken for a constant, g_2. Constants are eigenfunctions:
-T x^{lam + 1} <= m x^{lam + 1}, m the moment of R and A glued, and S of a constant is m - m_B of it,
-so that all terms from k = 2 on are at most binom(D, 2) m^{D - 2} g_2.
+falls, plus g - T_B g; this is g_2, and perhaps g_3, and the maximum of what it is next is taken for
+a constant, g_k. Constants are eigenfunctions: T x^{lam + 1} <= m x^{lam + 1}, m the moment of R and
+A glued, and S of a constant is m - m_B of it, so that all terms from k on are at most
+binom(D, k) m^{D - k} g_k. (The sum for D steps ends with g_D.)
 
 W has to be convex for this. It is, but for rounding: its slopes are looked at in every block,
 and where one falls, a constant is added, whose slopes rise everywhere by D of 1.
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
 PER_POINT = 0.06
 # Terms of the bound on a supremum, each off by what a sum of products is.
 TERMS = 16.0
+# Terms of the sum for a block that are functions; the next is a constant.
+LEVELS = 3
 # Logarithms of values that stay doubles.
 LARGEST_LOG = 300.0
 # So that nothing is divided by 0.
@@ -256,10 +259,20 @@ class Game:
         w, bends = self._convex(w)
         spectrum = circle.transform(w)
         gained = self._gained(w, spectrum, bends)
-        change = circle.transform(gained)
-        total = power(base.spectrum, size - 1) * (base.spectrum * spectrum + size * change)
-        sizes = base.total**size * size_of(w) + size * base.total ** (size - 1) * size_of(gained)
-        rest = self._rest(size, 2, self._crude(gained, change)) if size > 1 else 0.0
+        norm, total = base.total, power(base.spectrum, size) * spectrum
+        sizes = norm**size * size_of(w)
+        rest = math.inf
+        for k in range(1, min(size, LEVELS) + 1):
+            spectrum = circle.transform(gained)
+            following = self._crude(gained, spectrum) if k < size else gained
+            left = self._rest(size, k + 1, following) if k < size else 0.0
+            # Differences of what is all rounding grow: a constant is better then.
+            if left > 0.5 * rest:
+                break
+            times = math.comb(size, k)
+            total = total + times * power(base.spectrum, size - k) * spectrum
+            sizes += times * norm ** (size - k) * size_of(gained)
+            rest, gained = left, following
         error = (size + 8.0) * circle.eta * sizes
         found: Array = np.maximum(circle.back(total), 0.0) + (rest + error) * MARGIN
         return found
