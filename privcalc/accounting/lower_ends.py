@@ -94,7 +94,8 @@ def lower_end(
     # Some member may lose as much to infinity as all together.
     last = (math.inf,) if part.upper.infinity_mass().upper > 0.0 else ()
     if not listed:
-        return reduce(Bound.maximum, [solved(part.member(c)) for c in (start, *last)])
+        plain = (None,) if any(members.both for members, _ in part.choices) else ()
+        return reduce(Bound.maximum, [solved(part.member(c)) for c in (start, *plain, *last)])
     rough = max(ROUGH, tolerance)
     known: dict[float, float] = {}
 
@@ -172,4 +173,5 @@ def _spread(part: Realized, lower: Composition, epsilons: Sequence[float]) -> li
     most = min(len(points), MOST_LISTED if listed else MOST_MEMBERS)
     places = np.linspace(0, len(points) - 1, most).round().astype(int)
     best = dict.fromkeys(best_order(part.upper, "delta", points[place]) for place in places)
-    return [*([lower] if listed else []), *(part.member(c) for c in best)]
+    plain = [part.member(None)] if any(members.both for members, _ in part.choices) else []
+    return [*([lower] if listed else []), *plain, *(part.member(c) for c in best)]

@@ -34,10 +34,13 @@ class Members:
             added.
         one_pair: whether all is about one pair of data sets, whose trade-off curve is known; an
             envelope may have more.
+        both: whether the member of the best order may be bounded less well than the one that is
+            given without order, so that both are asked.
     """
 
     __slots__ = ()
 
+    both: ClassVar[bool] = False
     by_order: ClassVar[bool] = True
     adaptive: ClassVar[bool] = False
     at_once: ClassVar[bool] = False

@@ -106,7 +106,7 @@ def plan_sums(
     size = 2 ** math.ceil(math.log2(min(max(points * math.sqrt(count), LEAST_POINTS), MOST_POINTS)))
     rates = tuple(max(saddle, 0.3 / deviation) * rate for rate in RATES)
     moments = [count * _log_moment(d, w, rate) - target for rate in rates]
-    best: tuple[float, float, float] | None = None
+    windows = []
     for part in PARTS if saddle > 0.0 else (0.0,):
         tilt = part * saddle
         # Weights that are folded into sums count from the least of them on.
@@ -120,11 +120,8 @@ def plan_sums(
         high = max(high, float(d.max()))
         faint = high + target / tilt if tilt > 0.0 else -math.inf
         low = min(least, max(faint, count * mean - REACH * deviation)) - 0.1 * deviation
-        if best is None or high - low < best[1] - best[0]:
-            best = low, high, tilt
-    if best is None:
-        raise AssertionError("there is no part to try")
-    low, high, tilt = best
+        windows.append((high - low, low, high, tilt))
+    _, low, high, tilt = min(windows)
     # No lattice is longer than a window on either side.
     return SumPlan(
         min(high - low, high, drift + DEEP * deviation),

@@ -81,13 +81,13 @@ if TYPE_CHECKING:
 
 # Counts N that are tried, each so many times smaller than the last; beta over alpha - 1.
 THINNER, LEAST_CAP = 1.12, 1.02
-# How many of them are looked at before a search.
-LOOKS = 8
+# How many of them are looked at before a search, or how far from a choice nearby it goes.
+LOOKS, NEAR = 8, 4
 SHIFTS = (0.003, 0.01, 0.02, 0.035, 0.055, 0.08, 0.115, 0.16, 0.23)
 USUAL_SHIFT = 0.05
 LEAST_EPSILON = 1e-9
 # Choices are made on a lattice of log epsilon.
-SPACING = 0.2
+SPACING = 0.1
 POINTS, FEW_POINTS = 200.0, 80.0
 # Parts of the total that are not worth while, and intervals for what they take.
 ENOUGH, MOST_PARTS = 0.005, 30
@@ -129,7 +129,7 @@ class SwapBound:
         place = round(math.log(epsilon) / SPACING)
         key = place, remove
         if key not in self._choices:
-            self._choices[key] = self._chosen(math.exp(place * SPACING), remove=remove)
+            self._choices[key] = self._chosen(place, remove=remove)
         choice = self._choices[key]
         return plain if choice is None else min(plain, self._bound(epsilon, choice, remove=remove))
 
@@ -144,11 +144,13 @@ class SwapBound:
         first, masses, excess = law.on_lattice(plan)
         return TiltedSums(plan, first, masses, 0.0), excess
 
-    def _chosen(self, epsilon: float, *, remove: bool) -> tuple[int, float] | None:
+    def _chosen(self, place: int, *, remove: bool) -> tuple[int, float] | None:
         """Return N and beta / (alpha - 1), or None where there is nothing to gain.
 
-        That s is beta - g is all but true, and enough for a choice.
+        That s is beta - g is all but true, and enough for a choice. The search begins where one in
+        the other order, or nearby, ended.
         """
+        epsilon = math.exp(place * SPACING)
         plain = gaussian_profile(self._v, epsilon).upper
         shifts = math.expm1(epsilon) * np.array(SHIFTS)
         even, counts = self._slots.even, self._counts
@@ -164,8 +166,10 @@ class SwapBound:
             best = int(np.argmin(total))
             return float(total[best]), SHIFTS[best]
 
-        step = max(1, len(counts) // LOOKS)
-        best = min(range(0, len(counts), step), key=value)
+        keys = (place, not remove), (place - 1, remove), (place + 1, remove)
+        near = [choice[0] for choice in map(self._choices.get, keys) if choice]
+        step = NEAR if near else max(1, len(counts) // LOOKS)
+        best = counts.index(near[0]) if near else min(range(0, len(counts), step), key=value)
         while step > 1:
             step -= step // 2
             around = (best - step, best, best + step)

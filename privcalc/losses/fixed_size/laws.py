@@ -31,8 +31,9 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.profiles import profile_law
 from privcalc.losses.fixed_size.game import Game
-from privcalc.losses.fixed_size.scale import Choice
-from privcalc.losses.fixed_size.strategies import Strategies
+from privcalc.losses.fixed_size.scale import COARSE, Choice, graded
+from privcalc.losses.fixed_size.strategies import Strategies, law_below
+from privcalc.losses.fixed_size.triples import time_values
 from privcalc.losses.law import LawProperties, LossLaw, rough_variance
 from privcalc.losses.term import Members
 from privcalc.numerics.rounding import UNIT
@@ -283,7 +284,7 @@ class FixedSizeUses(Uses):
     def listed(self) -> AtomicLaw | None:
         """Return a law with finitely many losses whose profile is above; None for none."""
         game = played(self, USUAL, listed=True)
-        return game and law_of_profile([(x, game.above(x)) for x in _points(game)])
+        return None if game is None else law_of_profile([(x, game.above(x)) for x in _points(game)])
 
 
 @record
@@ -361,7 +362,7 @@ def played(law: Uses, level: float, *, listed: bool = False) -> Played | None:
 
 @record
 class FixedSizePairs(Members):
-    """R and A of one step, one of which is played each time.
+    """R, A and E of one step, of which a strategy plays one after the other.
 
     Attributes:
         pair: glued of R and A.
@@ -371,6 +372,8 @@ class FixedSizePairs(Members):
         turned: whether P and Q exchange their roles.
     """
 
+    # Of E there are finitely many losses, which end before those of R.
+    both: ClassVar[bool] = True
     adaptive: ClassVar[bool] = True
     pair: LossLaw
     step: Step
@@ -392,7 +395,7 @@ class FixedSizePairs(Members):
         return AttainedUses(last.pair, last.step, count), rest
 
     def member(self, c: float | None) -> LossLaw:
-        """Return R, or with c the one of the largest divergence of order |c| + 1."""
+        """Return R, or with c the one of the three of the largest divergence of order |c| + 1."""
         laws = [self.single, self.other]
         if self.turned == (c is None or c >= 0.0):
             laws.reverse()
@@ -400,5 +403,37 @@ class FixedSizePairs(Members):
             return laws[0]
         # Any will do where no work is left.
         with suppress(NotCertifiedError):
+            equal = equal_law(self.step)
+            laws += [] if equal is None else [equal]
             return max(laws, key=lambda law: float(law.renyi(np.array([abs(c)]))[0][0]))
         return laws[0]
+
+
+# Points of E as a law by itself, in deviations of a step, how they grow, how far they go; cells.
+POINT, POINT_GROWTH, POINT_REACH, POINT_FINE = 0.04, 0.03, 9.0, 0.05
+
+
+@remembered(8)
+def equal_law(step: Step) -> AtomicLaw | None:
+    """Return a law below E, with finitely many losses; None where that is out of reach."""
+    if not step.in_reach(FEWEST):
+        return None
+    q, mu = step.ends(-1.0)
+    square = math.exp(0.5 * mu * mu)
+    spacing = POINT * q * math.sqrt(2.0 * square * (square - 1.0))
+    reach = math.log1p(q * math.exp(POINT_REACH * mu))
+    places = spacing * graded(math.ceil(reach / spacing), POINT_GROWTH)
+    points = np.empty(2 * len(places) - 1)
+    points[::2], points[1::2] = places, 0.5 * (places[:-1] + places[1:])
+    masses = law_below(points, time_values(q, mu, 1.0, points, fine=COARSE, under=POINT_FINE)[0])
+    up = places > 0.0
+    # A unit for each product, in favour of no loss.
+    p, losses = masses[up] * np.exp(places[up]) * (1.0 - 1e-12), places[up]
+    losses, p = losses[p > 0.0], p[p > 0.0]
+    mirrored = p * np.exp(-losses)
+    rest = 1.0 - math.fsum(p) - math.fsum(mirrored)
+    if not rest > 0.0:
+        return None
+    upward = (*mirrored[::-1].tolist(), rest, *p.tolist())
+    losses = np.concatenate([-losses[::-1], [0.0], losses])
+    return AtomicLaw(tuple(losses.tolist()), upward, loss_units=0.0, lower_masses=upward[::-1])

@@ -38,8 +38,10 @@ MOST_FAR, LITTLE_MORE = 1e-4, 1.1
 MOST_LOSS = 1.25
 # Tilted numbers stay doubles.
 MOST_TILT = 500.0
-# Log of what is cut off of all uses, beside delta; and of a game for much smaller deltas, too.
-CUT, LISTED_CUT = -25.0, -60.0
+# Log of what is cut off of all uses, beside delta; of few uses, where it costs more that profiles
+# end in a step and are not convex there; and where a game is for much smaller deltas, too.
+CUT, FEW_CUT, LISTED_CUT = -13.0, -25.0, -60.0
+FEW_USES = 300
 
 
 @record
@@ -127,7 +129,7 @@ class Choice:
     @np.errstate(all="ignore")
     def _scale(self, log_delta: float, part: float, most: int, *, listed: bool) -> Scale | None:
         best = []
-        cut = min(log_delta, LARGE) + CUT
+        cut = min(log_delta, LARGE) + (CUT if self._count > FEW_USES else FEW_CUT)
         reach = self._reach(min(cut, LISTED_CUT) if listed else cut)
         if not reach < math.inf:
             return None

@@ -456,6 +456,7 @@ def test_steps_out_of_reach_have_no_game() -> None:
     """Where samples are nearly all, a game is no better than what is known of each step."""
     step = laws.Step(0.9999, 1.5, 0.0)
     assert not step.in_reach(10)
+    assert laws.equal_law(step) is None
     pair = glued(GaussianLaw(1.5), 0.25)
     members = laws.FixedSizePairs(pair, step, pair, pair)
     assert laws.FixedSizePairs.together([(members, 10)]) is None
