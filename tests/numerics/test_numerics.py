@@ -24,7 +24,7 @@ from privcalc.numerics.gauss_legendre import (
     SEMI_AXES_REAL,
     WEIGHTS,
 )
-from privcalc.numerics.normal import FEW_TAILS, log_tail, lower_tails
+from privcalc.numerics.normal import FEW_TAILS, interval_masses, log_tail, lower_tails
 from privcalc.numerics.phases import (
     phase_sums,
     progression_sums,
@@ -132,6 +132,22 @@ def test_few_tails_and_many() -> None:
         true = mpmath.ncdf(mpmath.mpf(x))
         assert abs(found - true) <= UNIT * (8.0 + 2.0 * (1.0 + x * x)) * true
     assert lower_tails(np.array([-math.inf, math.inf])).tolist() == [0.0, 1.0]
+
+
+def test_masses_of_short_and_long_intervals() -> None:
+    """On both sides of the mean and around it, next to nothing and without end."""
+    mpmath.mp.dps = 60
+    centre = 0.7
+    inner = np.concatenate([np.linspace(-30.0, -28.5, 9), [-9.0, -2.0, 0.6, 1.5], [centre - 1e-9]])
+    inner = np.sort(np.concatenate([inner, np.linspace(5.0, 5.05, 4), [20.0, 36.0]]))
+    points = np.concatenate([[-math.inf], inner, [math.inf]])
+    masses, errors = interval_masses(points, centre)
+    for low, high, mass, error in zip(points, points[1:], masses, errors, strict=False):
+        left, right = (mpmath.mpf(float(x)) - mpmath.mpf(centre) for x in (low, high))
+        true = mpmath.ncdf(right) - mpmath.ncdf(left) if right < 0 else 0
+        true = true or mpmath.ncdf(-left) - mpmath.ncdf(-right)
+        assert abs(mpmath.mpf(float(mass)) - true) <= float(error) * true
+        assert error < 1e-9
 
 
 @given(st.floats(1e-290, 1e290), st.booleans())

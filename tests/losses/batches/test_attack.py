@@ -70,13 +70,12 @@ def test_tails_of_coins(tilt: float, place: int) -> None:
     """Sums of coins have binomial tails; both bounds are about them, and near."""
     count = 100
     masses = np.array([0.5, 0.5])
-    rates = (0.05, 0.5, 1.0, 1.5, 2.5, -0.5, -1.0)
-    plan = SumPlan(1.0, 1.0, tilt, rates, -2.0, 250.0, 256, faint=False)
+    plan = SumPlan(1.0, 1.0, tilt, -2.0, 250.0, 256, faint=False)
     sums = TiltedSums(plan, 0, masses, 1e-15)
     index = np.arange(place - 8, place + 8)
     low, high = sums.tails(count, index)
     truth = binom.sf(index, count, 0.5)
-    assert sums.step == pytest.approx(1.0)
+    assert plan.step == pytest.approx(1.0)
     assert (low <= truth * (1.0 + 1e-12)).all()
     assert (high >= truth * (1.0 - 1e-12)).all()
     middle = truth > binom.sf(place, count, 0.5)
@@ -88,10 +87,10 @@ def test_tails_of_coins(tilt: float, place: int) -> None:
 )
 def test_a_narrow_window_is_accounted_for(tilt: float, low: int, size: int) -> None:
     """What is folded into a window is subtracted, and what is beyond it added."""
-    masses, rates = np.array([0.5, 0.5]), (0.06, 0.2, 0.4, 0.6, 0.9, -0.1, -0.3)
-    plan = SumPlan(1.0, 1.0, tilt, rates, low, low + size - 4.0, size, faint=False)
+    masses = np.array([0.5, 0.5])
+    plan = SumPlan(1.0, 1.0, tilt, low, low + size - 4.0, size, faint=False)
     sums = TiltedSums(plan, 0, masses, 1e-15)
-    assert sums.step == pytest.approx(1.0)
+    assert plan.step == pytest.approx(1.0)
     index = np.arange(low, low + size)
     bounds = sums.tails(100, index)
     truth = binom.sf(index, 100, 0.5)
@@ -99,10 +98,9 @@ def test_a_narrow_window_is_accounted_for(tilt: float, low: int, size: int) -> N
     assert (bounds[1] >= truth).all()
 
 
-@pytest.mark.parametrize("rates", [(0.05, 0.5, 1.0, 1.5, -0.5), (0.001, 0.002, -0.001)])
-def test_hinges_of_coins(rates: tuple[float, ...]) -> None:
-    """E (S / n - x)_+ of a hundred coins; with faint rates it is bounded by Chernoff's alone."""
-    plan = SumPlan(1.0, 1.0, 0.3, rates, -2.0, 250.0, 256, faint=False)
+def test_hinges_of_coins() -> None:
+    """E (S / n - x)_+ of a hundred coins."""
+    plan = SumPlan(1.0, 1.0, 0.3, -2.0, 250.0, 256, faint=False)
     sums = TiltedSums(plan, 0, np.array([0.5, 0.5]), 1e-15)
     shifts = np.array([-0.6, -0.7])
     found = sums.hinges(100, shifts)
@@ -110,14 +108,13 @@ def test_hinges_of_coins(rates: tuple[float, ...]) -> None:
     chances = binom.pmf(heads, 100, 0.5)
     truth = np.array([(np.maximum(heads / 100 + x, 0.0) * chances).sum() for x in shifts])
     assert (truth * (1.0 - 1e-9) <= found).all()
-    if max(rates) > 1.0:
-        assert found == pytest.approx(truth, rel=1e-6)
+    assert found == pytest.approx(truth, rel=1e-6)
 
 
 def test_windows_that_do_not_hold_what_is_asked_for() -> None:
     """Nothing is proved of sums outside of the window: a bound is infinite, a tail is refused."""
-    plan = SumPlan(1.0, 1.0, 0.3, (0.05, 0.5, -0.5), 40.0, 90.0, 64, faint=False)
+    plan = SumPlan(1.0, 1.0, 0.3, 40.0, 90.0, 64, faint=False)
     sums = TiltedSums(plan, 0, np.array([0.5, 0.5]), 1e-15)
-    assert (sums.hinges(100, np.array([-10.0, -20.0])) == math.inf).all()
+    assert (sums.hinges(100, np.array([1.0, 2.0])) == math.inf).all()
     with pytest.raises(AssertionError, match="does not hold what is asked for"):
         sums.tails(100, np.array([10, 60]))
