@@ -165,13 +165,6 @@ def test_samples_of_mixtures(*, remove: bool, first: float) -> None:
         assert high - low <= 1e-10
 
 
-def test_density_ratios_that_overflow() -> None:
-    """E^2000 is no double, and the line is refused there."""
-    law = ScatteredLaw((0.0, 1.0, 2.0), (0.2, 0.3, 0.5), 0.8, remove=True)
-    with pytest.raises(NotCertifiedError, match="the density ratio of the mixture overflows"):
-        law.ratio.on_line(np.array([1000.0 + 1.0j]))
-
-
 def test_unequal_noise_has_no_halves() -> None:
     """Half of a sum is of symmetric pairs, and numbers that are off by more than a unit of none."""
     law = UnequalGaussiansLaw(1.0, 2.25, 1.25)
