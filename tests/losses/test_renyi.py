@@ -105,9 +105,9 @@ def _response(epsilon: float, delta: float = 0.0) -> tuple[LossLaw, Truth]:
 CASES: list[tuple[str, tuple[LossLaw, Truth], float]] = [
     *((f"gaussian {mu}", _gaussian(mu), 5e-15) for mu in (1e-7, 0.02, 1.0, 30.0)),
     *((f"laplace {e}", _laplace(e), 4e-13) for e in (1e-7, 0.01, 1.0, 20.0, 600.0)),
-    *((f"range {e}", _bounded_range(e), 3e-14) for e in (1e-7, 0.3, 2.9, 6.0, 650.0)),
+    *((f"range {e}", _bounded_range(e), 1e-7) for e in (1e-7, 1e-3, 0.3, 2.9, 6.0, 650.0)),
     *(
-        (f"unequal {theta} {excess}", _unequal(theta, excess), 1e-13)
+        (f"unequal {theta} {excess}", _unequal(theta, excess), 1e-10)
         for theta, excess in ((0.0, 0.5), (1.0, 1.0), (0.5, -0.5), (0.001, -1e-4), (0.1, 2e-6))
     ),
     *(

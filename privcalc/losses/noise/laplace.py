@@ -9,9 +9,6 @@ The pair is symmetric: adding and removing give the same law.
 
 Laws with the density e^{l/2} on [-e, e], up to a factor: Laplace noise, and bounded ranges.
 
-With S(y) = sinh(y) / y, y = (s + 1/2) e and u = e / 2, the density integrates e^{sl} to 2 e S(y):
-both laws need S(y) - S(u), which vanishes with s, and the losses of both scale with e.
-
 Loss of Laplace noise conditioned on an interval, in closed form from that of the whole noise.
 
 In units of the scale, P has the density e^{-|x|} / (2 (1 - h)) on [-T, T], h = e^{-T}, and Q that
@@ -32,7 +29,6 @@ pair is symmetric: adding and removing give the same law.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -47,12 +43,8 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array
 
-# Below this value of (|s| + 1/2) e the power series of S is used.
-SERIES_BELOW = 3.0
-# 3^(2k) / (2k + 1)! < 1e-26 for k > 24.
-SERIES_TERMS = 24
 # Below and above, e^e and e^-e are no safe doubles.
 SMALLEST, LARGEST = 1e-290, 700.0
 # What a few operations on doubles may be off; more than what doubles below all normal ones lose.
@@ -112,45 +104,6 @@ class ExponentialLaw(LossLaw):
         """Return bounds on e - epsilon, at least 0, but for one rounding of the difference."""
         moved, middle = self.e * self.error * (1.0 + 4.0 * UNIT), self.e - epsilon
         return max(0.0, middle - moved), max(0.0, middle + moved)
-
-
-def sinh_rise(e: float, z: ComplexArray, e_error: float = 0.0) -> tuple[ComplexArray, Array]:
-    """Return S(y) / S(u) - 1 and a bound on its error, by a series that does not cancel.
-
-    y^2 - u^2 = e^2 z (z + 1), and S(y) - S(u) = sum_k (y^{2k} - u^{2k}) / (2k + 1)! =
-    (y^2 - u^2) sum_j c_j y^{2j} with c_j = sum_{k > j} u^{2 (k - 1 - j)} / (2k + 1)!. What is left
-    out is below 1e-24 of the first term, c_0 >= 1/6. Horner's scheme is off by 8 units for each
-    power of y^2, which is itself off by 10, relative to the sum of the moduli; the factors by 30 in
-    all.
-
-    An error r of e is one of 2k r, k > j, of the terms of e^2 c_j y^{2j}; as u < 3/2 their mean k
-    is below j + 1.2. It is one of S(u) of r (u coth u - 1) < 0.8 r.
-    """
-    y = (z + 0.5) * e
-    square: ComplexArray = np.multiply(y, y)
-    coefficients, norm = _coefficients(e)
-    series = np.polyval(coefficients[::-1], square)
-    size = np.abs(square)
-    place = np.arange(len(coefficients))
-    charge = coefficients * (40.0 + 18.0 * place + e_error / UNIT * (3.5 + 2.1 * place))
-    factor = z * (z + 1.0) * (e * e / norm)
-    error = UNIT * np.abs(factor) * np.polyval(charge[::-1], size)
-    return factor * series, error
-
-
-@lru_cache(maxsize=1024)
-def _coefficients(e: float) -> tuple[Array, float]:
-    """Return c_j for j < SERIES_TERMS, and S(e / 2)."""
-    square = 0.25 * e * e
-    c = [0.0] * (SERIES_TERMS + 1)
-    for j in range(SERIES_TERMS - 1, -1, -1):
-        c[j] = c[j + 1] * square + 1.0 / math.factorial(2 * j + 3)
-    # The first coefficient is S(u) - 1 over u^2.
-    return np.array(c[:-1]), 1.0 + square * c[0]
-
-
-# Beyond it e^{ce} is not asked for.
-FAR = 300.0
 
 
 class LaplaceLaw(ExponentialLaw):
