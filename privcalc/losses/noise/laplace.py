@@ -7,12 +7,9 @@ probability 1/2, -e with probability e^{-e}/2, and in between it has density e^{
 
 The pair is symmetric: adding and removing give the same law.
 
-Laws with the density e^{l/2} on [-e, e], up to a factor: Laplace noise, and bounded ranges.
-
-Loss of Laplace noise conditioned on an interval, in closed form from that of the whole noise.
-
-In units of the scale, P has the density e^{-|x|} / (2 (1 - h)) on [-T, T], h = e^{-T}, and Q that
-moved by e <= T. Outcomes below e - T are those of P alone, outcomes above T those of Q alone, of
+Laplace noise conditioned on an interval. In units of the scale, P has the density
+e^{-|x|} / (2 (1 - h)) on [-T, T], h = e^{-T}, and Q that moved by e <= T. Outcomes below e - T are
+those of P alone, outcomes above T those of Q alone, of
 
     delta = (e^e - 1) h / (2 (1 - h))
 
@@ -43,7 +40,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.arrays import Array, Mask
 
 # Below and above, e^e and e^-e are no safe doubles.
 SMALLEST, LARGEST = 1e-290, 700.0
@@ -302,75 +299,53 @@ class TruncatedLaplaceLaw(LossLaw):
         return ends[0], ends[1]
 
     def tails(self, losses: Array) -> Tails:
-        """Return the atoms and the integrals of e^{(l - e)/2} / 4 and e^{-(l + e)/2} / 4.
+        """Return those of the whole noise without what is gone of the atoms, over 1 - h.
 
-        Between the atoms, with x = (l - e) / 2, y = -(l + e) / 2 and but for 2 (1 - h),
-
-            P(L <= l) = e^x (1 - e^{y - D}),    P(l < L < inf) = (1 - e^{-D}) + (1 - e^x),
-
-        and Q exchanges x and y, and the sides. No digit cancels. x and y are rounded once, which
-        moves expm1 by a unit and exp by 2 e; with D added 2 more. Between neighbours the rise is
-        off by 1 + e units.
-
-        With e (1 + r) the numbers for l belong to l (1 + r): x, y and D are multiplied by 1 + r or
-        as close to 1. That moves expm1 of negative numbers and 1 - h by r, exp by re, and expm1 of
-        what is at most e by r (1 + e).
+        Of the larger atom of a law that is e^{-D} / 2, of the smaller one h / 2: no more than
+        e^{-D} of any set that has an atom, so that relative errors are divided by 1 - e^{-D} at
+        most. D and T are off by a unit and their errors, and with e (1 + r) the numbers for l
+        belong to l (1 + r) here, too.
         """
-        e, room, moved = self.e, self.room, self.moved
-        share = 0.5 / self.kept
-        inside = np.clip(losses, -e, e)
-        x, y = 0.5 * (inside - e), -0.5 * (inside + e)
-        atom = -math.expm1(-room)
-        everything = share * (atom * (1.0 + math.exp(-e)) - math.expm1(-e))
-        low, high = losses < -e, losses >= e
+        whole, kept = self.whole.tails(losses), self.kept
+        large, small = 0.5 * math.exp(-self.room), 0.5 * math.exp(-self.length)
+        inner = -math.expm1(-self.room)
+        low, high = losses < -self.e, losses >= self.e
 
-        def placed(values: Array, below: float, above: float) -> Array:
-            return np.where(high, above, np.where(low, below, share * values))
+        def left(masses: Array, at_end: float, at_other: float, end: Mask, other: Mask) -> Array:
+            """Take off what is gone at one end, unless all is beyond it, and at the other."""
+            found: Array = (masses - at_end * ~end - at_other * other) / kept
+            return found
 
-        rise = np.expm1(0.5 * np.diff(inside))
-        split = low[:-1] | high[1:]
+        between = whole.between_p, whole.between_q, whole.between_error
+        between_p, between_q, between_error = (each for each in between if each is not None)
+        slack = UNIT * (32.0 + 4.0 * self.length) + self.moved * (2.0 + self.length)
         return Tails(
-            above_p=placed(atom - np.expm1(x), everything, 0.0),
-            above_q=placed(-np.exp(y) * np.expm1(x - room), everything, 0.0),
-            below_p=placed(-np.exp(x) * np.expm1(y - room), 0.0, everything),
-            below_q=placed(atom - np.expm1(y), 0.0, everything),
-            error=UNIT * (40.0 + 4.0 * e) + moved * (2.0 + e),
-            shift=moved * e,
-            between_p=share * np.exp(x[:-1]) * rise,
-            between_q=share * np.exp(y[1:]) * rise,
-            between_error=np.where(
-                split, np.inf, UNIT * (40.0 + 6.0 * e) + moved * (2.0 + 2.0 * e)
-            ),
+            above_p=left(whole.above_p, large, small, high, low),
+            above_q=left(whole.above_q, small, large, high, low),
+            below_p=left(whole.below_p, small, large, low, high),
+            below_q=left(whole.below_q, large, small, low, high),
+            error=(whole.error + slack) / inner,
+            shift=whole.shift,
+            between_p=between_p / kept,
+            between_q=between_q / kept,
+            between_error=between_error + slack,
         )
-
-    def _lost(self, c: Array, log_mgf: Array) -> tuple[Array, Array]:
-        """Return the logs of h e^{(c + 1) e} / 2 and h e^{-ce} / 2, over M_L."""
-        log_half = -self.length - math.log(2.0) - log_mgf
-        return log_half + (c + 1.0) * self.e, log_half - c * self.e
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K = K_L - log(1 - h) + log(1 - r), r the part of M_L that is gone.
 
         The logarithm of r is off by 8 units of its terms, and what e and D are; that of 1 - r by 16
-        units of r / (1 - r) more. K rises with K_L, as r falls. Where nothing is left of 1 - r,
-        K <= ce holds.
+        units of r / (1 - r) more, and that of 1 - h by 16 units and T h / (1 - h) <= 1 times its
+        error. K rises with K_L, as r falls. Where nothing is left of 1 - r, K <= ce holds.
         """
-        brackets = []
+        brackets, rise = [], -math.log(self.kept)
+        gone = np.logaddexp((c + 1.0) * self.e, -c * self.e) - self.length - math.log(2.0)
+        size = (c + 2.0) * self.e + self.room
         for log_mgf, sign in zip(self.whole.renyi(c), (-1.0, 1.0), strict=True):
-            size = (c + 2.0) * self.e + self.room
             slack = UNIT * 8.0 * (size + np.abs(log_mgf) + 2.0) + self.moved * size
-            gone = np.logaddexp(*self._lost(c, log_mgf)) - sign * slack
-            r = np.minimum(np.exp(gone), 1.0)
+            r = np.minimum(np.exp(gone - log_mgf - sign * slack), 1.0)
             with np.errstate(divide="ignore", invalid="ignore"):
-                slack = UNIT * (8.0 * np.abs(log_mgf) + 16.0 * r / (1.0 - r)) + self._rise[1]
-                brackets.append(log_mgf + self._rise[0] + np.log1p(-r) + sign * slack)
+                slack = UNIT * (16.0 + 8.0 * (np.abs(log_mgf) + rise) + 16.0 * r / (1.0 - r))
+                brackets.append(log_mgf + rise + np.log1p(-r) + sign * (slack + self.moved))
         most = c * self.e * (1.0 + 4.0 * UNIT + self.moved)
         return np.where(np.isnan(brackets[0]), -np.inf, brackets[0]), np.fmin(brackets[1], most)
-
-    @property
-    def _rise(self) -> tuple[float, float]:
-        """Return -log(1 - h) and its error: exp(-T) is off by 2 + T units, and T times its own."""
-        length = self.length
-        value = -math.log(self.kept) if length < 1.0 else -math.log1p(-math.exp(-length))
-        slack = UNIT * (16.0 + 4.0 * length) + self.moved * (2.0 + 2.0 * length)
-        return value, slack * value
