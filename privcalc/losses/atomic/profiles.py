@@ -36,7 +36,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from privcalc.errors import DomainError
 from privcalc.exact import doubles
 from privcalc.losses.atomic.atoms import LARGEST_EPSILON, AtomicLaw
-from privcalc.losses.atomic.exact import LARGEST_INVERSE, SMALLEST_MASS, exact_law, piecewise_pair
+from privcalc.losses.atomic.exact import (
+    LARGEST_INVERSE,
+    SMALLEST_MASS,
+    exact_law,
+    merged,
+    piecewise_pair,
+)
 from privcalc.numerics.work import charge, remembered, spend
 from privcalc.record import field, record
 
@@ -272,6 +278,22 @@ def outcomes_of(corners: Sequence[Point]) -> list[Outcome]:
     """Return the masses under P and Q of the pieces between corners, from y = 0 to (1, 1)."""
     pieces = [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(corners)]
     return [(corners[0][1], ZERO), *pieces]
+
+
+def both_orders(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return a pair that dominates (P, Q) as well as (Q, P), and no more than that.
+
+    Where either order may occur at each step, the least dominating profile is
+    max(H_a(P || Q), H_a(Q || P)), which is that of the tests of both orders together.
+    """
+    finite, first_only, other_only = merged(outcomes)
+    points = [(ZERO, first_only), (ZERO, other_only)]
+    for start, pieces in ((points[0], finite[::-1]), (points[1], [(q, p) for p, q in finite])):
+        y, g = start
+        for p, q in pieces:
+            y, g = y + q, g + p
+            points.append((y, g))
+    return outcomes_of(concave_hull(points))
 
 
 def polygon_law(
