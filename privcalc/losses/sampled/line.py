@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.parts import MixturePart, SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
 
-# Multiples of t that cells are asked for.
-MULTIPLES = 2.0 ** (np.arange(40.0) / 2.0)
 # Shifted lines pay where log |phi| is to be below this.
 LOW = -0.05
 
@@ -174,7 +172,6 @@ class QuadratureContour(ContourLaw):
         """Bound log |phi| beyond t by cells."""
         if not self.mgf_range[0] > 0.0:
             return 0.0
-        exponent, far = self._sum.nodes.exponent, t * MULTIPLES
-        shifted = enough < LOW
-        logs = log_suprema(self.law.part(), exponent, self.mgf_range, far, shifted=shifted)
-        return float(logs[0])
+        exponent, part = self._sum.nodes.exponent, self.law.part()
+        ts, shifted = np.array([t]), enough < LOW
+        return float(log_suprema(part, exponent, self.mgf_range, ts, shifted=shifted)[0])

@@ -41,7 +41,7 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.losses.concentration import mixed_concentration
-from privcalc.losses.law import LawProperties, Sample, Tails
+from privcalc.losses.law import LawProperties, Tails
 from privcalc.losses.quadrature import Normal
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, quantile
 from privcalc.losses.sampled.line import TailSplitLaw
@@ -188,20 +188,6 @@ class MixtureLaw(TailSplitLaw):
             return mixture_excess(self.ratio, each, remove=self.remove)
 
         return from_excess(excess, c, *self.convexity(c))
-
-    @property
-    def sample(self) -> Sample | None:
-        """Return what it samples with probability q = 1 - b_0: W = sum_j w_j N(c_j, 1), removing.
-
-        Its chances are raised by their errors, as only an upper bound is asked for.
-        """
-        weights = self.ratio.weights
-        if not self.remove or not 0.0 < self.rate < 1.0 or not (weights > 0.0).all():
-            return None
-        error = 2.0 * self.ratio.weight_error + 64.0 * UNIT
-        chances = (0.0, *(weights[1:] / self.rate * (1.0 + error)).tolist())
-        event = ScatteredLaw(tuple(self.ratio.centres.tolist()), chances, 1.0, remove=True)
-        return Sample((event,), min(1.0, self.rate * (1.0 + 32.0 * UNIT)), plain=True)
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Bound K by the terms of the mixture.
