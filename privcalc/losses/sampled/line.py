@@ -18,7 +18,8 @@ from privcalc.losses.quadrature import (
     NodeSet,
     RemainderSum,
     SearchSums,
-    search_outcomes,
+    equal_panels,
+    on_part,
 )
 from privcalc.losses.sampled.decay import log_suprema
 from privcalc.numerics.arrays import log1p_with_error
@@ -114,7 +115,8 @@ class TailSplitLaw(LossLaw):
     @cached_property
     def _search(self) -> SearchSums:
         """Return outcomes on a fixed rule, and what searches ask of them again and again."""
-        return SearchSums(search_outcomes(self.part()))
+        part = self.part()
+        return SearchSums(on_part(part, *equal_panels(part), 0.0))
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Estimate K, K', K'' at c, using E_R y = 0 against cancellation."""
