@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.parts import MixturePart, SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
 
+# Multiples of t that cells are asked for.
+MULTIPLES = 2.0 ** (np.arange(40.0) / 2.0)
 # Shifted lines pay where log |phi| is to be below this.
 LOW = -0.05
 
@@ -171,9 +173,9 @@ class QuadratureContour(ContourLaw):
         return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
 
     def log_decay(self, t: float, enough: float) -> float:
-        """Bound log |phi| beyond t by cells."""
+        """Bound log |phi| beyond t by cells; their moments hold from one of the times to the next."""
         if not self.mgf_range[0] > 0.0:
             return 0.0
         exponent, part = self._sum.nodes.exponent, self.law.part()
-        ts, shifted = np.array([t]), enough < LOW
-        return float(log_suprema(part, exponent, self.mgf_range, ts, shifted=shifted)[0])
+        times, shifted = t * MULTIPLES, enough < LOW
+        return float(log_suprema(part, exponent, self.mgf_range, times, shifted=shifted)[0])
