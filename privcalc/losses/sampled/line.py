@@ -173,7 +173,7 @@ class QuadratureContour(ContourLaw):
         return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
 
     def log_decay(self, t: float, enough: float) -> float:
-        """Bound log |phi| beyond t by cells; their moments hold from one of the times to the next."""
+        """Bound log |phi| beyond t by cells; moments hold from one of the times to the next."""
         if not self.mgf_range[0] > 0.0:
             return 0.0
         exponent, part = self._sum.nodes.exponent, self.law.part()
