@@ -14,11 +14,7 @@ none of them: an event of Q-probability y has at most probability G_j(y) = Phi(P
 With b_j = P(J = j) the group's presence makes that at most sum_j b_j G_j(y). The pair of P = sum_j
 b_j N(j mu, 1) and Q = N(0, 1) attains this sum for every y, by the same half line for all j; so it
 dominates for removing the group, and (Q, P) for adding it, the rest of the sample by joint
-convexity (Ganesh 2024, for sums of vectors). The loss
-
-    L(x) = log sum_j b_j e^{j mu x - j^2 mu^2 / 2}
-
-increases in the output x, from log b_0 to infinity.
+convexity (Ganesh 2024, for sums of vectors).
 
 Gaussian noise whose sensitivity is drawn (`ScatteredLaw`): a record scattered over what is sampled.
 Given what else is drawn, the record moves the mean of N(m, sigma^2 I) by a vector of norm at most
