@@ -267,8 +267,8 @@ OF_LINES = (
     Fault(
         "lattice-theta",
         "losses/noise/discrete_gaussian.py",
-        "np.where(whole, level, np.minimum(value + error, level)) + slack",
-        "np.where(whole, level, np.minimum(value - error, level)) + slack",
+        "upper = np.minimum(value + error, level + slack)",
+        "upper = np.minimum(value - error, level + slack)",
         "losses",
         "test_discrete_gaussian_ends.py",
     ),

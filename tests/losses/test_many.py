@@ -99,19 +99,6 @@ def test_nothing_beyond_exceeds_the_supremum(seed: int, *, remove: bool) -> None
         assert math.log(found) <= max(0.5 * logs[1:].max(), -690.0) + 0.5
 
 
-def test_searches_take_laws_together() -> None:
-    """Cumulants of a thousand laws by half as many, or fewer, are those of all but for 1e-3."""
-    laws = [
-        (law(f"{1.0 + k / 1300:.6f}", 0.004 + k % 7 / 1e4, remove=True), 3) for k in range(1300)
-    ]
-    whole = ManySampledLaw(Many(laws))
-    assert whole._together == 3
-    for c in (0.5, 4.0):
-        each = [(one.cumulants(c), count) for one, count in laws]
-        for i, found in enumerate(whole.cumulants(c)):
-            assert found == pytest.approx(sum(n * all_of[i] for all_of, n in each), rel=1e-3)
-
-
 def test_too_little_noise_is_refused_before_arrays_are_made() -> None:
     """With noise of 4e-4 losses are millions apart."""
     laws = [(law(f"{0.0004 + k * 1e-6:.7f}", 1e-4, remove=True), 20) for k in range(4)]

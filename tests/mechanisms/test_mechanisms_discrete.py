@@ -16,7 +16,8 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, PrivcalcError
 from privcalc.exact import standing_for
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.exact import SMALLEST_MASS, both_orders, exact_law
+from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
+from privcalc.losses.atomic.profiles import both_orders
 from privcalc.mechanisms.discrete_gaussian import DiscreteGaussian
 from privcalc.mechanisms.discrete_laplace import DiscreteLaplace
 from privcalc.mechanisms.randomized_response import RandomizedResponse

@@ -15,7 +15,8 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.exact import both_orders, exact_law
+from privcalc.losses.atomic.exact import exact_law
+from privcalc.losses.atomic.profiles import both_orders
 from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.tails import SampledTailLaw
