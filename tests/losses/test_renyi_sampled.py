@@ -238,7 +238,7 @@ def test_a_group_of_one_is_one_record() -> None:
         GaussianLaw(0.02),
         GaussianLaw(1.0),
         LaplaceLaw(1.0),
-        BoundedRangeLaw(20.0),
+        BoundedRangeLaw(2.0),
         DiscreteGaussianLaw(Fraction(4), 3),
     ],
 )

@@ -87,21 +87,10 @@ def test_divergences_without_a_sum_of_outcomes_still_hold(monkeypatch: pytest.Mo
     (low,), (high,) = law.renyi(c)
     assert low <= truth <= high <= low + 1e-9
     monkeypatch.setattr(cells, "MOST_OUTCOMES", 1)
-    (wide,), (above,) = law.renyi(c)
-    assert wide <= low
+    # What is left are lists below, and convexity above.
+    (below,), (above,) = law.renyi(c)
+    assert below <= truth
     assert high <= above
-
-
-@pytest.mark.parametrize("start", [-3.0, 0.0, 0.5, 4.0, 30.0])
-def test_tails_of_sums_over_whole_numbers(start: float) -> None:
-    """Log of the sum of e^(-(start + j)^2 / (2 v)), j >= 0; infinite from 0 on."""
-    v, log_norm = 9.0, 1.25
-    found = cells._log_lattice_tail(v, start, log_norm)
-    if start <= 0.0:
-        assert found == math.inf
-        return
-    truth = math.log(math.fsum(math.exp(-((start + j) ** 2) / (2.0 * v)) for j in range(200)))
-    assert truth - log_norm <= found <= truth - log_norm + math.log1p(v / start)
 
 
 def test_outcomes_beyond_doubles_are_refused() -> None:
@@ -175,7 +164,7 @@ def test_density_ratios_that_overflow() -> None:
 def test_unequal_noise_has_no_halves() -> None:
     """Half of a sum is of symmetric pairs, and numbers that are off by more than a unit of none."""
     law = UnequalGaussiansLaw(1.0, 2.25, 1.25)
-    with pytest.raises(NotCertifiedError, match="not symmetric"):
+    with pytest.raises(NotCertifiedError, match="only tails"):
         law.sampled_excess(0.1, 1.0, remove=True, positive=True)
     rounded = UnequalGaussiansLaw(1.0, 2.25, 1.25, 4.0)
     with pytest.raises(NotCertifiedError, match="known to too few digits"):
