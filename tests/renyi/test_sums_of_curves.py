@@ -14,7 +14,7 @@ from mpmath import exp, log, mpf
 
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.record import record
-from privcalc.renyi.concentrated import Parts
+from privcalc.renyi.concentrated import _between, _upper
 from privcalc.renyi.curve import RenyiCurve, SumCurve
 from privcalc.renyi.known import LinearCurve
 from privcalc.renyi.of_law import LawCurve, _sum
@@ -87,7 +87,7 @@ def test_what_grows_over_an_interval(loss: float, chance: float) -> None:
         (chance, 1.0 - chance),
         lower_masses=(q, 1 - q),
     )
-    parts = Parts.of(((LawCurve(law), 5),))
+    curve = SumCurve(((LawCurve(law), 5),))
     left = np.array([0.3, 0.6, 0.9])
     right = left * 1.01
 
@@ -96,7 +96,7 @@ def test_what_grows_over_an_interval(loss: float, chance: float) -> None:
         other = log((1 - p) / (1 - p * exp(-x)))
         return 5 * log(p * exp(s * x) + (1 - p) * exp(s * other)) / (s * (s + 1))
 
-    found, _ = parts.between(left, right, (parts.upper(left), parts.upper(right)))
+    found, _ = _between(curve, (left, right), (_upper(curve, left), _upper(curve, right)))
     for a, b, bound in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
         assert quotient(a) < quotient(b)
         assert quotient(b) <= bound <= quotient(b) * (1 + mpf(10) ** -4)
