@@ -33,7 +33,7 @@ from privcalc.record import field, mutable, record
 from privcalc.renyi.known import LinearCurve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from privcalc.engine.terms import Realized
     from privcalc.numerics.arrays import Array, Integers
@@ -243,7 +243,7 @@ def _finite_up_to(curve: RenyiCurve) -> float:
 
 
 def _suprema(
-    curves: list[RenyiCurve], last: float, tolerance: float, *, tail: bool
+    curves: Sequence[RenyiCurve], last: float, tolerance: float, *, tail: bool
 ) -> tuple[float, list[float]]:
     """Return a bound on the supremum of D_a / a at 1 < a <= last + 1, or at all orders.
 

@@ -59,20 +59,6 @@ class ExactCurve:
         """Return K rounded down."""
         return np.nextafter(self.estimate(c), -np.inf)
 
-    def rough(self, c: Array) -> Array:
-        """Return the upper bound: nothing is known with less work."""
-        return self.upper(c)
-
-    def estimate(self, c: Array) -> Array:
-        """Return K to the nearest double."""
-        values = []
-        for each in c.tolist():
-            if each not in self.known:
-                with mp.workdps(40):
-                    self.known[each] = float(self.cumulant(mpf(each)))
-            values.append(self.known[each])
-        return np.array(values)
-
 
 @dataclass(frozen=True)
 class Pair:

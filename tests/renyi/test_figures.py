@@ -168,14 +168,6 @@ class _General:
         """Return None."""
         del c
 
-    def rough(self, c: Any) -> Any:
-        """Return the upper bound: nothing is known with less work."""
-        return self.upper(c)
-
-    def estimate(self, c: Any) -> Any:
-        """Return the bound."""
-        return self.upper(c)
-
 
 @pytest.mark.few(4)
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 5.0])

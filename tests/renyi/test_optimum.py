@@ -56,15 +56,6 @@ class FakeCurve:
         del c
         return None
 
-    def rough(self, c: Array) -> Array:
-        """Return the upper bound: nothing is known with less work."""
-        return self.upper(c)
-
-    def estimate(self, c: Array) -> Array:
-        """Return the formula."""
-        self.estimated += len(c)
-        return self.formula(c)
-
 
 def zcdp(rho: float) -> FakeCurve:
     """Return the curve of rho-zCDP, epsilon(order) = rho order."""

@@ -232,7 +232,7 @@ def test_cumulants_are_convex(sigma: float, q: float, middle: int) -> None:
 def test_extreme_rates() -> None:
     """Rate 0 costs nothing, rate 1 the base, and the least gives what no double can hold."""
     base, at = gaussian(2.0), np.array([1.5, 2.0, 7.3, 40.0])
-    plain = base.estimate(at - 1.0) / (at - 1.0)
+    plain = base.upper(at - 1.0) / (at - 1.0)
     for function in (poisson.tight_bound, poisson.general_bound, poisson.lower_bound):
         nothing, all_of_it, least = (function(base, q, at) for q in (0.0, 1.0, 5e-324))
         assert nothing is not None
@@ -253,7 +253,7 @@ def test_large_orders(q: float) -> None:
     tight, lower = poisson.tight_bound(base, q, at), poisson.lower_bound(base, q, at)
     assert lower is not None
     # All terms but the last are negligible: n log q + K(n - 1).
-    last = (at * math.log(q) + base.estimate(at - 1.0)) / (at - 1.0)
+    last = (at * math.log(q) + base.upper(at - 1.0)) / (at - 1.0)
     assert tight[2] == pytest.approx(last[2], rel=1e-12)
     # No sum, but the cap.
     assert last[3] <= tight[3] <= last[3] - 1.001 * math.log(q) + 1e-6
@@ -331,7 +331,7 @@ def test_expensive_curves_are_asked_rarely(base: ExactCurve) -> None:
     assert lower is not None
     assert len(expensive.known) < 120
     some = np.arange(1, order, 37)
-    values = base.estimate(some.astype(float))
+    values = base.upper(some.astype(float))
     assert (lower[some + 1] <= values * (1.0 + 1e-15)).all()
     assert (values <= upper[some + 1]).all()
     assert (upper[some + 1] <= values * 1.02).all()

@@ -41,11 +41,11 @@ import numpy as np
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.concentration import mixed_concentration
-from privcalc.losses.law import LawProperties, Sample, Tails
+from privcalc.losses.law import LawProperties, Tails
 from privcalc.losses.quadrature import Normal
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, quantile
 from privcalc.losses.sampled.line import TailSplitLaw
-from privcalc.losses.sampled.mixture_sums import ExponentialSum, MixedGaussians, MixtureSums
+from privcalc.losses.sampled.mixture_sums import ExponentialSum, MixtureSums
 from privcalc.losses.sampled.normal_excess import mixture_excess
 from privcalc.losses.sampled.parts import MixturePart
 from privcalc.losses.sampled.renyi import Logs, from_excess
@@ -246,35 +246,6 @@ class MixtureLaw(TailSplitLaw):
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by certified quadrature, or where that is too long by convexity."""
         return from_excess(self._log_excess, c, *self.convexity(c))
-
-    @property
-    def sample(self) -> Sample | None:
-        """Return what the mixture samples with probability q = 1 - b_0.
-
-        For removing, the other parts, W = sum_j w_j N(c_j, 1). For adding, M = E s^-c with
-        s = 1 - q + q sum_j w_j L_j. By the inequality of the means sum_j w_j L_j is at least
-        kappa L_m, L_m the ratio of N(m, 1), m = sum_j w_j c_j, and log kappa = -(v - m^2) / 2 with
-        v = sum_j w_j c_j^2. So s >= (1 - q (1 - kappa)) (1 - p + p L_m) for
-        p = q kappa / (1 - q (1 - kappa)): K is at most that of N(m, 1) sampled with probability p,
-        less c log(1 - q (1 - kappa)). It falls with kappa, and grows with m and q.
-        """
-        if not 0.0 < self.rate < 1.0 or not (self.weights > 0.0).all():
-            return None
-        error = self.weight_error + 64.0 * UNIT
-        q, centres = min(1.0, self.rate * (1.0 + 32.0 * UNIT)), self.ratio.centres[1:]
-        chances = self.weights[1:] / self.rate
-        if self.remove:
-            logs = (np.log(chances) + 2.0 * error).tolist()
-            event = MixedGaussians(tuple(zip(logs, centres.tolist(), strict=True)), remove=True)
-            return Sample((), q, plain=True, curve=event)
-        m, v = float(chances @ centres), float(chances @ centres**2)
-        spread = max(v - m * m, 0.0) + 4.0 * error * (v + m * m)
-        lost = -math.expm1(-0.5 * spread) * (1.0 + 8.0 * UNIT)
-        kept = 1.0 - q * lost
-        p = min(1.0, q * (1.0 - lost) / kept * (1.0 + 32.0 * UNIT))
-        event = MixedGaussians(((0.0, m * (1.0 + 4.0 * error)),), remove=False)
-        slope = -math.log1p(-q * lost) * (1.0 + 32.0 * UNIT)
-        return Sample((), p, plain=True, curve=event, slope=slope)
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Bound K by the terms of the mixture.

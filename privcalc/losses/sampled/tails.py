@@ -31,7 +31,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
 from privcalc.losses.concentration import sampled_concentration, sampled_range
-from privcalc.losses.law import LossLaw, Sample, Tails
+from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.sampled.renyi import convexity_bracket, from_excess, listed_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -291,15 +291,6 @@ class SampledTailLaw(LossLaw):
         if m > 0.0:
             lower = (c + 1.0) * math.log1p(-min(m * (1.0 + 1e-12), 1.0 - UNIT)) * (1.0 + 1e-12)
         return lower, np.maximum(upper, lower)
-
-    @property
-    def sample(self) -> Sample | None:
-        """Return the event, where no mass is at infinity."""
-        if self.base.infinity_mass > 0.0 or self.base.lower_infinity_mass > 0.0:
-            return None
-        if self.base == self.reverse:
-            return Sample((self.base,), self.q, plain=True)
-        return Sample((self.base, self.reverse), self.q, plain=self.remove)
 
     def log_excess(self, c: float, *, positive: bool = False) -> Logs:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.

@@ -104,7 +104,7 @@ def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) ->
         if not c.size:
             return Search(c, c, math.inf, math.inf)
         return Search(c, curve.upper(c), *_certified(curve, convert, c))
-    if curve.cheap:
+    if curve.cheap or curve.convex:
         return _searched(curve, convert, None)
     first = _rough(curve, convert)
     if first.value < math.inf and not left() > 0.0:
@@ -123,7 +123,7 @@ def _rough(curve: RenyiCurve, convert: Conversion) -> Search:
     c, k, values = np.empty(0), np.empty(0), np.empty(0)
     for part in ROUGH:
         try:
-            new = curve.rough(part)
+            new = curve.upper(part)
             found = _values(convert, part, new)
         except OutOfWorkError:
             break
@@ -210,7 +210,7 @@ def _best(curve: RenyiCurve, convert: Conversion, c: Array, values: Array) -> tu
 
 def estimates(curve: RenyiCurve, c: Array) -> Array:
     """Return estimates of K; infinity where there is none."""
-    k = curve.estimate(c)
+    k = curve.upper(c)
     return np.where(np.isnan(k), np.inf, k)
 
 
