@@ -297,14 +297,6 @@ OF_CURVES = (
         "test_concentrated.py",
     ),
     Fault(
-        "sum-of-halves",
-        "renyi/of_law.py",
-        "k + math.log(sample.halves) * (1.0 + 8.0 * UNIT))",
-        "k)",
-        "renyi",
-        "test_sums_of_curves.py",
-    ),
-    Fault(
         "worse-curve",
         "renyi/curve.py",
         "return np.maximum(self.first.upper(c), self.second.upper(c))",

@@ -53,11 +53,21 @@ class ExactCurve:
 
     def upper(self, c: Array) -> Array:
         """Return K rounded up."""
-        return np.nextafter(self.estimate(c), np.inf)
+        return np.nextafter(self.nearest(c), np.inf)
 
     def lower(self, c: Array) -> Array | None:
         """Return K rounded down."""
-        return np.nextafter(self.estimate(c), -np.inf)
+        return np.nextafter(self.nearest(c), -np.inf)
+
+    def nearest(self, c: Array) -> Array:
+        """Return K to the nearest double."""
+        values = []
+        for each in c.tolist():
+            if each not in self.known:
+                with mp.workdps(40):
+                    self.known[each] = float(self.cumulant(mpf(each)))
+            values.append(self.known[each])
+        return np.array(values)
 
 
 @dataclass(frozen=True)
