@@ -27,7 +27,7 @@ from privcalc.losses.atomic.atoms import MASS_ULPS
 from privcalc.losses.cells import LARGEST_LOSS, listed
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge, left
+from privcalc.numerics.work import charge, left, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,24 +130,42 @@ def listed_excess(
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
     ends = []
     for above in (False, True):
-        pair = listed(law, above=above, cells=OUTCOMES)
-        charge(PER_OUTCOME * len(pair.losses))
-        losses, masses = pair.columns
-        r, alone_r, alone_w = masses, pair.infinity_mass, pair.lower_infinity_mass
-        if of_w:
-            r, alone_r, alone_w = np.array(pair.lower_masses), alone_w, alone_r
-        x, r = np.append(losses if of_w else -losses, -np.inf), np.append(r, alone_r)
-        counted = r > 0.0 if likelier is None else (r > 0.0) & ((x > 0.0) == likelier)
-        x, r = x[counted], r[counted]
-        loss, logs = sampled_losses(x, q), np.log(r)
-        moved = UNIT * (64.0 * np.abs(loss) + 2.0 * pair.loss_units * LARGEST_LOSS)
-        wrong = moved + UNIT * (MASS_ULPS + 16.0 + np.abs(logs))
-        found = summed(loss if remove else -loss, moved, logs + loss * remove, wrong, c)
+        terms, alone_w = _terms(law, q, (above, of_w), remove=remove, likelier=likelier)
+        charge(PER_OUTCOME * len(terms[0]))
+        found = summed(*terms, c)
         if alone_w > 0.0 and likelier is not False:
             whole = math.inf if remove else math.log(alone_w) + math.log(c) + math.log(q)
             found = add_logs([found, (whole - 1e-9, whole + 1e-9)])
         ends.append(found)
     return ends[0][0], ends[1][1]
+
+
+@remembered(8)
+def _terms(
+    law: LossLaw, q: float, which: tuple[bool, bool], *, remove: bool, likelier: bool | None
+) -> tuple[tuple[Array, Array, Array, Array], float]:
+    """Return what `summed` takes of a list, and the mass of W alone.
+
+    Args:
+        law: the pair.
+        q: sampling probability.
+        which: whether the list is above the pair, and whether that is (W, R).
+        remove: direction.
+        likelier: see `listed_excess`.
+    """
+    above, of_w = which
+    pair = listed(law, above=above, cells=OUTCOMES)
+    losses, r = pair.columns
+    alone_r, alone_w = pair.infinity_mass, pair.lower_infinity_mass
+    if of_w:
+        r, alone_r, alone_w = np.array(pair.lower_masses), alone_w, alone_r
+    x, r = np.append(losses if of_w else -losses, -np.inf), np.append(r, alone_r)
+    counted = r > 0.0 if likelier is None else (r > 0.0) & ((x > 0.0) == likelier)
+    x, r = x[counted], r[counted]
+    loss, logs = sampled_losses(x, q), np.log(r)
+    moved = UNIT * (64.0 * np.abs(loss) + 2.0 * pair.loss_units * LARGEST_LOSS)
+    wrong = moved + UNIT * (MASS_ULPS + 16.0 + np.abs(logs))
+    return (loss if remove else -loss, moved, logs + loss * remove, wrong), alone_w
 
 
 def sampled_losses(x: Array, q: float) -> Array:
