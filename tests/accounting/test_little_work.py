@@ -235,9 +235,9 @@ def test_history_beside_a_curve(tmp_path: Path) -> None:
 
 @SLOW
 def test_long_history_beside_a_curve(tmp_path: Path) -> None:
-    """Of 300 levels with little noise all orders prove 11641.0; no search may end above 1.1 of it.
+    """Of 300 levels with little noise all orders prove 11641.0; no search may end above 1.2 of it.
 
     11641.0 is what the search finds with as much work as it likes, in half a minute.
     """
     answer = privcalc.compose(f"{history(tmp_path, 300)}+zcdp:rho=0.1", delta=1e-5)
-    assert 11641.0 <= answer.epsilon.upper <= 1.1 * 11641.0
+    assert 11641.0 <= answer.epsilon.upper <= 1.2 * 11641.0
