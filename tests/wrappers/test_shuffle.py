@@ -116,7 +116,7 @@ def test_with_others_in_a_third_value_is_not_the_worst() -> None:
     growth = Fraction(math.exp(0.95))
     truth = worst(response(Fraction(math.exp(epsilon)), 3), n, [growth])[0]
     third = blanket(n, epsilon, 3, upper=False)
-    assert third.delta(0.95)[1] < float(truth)
+    assert third.above(0.95).delta(0.95)[1] < float(truth)
 
 
 def test_the_lower_end_of_binary_response_is_a_pair() -> None:
@@ -194,7 +194,7 @@ def test_clones_by_other_sums() -> None:
             (clones(10**4, 1.0), math.exp(-1.0)),
             (blanket(10**4, 1.0, 2, upper=True), 2.0 / (math.e + 1.0)),
         ):
-            low, high = pair.delta(loss)
+            low, high = pair.above(loss).delta(loss)
             truth = by_sums(10**4, 1.0, rate, loss)
             assert low * (1 - 1e-9) <= truth <= high * (1 + 1e-9)
             assert high == pytest.approx(truth, rel=1e-8)
@@ -209,9 +209,13 @@ def test_groups_of_sizes_are_outward(monkeypatch: pytest.MonkeyPatch) -> None:
         rough = [blanket(3000, 1.5, 4, upper=up) for up in (True, False)]
     assert rough[0].size < exact[0].size
     for loss in (0.0, 0.02, 0.05, 0.1, 0.2):
-        assert rough[0].delta(loss)[1] >= exact[0].delta(loss)[0]
-        assert rough[1].delta(loss)[0] <= exact[1].delta(loss)[1]
-        assert rough[0].delta(loss)[1] == pytest.approx(exact[0].delta(loss)[1], rel=0.05)
+        up, down = (
+            [pair.above(loss).delta(loss) for pair in each]
+            for each in zip(rough, exact, strict=True)
+        )
+        assert up[0][1] >= up[1][0]
+        assert down[0][0] <= down[1][1]
+        assert up[0][1] == pytest.approx(up[1][1], rel=0.05)
 
 
 def test_a_seeded_fault_is_caught() -> None:
@@ -219,7 +223,8 @@ def test_a_seeded_fault_is_caught() -> None:
     below = blanket(1000, 1.0, 10, upper=False)
     above, wrong = (blanket(n, 1.0, 10, upper=True) for n in (1000, 1010))
     for loss in (0.01, 0.05, 0.1):
-        assert wrong.delta(loss)[1] < below.delta(loss)[0] < above.delta(loss)[1]
+        low, high, false = (each.above(loss).delta(loss) for each in (below, above, wrong))
+        assert false[1] < low[0] < high[1]
 
 
 def test_windows_against_exact_binomials() -> None:
