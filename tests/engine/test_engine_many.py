@@ -16,8 +16,8 @@ from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.certificate import exp_bounds
 from privcalc.engine.inversion.decaying import DECAYING
-from privcalc.engine.lists.answer import list_at
-from privcalc.engine.planner import certified_delta, sharpened_delta
+from privcalc.engine.lists.answer import seen_for_epsilon
+from privcalc.engine.planner import certified_delta, sharpened
 from privcalc.engine.profile import Known, PrivacyProfile, profile_at
 from privcalc.engine.source import brackets
 from privcalc.errors import DisagreementError
@@ -31,6 +31,8 @@ from tests.random_mechanisms import Generator
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from privcalc.engine.methods import Question
 
 TOLERANCE = 1e-9
 
@@ -155,7 +157,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
     tree = parse("gaussian:sigma=2@wor:q=0.1@5+rr:p=0.6").tree
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
     epsilons = np.array([0.0, 5.0])
-    source = list_at(composition, 20.0, 1e-6)
+    source = seen_for_epsilon(composition, 20.0).source(1e-6)
     with np.errstate(all="ignore"):
         found = brackets(source, epsilons, 1e-6)
         assert list(source.estimates(epsilons)[1]) == [0.0, 0.0]
@@ -163,7 +165,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
         assert each is None or meets(
             each.bound, certified_delta(composition, float(epsilon), 1e-6).bound
         )
-    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, epsilons, of_mass=True)
+    work = Known(Bound(0.0, 0.0), 1e-9, epsilons, of_mass=True)
     assert work.ask(source, list(epsilons), 1e-3) == []
 
 
@@ -207,7 +209,7 @@ def test_questions_may_be_repeated() -> None:
 
 def test_contradictions_are_errors() -> None:
     """An upper end below a lower one further right is refused."""
-    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
+    work = Known(Bound(0.0, 0.0), 1e-9, [0.0, 1.0])
     work.keep(0.0, Certified(Bound(0.1, 0.1), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.2, 0.2), Proof.LATTICE))
     with pytest.raises(DisagreementError, match="contradict"):
@@ -216,7 +218,8 @@ def test_contradictions_are_errors() -> None:
 
 def test_curves_and_laws_of_other_pairs_do_not_contradict() -> None:
     """An upper end by a Renyi curve may be below what laws that say more prove of themselves."""
-    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0, 2.0], of_mass=False, sharper=True)
+    work = Known(Bound(0.0, 0.0), 1e-9, [0.0, 1.0, 2.0])
+    work.sharper = True
     for epsilon, low, high in ((0.0, 0.3, 0.4), (1.0, 0.2, 0.21), (2.0, 0.1, 0.11)):
         work.keep(epsilon, Certified(Bound(high, low), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.05), Proof.RENYI))
@@ -229,11 +232,11 @@ def test_a_sharper_curve_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) 
     """Of hundreds of epsilons it is asked at a part; each upper end holds to the right."""
     asked: list[float] = []
 
-    def counted(composition: Composition, epsilon: float, found: Certified) -> Certified:
-        asked.append(epsilon)
-        return sharpened_delta(composition, epsilon, found)
+    def counted(question: Question, found: Certified) -> Certified:
+        asked.append(question.at)
+        return sharpened(question, found)
 
-    monkeypatch.setattr("privcalc.engine.profile.sharpened_delta", counted)
+    monkeypatch.setattr("privcalc.engine.profile.sharpened", counted)
     composition = compositions("exponential:epsilon=0.1@1000")[0]
     epsilons = [0.05 * k for k in range(300)]
     found = profile_at(composition, epsilons, 1e-6)
@@ -248,7 +251,7 @@ def test_a_sharper_curve_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) 
 
 def test_monotony_sharpens() -> None:
     """An upper end holds to the right, and a lower one to the left."""
-    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
+    work = Known(Bound(0.0, 0.0), 1e-9, [0.0, 1.0])
     work.keep(0.0, Certified(Bound(0.3, 0.1), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.4, 0.2), Proof.LATTICE))
     assert [each.bound for each in work.monotone([1.0, 0.0])] == [Bound(0.3, 0.2)] * 2

@@ -14,8 +14,9 @@ from scipy.stats import binom
 import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.engine.lists.answer import MOST_USES, forecast_epsilon
+from privcalc.engine.lists.answer import MOST_USES, seen_for_delta
 from privcalc.engine.planner import certified_delta, certified_epsilon
+from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
@@ -112,7 +113,8 @@ def test_many_uses_have_a_lower_end_near_the_upper_one(count: int, delta: float)
 def test_lattices_are_not_asked_for_more_uses_than_they_know() -> None:
     """What they could add is nothing, whatever they cost."""
     composition = composition_of(f"laplace:scale=1e5@{int(MOST_USES) + 1}")
-    assert forecast_epsilon(composition, 1e-5, 1e-6, 2**20)[0] == math.inf
+    with pytest.raises(NotCertifiedError, match="so many uses"):
+        seen_for_delta(composition, -11.0).source(1e-6)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from privcalc.engine.inversion import tail_split
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
-from privcalc.engine.methods import Question, TailSplit, WholeLine, look_at, saddle_of
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.engine.profile import profile_at
 from privcalc.engine.source import brackets
@@ -230,20 +229,6 @@ def test_it_is_asked_first_where_large_outcomes_are_rare() -> None:
     assert holds(found.bound, "0.0794803787299")
     assert relative(found.bound) <= 1e-9
     assert certified_delta(FEW_EPOCHS, 0.07948, 1e-8).engine == "contour"
-    likely = smooth(FEW_EPOCHS, -18.0), smooth(uses(0.8, 0.001, 100_000), -11.5)
-    assert likely == (False, True)
-    # Of few samples of little noise one contour takes long where a record is added, too.
-    for count, first in ((9264, True), (9_264_000, False)):
-        added = Composition(((sampled(GaussianLaw(1 / 0.416), 1.19e-6, remove=False), count),))
-        question = Question(added, math.exp(-23.0), math.exp(-23.0))
-        line, split = (each.predict(question, 1e-9).work for each in (WholeLine(), TailSplit()))
-        assert (split < line) == first
-
-
-def smooth(composition: Composition, log_delta: float) -> bool:
-    """Say whether the line of the whole is likely to take few nodes."""
-    question = Question(composition, math.exp(log_delta), math.exp(log_delta))
-    return look_at(saddle_of(question)) < math.inf
 
 
 def test_what_it_does_not_apply_to() -> None:
