@@ -18,7 +18,7 @@ import numpy as np
 
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified
-from privcalc.engine.methods import Question, everywhere
+from privcalc.engine.methods import FINE, Question, everywhere
 from privcalc.engine.planner import Plan, StoppingRule, delta_at, sharpened, with_mass
 from privcalc.engine.source import bracket, brackets
 from privcalc.errors import DisagreementError, NotCertifiedError
@@ -298,7 +298,9 @@ class Known:
         masses = source.estimates(asked)[1] if self._of_mass else np.zeros(len(asked))
         # Far from where a source is good it estimates anything.
         masses = np.where((masses > 0.0) & (masses < 1.0 + ROUNDING), masses, 0.0)
-        proved = zip(list(epsilons), brackets(source, asked, self._width), masses, strict=True)
+        proved = zip(
+            list(epsilons), brackets(source, asked, min(FINE, self._width)), masses, strict=True
+        )
         return [
             epsilon
             for epsilon, each, mass in proved
