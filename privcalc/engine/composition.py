@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from privcalc.bounds import Bound
+from privcalc.errors import NotCertifiedError
 from privcalc.exact import doubles
+from privcalc.losses.contour import LineLaw
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 from privcalc.renyi.curve import SumCurve, WorseCurve
@@ -177,19 +179,27 @@ class Composition:
             max(0.0, math.nextafter(mass - slack, -math.inf)),
         )
 
+    @property
+    def lines(self) -> tuple[tuple[LineLaw, int], ...]:
+        """The laws, where all of them are known on vertical lines, lists among them.
+
+        Raises:
+            NotCertifiedError: some are not.
+        """
+        if not all(isinstance(law, LineLaw) for law, _ in self.terms):
+            raise NotCertifiedError("the moment generating function of the loss is not known here")
+        return cast("tuple[tuple[LineLaw, int], ...]", self.terms)
+
     def log_truncated_mass(self) -> float:
         """Bound the log of the P-mass of all that truncated laws leave out (union bound)."""
-        logs = [
-            math.log(count) + law.log_truncated_mass
-            for law, count in self.terms
-            if law.log_truncated_mass > -math.inf
-        ]
+        lost = [(law.log_truncated_mass, count) for law, count in self.lines]
+        logs = [math.log(count) + log for log, count in lost if log > -math.inf]
         return max(logs) + math.log(len(logs)) + 1e-9 if logs else -math.inf
 
     def truncated(self, log_mass: float) -> Composition:
         """Cut far outcomes of total P-mass at most exp(log_mass)."""
         share = log_mass - math.log(max(1, sum(count for _, count in self.terms)))
-        laws = tuple((law.truncated(share), count) for law, count in self.terms)
+        laws = tuple((law.truncated(share), count) for law, count in self.lines)
         return Composition(laws, self.curves, self.reverse)
 
     def renyi_curve(self, *, sharp: bool = True) -> SumCurve:
@@ -265,10 +275,8 @@ class Composition:
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""
-        k0 = k1 = k2 = 0.0
-        for law, count in self.terms:
-            a, b, d = law.cumulants(c)
-            k0, k1, k2 = k0 + count * a, k1 + count * b, k2 + count * d
+        found = [[count * each for each in law.cumulants(c)] for law, count in self.lines]
+        k0, k1, k2 = (sum(column) for column in zip(*found, strict=True))
         return k0, k1, k2
 
 

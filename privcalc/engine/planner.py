@@ -19,7 +19,7 @@ from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilo
 from privcalc.engine.methods import Question, methods_of
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
-from privcalc.numerics.work import allowance, left, trying
+from privcalc.numerics.work import OutOfWorkError, allowance, left, trying
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -267,8 +267,10 @@ class Plan:
         self._notes: list[str] = []
         # The tolerance that each was asked with last; 0 where it has no answer.
         self._asked: dict[Method, float] = {}
-        coarse = stop.coarse and target < COARSE
-        self._widths = [COARSE, target] if coarse else [target]
+        # A coarse bracket may decide, and what takes too much for the target may be had for less.
+        self._widths = [target] if target >= COARSE else [target, COARSE]
+        if stop.coarse and target < COARSE:
+            self._widths.insert(0, COARSE)
 
     def steps(self) -> Iterator[tuple[Method, float]]:
         """Return what to ask, and with which tolerance, one after the other."""
@@ -297,7 +299,7 @@ class Plan:
                 else:
                     found = solve(method, tolerance)
         except NotCertifiedError as error:
-            self._asked[method] = 0.0
+            self._asked[method] = math.inf if isinstance(error, OutOfWorkError) else 0.0
             self._notes.append(f"{method.name}: {error}")
             return
         if self.found is None:

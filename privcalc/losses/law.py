@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
-    from privcalc.losses.contour import ContourLaw
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
 
@@ -36,8 +35,8 @@ class LawProperties:
     """What a law is, where methods differ; each field at its default says the least.
 
     Attributes:
-        line: whether it is of the Gaussian family: K is known on vertical lines, and |phi| decays.
         has_atoms: whether there are finitely many losses.
+        line: whether K is known on vertical lines (`losses/contour.py`), and |phi| decays.
         sampled_gaussian: whether it is one, many of which are evaluated as one array.
         supports_tail_split: whether the law may be split into a bulk and a tail of large losses.
         renyi_in_closed_form: whether `renyi` costs a few array operations for thousands of orders.
@@ -156,11 +155,6 @@ class LossLaw(ABC):
         return 0.0, 0.0
 
     @property
-    def log_truncated_mass(self) -> float:
-        """Log of a bound on the P-mass of truncated finite losses; -inf unless `truncated`."""
-        return -math.inf
-
-    @property
     @abstractmethod
     def max_loss(self) -> float:
         """The largest finite loss, or an upper bound that is approached; may be infinite."""
@@ -265,15 +259,6 @@ class LossLaw(ABC):
     def tails(self, losses: Array) -> Tails:
         """Return the P- and Q-masses above and below each of increasing losses."""
 
-    def truncated(self, log_mass: float) -> LossLaw:
-        """Leave out far outcomes of total P-mass at most exp(log_mass).
-
-        Outcomes of probability e^{-1000} can dominate M(c) and have no part in the answer. A law
-        that is bounded, or a closed form, needs none of it and is returned as it is.
-        """
-        del log_mass
-        return self
-
     @abstractmethod
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Return proved lower and upper bounds on K(c) = c D_{c+1}(P || Q) at real c > 0.
@@ -345,35 +330,6 @@ class LossLaw(ABC):
         one likes for large x. For compositions such lower ends add up as squares, as W and R do.
         """
         return 0.0, math.inf
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K(c), K'(c), K''(c) to about 1e-9, for searches only: no certificate.
-
-        K(c) is infinite where its evaluation on the contour would overflow.
-
-        Raises:
-            NotCertifiedError: nothing but bounds is known of K.
-        """
-        del c
-        raise NotCertifiedError("the moment generating function of the loss is not known here")
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
-        """Prepare |t| <= t_max, with quadrature error of M at most exp(log_error) M(c).
-
-        Raises:
-            NotCertifiedError: K is not known there, or not that accurately.
-        """
-        del c, t_max, log_error
-        raise NotCertifiedError("the moment generating function of the loss is not known here")
-
-    def decay_estimates(self, c: float, t: Array, log_error: float) -> tuple[Array, float]:
-        """Return about log |phi| at each t, the first of which is 0, and what a node costs.
-
-        Raises:
-            NotCertifiedError: K is not known there, or not that accurately.
-        """
-        on_line = self.on_contour(c, float(t[-1]), log_error)
-        return on_line.log_modulus_estimates(t), on_line.size
 
     def log_ratio(self) -> LogRatio | None:
         """Return the law of log dQ/dP under P, which subsampling needs; None if unknown."""

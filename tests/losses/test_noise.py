@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mpmath
 import numpy as np
@@ -34,17 +34,18 @@ from tests.pairs import two_point
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.losses.contour import LineLaw
     from privcalc.losses.law import LossLaw
 
 Truth = "Callable[[complex], Any]"
 
-SMOOTH: list[tuple[str, LossLaw, Any]] = [
+SMOOTH: list[tuple[str, LineLaw, Any]] = [
     ("gaussian", GaussianLaw(0.7), lambda s: truth.gaussian(0.7, s)),
 ]
-SAMPLED: list[tuple[str, LossLaw, Any]] = [
+SAMPLED: list[tuple[str, LineLaw, Any]] = [
     (
         f"gaussian {mu} {q} {'remove' if remove else 'add'}",
-        sampled(GaussianLaw(mu), q, remove=remove),
+        cast("LineLaw", sampled(GaussianLaw(mu), q, remove=remove)),
         lambda s, mu=mu, q=q, remove=remove: truth.sampled_gaussian(mu, q, s, remove=remove),
     )
     for mu, q in ((1.0, 0.01), (1.6, 0.3), (0.2, 1e-6))
@@ -54,7 +55,7 @@ SAMPLED: list[tuple[str, LossLaw, Any]] = [
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
-def test_log_mgf_is_within_its_own_error_of_the_truth(name: str, law: LossLaw, mgf: Any) -> None:
+def test_log_mgf_is_within_its_own_error_of_the_truth(name: str, law: LineLaw, mgf: Any) -> None:
     """K(c + it) agrees with 40 digits, modulo 2 pi i, and the error is small."""
     mpmath.mp.dps = 40
     rng = random.Random(name)
@@ -73,7 +74,7 @@ def test_log_mgf_is_within_its_own_error_of_the_truth(name: str, law: LossLaw, m
 def test_tiny_sampling_probability_keeps_relative_accuracy() -> None:
     """At q = 1e-9, K is 1e-18 and still right to 1e-11 of itself (a count of 1e9 needs it)."""
     mpmath.mp.dps = 60
-    law = sampled(GaussianLaw(0.5), 1e-9, remove=True)
+    law = cast("LineLaw", sampled(GaussianLaw(0.5), 1e-9, remove=True))
     value, error = law.on_contour(4.0, 1.0, -75.0).log_mgf(np.array([0.0, 1.0]))
     for k, t in enumerate((0.0, 1.0)):
         true = mpmath.log(truth.sampled_gaussian(0.5, 1e-9, complex(4.0, t), remove=True))
@@ -84,7 +85,7 @@ def test_tiny_sampling_probability_keeps_relative_accuracy() -> None:
 
 @pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
-def test_cumulants_are_derivatives_of_the_log_mgf(name: str, law: LossLaw, mgf: Any) -> None:
+def test_cumulants_are_derivatives_of_the_log_mgf(name: str, law: LineLaw, mgf: Any) -> None:
     """The search's K, K', K'' agree with the true function to 1e-6."""
     del name
     mpmath.mp.dps = 30
@@ -101,7 +102,7 @@ def test_cumulants_are_derivatives_of_the_log_mgf(name: str, law: LossLaw, mgf: 
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
 @pytest.mark.parametrize("start", [0.3, pytest.param(2.0, marks=pytest.mark.slow), 15.0])
 def test_modulus_supremum_bounds_every_later_point(
-    name: str, law: LossLaw, mgf: Any, start: float
+    name: str, law: LineLaw, mgf: Any, start: float
 ) -> None:
     """No sampled |phi(t)|, t >= start, exceeds the proved supremum."""
     del name, mgf
@@ -181,8 +182,9 @@ def test_truncation_drops_no_more_than_it_says() -> None:
     """P-mass outside the cut, by mpmath, is below the bound given and below what was allowed."""
     for mu, q in ((1.0, 0.01), (2.5, 0.4), (0.1, 1e-7)):
         for remove in (True, False):
-            law = sampled(GaussianLaw(mu), q, remove=remove).truncated(-60.0)
+            law = sampled(GaussianLaw(mu), q, remove=remove)
             assert isinstance(law, SampledLaw)
+            law = law.truncated(-60.0)
             low, high = law.ends
             m, d = -mu * mu / 2, mu
 
@@ -233,7 +235,7 @@ def test_guarantees_beyond_double_range_are_refused() -> None:
 
 def test_overflowing_orders_are_refused() -> None:
     """A moment generating function beyond double range is named, not computed as infinity."""
-    law = sampled(GaussianLaw(20.0), 0.5, remove=True)
+    law = cast("LineLaw", sampled(GaussianLaw(20.0), 0.5, remove=True))
     with pytest.raises(NotCertifiedError, match="overflows"):
         law.on_contour(50.0, 1.0, -30.0)
 

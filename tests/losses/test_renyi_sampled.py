@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from tests.losses.renyi_truth import ADD, GLUED, REMOVE
 from tests.losses.test_renyi import check_shape
 
 if TYPE_CHECKING:
+    from privcalc.losses.contour import LineLaw
     from privcalc.losses.law import LossLaw
 
 KINDS = (REMOVE, ADD, GLUED)
@@ -301,7 +302,7 @@ def test_glued_against_its_own_profile() -> None:
 @pytest.mark.parametrize("q", [0.999999, 1.0 - 1e-9, 1.0 - 1e-12])
 def test_contour_keeps_its_digits_where_nearly_all_are_sampled(q: float) -> None:
     """The nodes of the contour engine form 1 + y near its floor 1 - q without cancellation."""
-    law = sampled(GaussianLaw(4.0), q, remove=False)
+    law = cast("LineLaw", sampled(GaussianLaw(4.0), q, remove=False))
     for c in (1.0, 8.0):
         (low,), (high,) = law.renyi(np.array([c]))
         value, error = law.truncated(-1300.0).on_contour(c, 1.0, -34.0).log_mgf(np.zeros(1))

@@ -24,7 +24,7 @@ LOG_DROP = math.log(1e-11)
 FIRST_LOG_DELTA, LEAST_LOG_DELTA = -80.0, -690.0
 REFINEMENTS = 6
 # So many points there may be, however little work is left; and of that one list may take so much.
-FEWEST_POINTS, PART_OF_WORK = 2.0**15, 0.5
+FEWEST_POINTS, PART_OF_WORK = 2.0**13, 0.5
 # Near the largest loss, in units of tau (`spread.py`).
 NEAR_TOP = 1e3
 # Of more uses the rounding of transforms, some units for each use, leaves nothing of a lower end,

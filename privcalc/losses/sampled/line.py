@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LossLaw
+from privcalc.losses.contour import ContourLaw, LineLaw
 from privcalc.losses.quadrature import (
     PER_SEARCHED,
     SEARCH,
@@ -39,7 +38,7 @@ POINTS_TO_T, NEAR, MOST_POINTS = 8, 0.05, 4000
 LOW = -0.05
 
 
-class TailSplitLaw(LossLaw):
+class TailSplitLaw(LineLaw):
     """A mixture (1 - rate) R + rate W against R, normal in a coordinate x in which 1 + y grows.
 
     Attributes:
@@ -70,10 +69,6 @@ class TailSplitLaw(LossLaw):
     def lines(self) -> bool:
         """Whether long phases may be summed on shifted lines."""
         return True
-
-    @abstractmethod
-    def truncated(self, log_mass: float) -> TailSplitLaw:
-        """Cut far outcomes of total P-mass at most exp(log_mass)."""
 
     @property
     @abstractmethod
