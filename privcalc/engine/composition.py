@@ -225,7 +225,7 @@ class Composition:
         alone = sum(count for _, count in self.terms) == 1
         return several and any(
             law.mechanism_rdp_curve is not None
-            and not ((alone or law.atom_count) and law.properties.rdp_implied_by_pld)
+            and not ((alone or law.properties.listed) and law.properties.rdp_implied_by_pld)
             for law, _ in self.terms
         )
 
@@ -265,13 +265,13 @@ class Composition:
     @property
     def has_exact_single_use_profile(self) -> bool:
         """Whether it is one use of a law of which more is known than engines can prove."""
-        uses = [(law.exact_single_use_profile is not None, count) for law, count in self.terms]
+        uses = [(law.properties.exact_profile, count) for law, count in self.terms]
         return uses == [(True, 1)] and not self.curves
 
     @property
     def one_sided(self) -> bool:
         """Whether it is one use of a law that says so of its profile (`losses/law.py`)."""
-        return self.has_exact_single_use_profile and self.terms[0][0].one_sided
+        return self.has_exact_single_use_profile and self.terms[0][0].properties.one_sided
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""

@@ -267,7 +267,7 @@ class Known:
         relative: how wide it is, relatively, where a method has proved it.
         sharper: whether a Renyi curve may say more than the laws do. The two are about different
             pairs: what lies above a curve's upper end is dropped.
-        one_sided: whether bounds are of one side (`LossLaw.one_sided`). They are those of no one
+        one_sided: whether bounds are of one side (`LawProperties`). They are those of no one
             profile, and may rise: nothing follows for other epsilons.
     """
 

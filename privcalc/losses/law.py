@@ -20,7 +20,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Self
 
     from privcalc.numerics.arrays import Array
@@ -36,6 +36,7 @@ class LawProperties:
 
     Attributes:
         has_atoms: whether there are finitely many losses.
+        listed: how many of them are listed; 0 where they are not.
         line: whether K is known on vertical lines (`losses/contour.py`), and |phi| decays.
         sampled_gaussian: whether it is one, many of which are evaluated as one array.
         supports_tail_split: whether the law may be split into a bulk and a tail of large losses.
@@ -43,17 +44,22 @@ class LawProperties:
         rdp_implied_by_pld: whether `mechanism_rdp_curve` says no more of epsilon than the law does.
         game: whether it is the value of a game (`losses/fixed_size/laws.py`): known at any epsilon,
             for the work of playing it.
+        exact_profile: whether `profile` says more of one use than the law does.
+        one_sided: whether that is one bound, from above or from below, as both ends.
         tail_cost: what tails at a loss cost, as a multiple of what they cost most laws without a
             closed form.
     """
 
     line: bool = False
     has_atoms: bool = False
+    listed: int = 0
     sampled_gaussian: bool = False
     supports_tail_split: bool = False
     renyi_in_closed_form: bool = False
     rdp_implied_by_pld: bool = False
     game: bool = False
+    exact_profile: bool = False
+    one_sided: bool = False
     tail_cost: float = 1.0
 
     @property
@@ -204,11 +210,6 @@ class LossLaw(ABC):
         return self if self.symmetric else None
 
     @property
-    def atom_count(self) -> int:
-        """Return how many losses there are, 0 where they are not listed."""
-        return 0
-
-    @property
     def uses(self) -> int:
         """Of how many uses of a mechanism this is the law."""
         return 1
@@ -219,9 +220,9 @@ class LossLaw(ABC):
         return uses
 
     def profile(self, epsilon: float) -> tuple[float, float] | None:
-        """Return proved bounds on the finite part of delta at epsilon >= 0.
+        """Return proved bounds on the finite part of delta of one use at epsilon >= 0.
 
-        None where a law has no closed form that is certified: its tails know it.
+        None where no more is known, or no closed form that is certified: tails know it.
         """
         del epsilon
         return None
@@ -233,19 +234,6 @@ class LossLaw(ABC):
         """
         del epsilon
         return None
-
-    @property
-    def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]] | None:
-        """What bounds the finite part of delta at epsilon >= 0 where there is one use.
-
-        None where that is what the law says; else it is less.
-        """
-        return None
-
-    @property
-    def one_sided(self) -> bool:
-        """Whether that is one bound on the profile, from above or from below, as both ends."""
-        return False
 
     def largest_power(self, y: tuple[float, float]) -> tuple[float, float] | None:
         """Return bounds on the largest P(A) over events with Q(A) <= y, of a y that is bounded.

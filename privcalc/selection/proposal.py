@@ -515,7 +515,7 @@ def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
     closed = [
         law
         for law in laws
-        if law is not None and law.exact_single_use_profile is None and law.profile(1.0) is not None
+        if law is not None and not law.properties.exact_profile and law.profile(1.0) is not None
     ]
     if len(closed) == len(parts):
         return tuple(ClosedBase(law) for law in closed)
@@ -584,7 +584,7 @@ def _with_lower_end(law: LossLaw, parts: tuple[Terms, ...], failure: Enclosed, m
     if heights is not None and low > 0.0:
         with suppress(NotCertifiedError):
             lower = ThresholdedLaw(lower, low, 0.0, *cut(heights, (low, low)), remove=True)
-    accuracy = ACCURACY if law.exact_single_use_profile is None else 0.0
+    accuracy = 0.0 if law.properties.exact_profile else ACCURACY
     return Term(law, lower, members=GoodOrBad(good, bad), accuracy=accuracy)
 
 

@@ -10,7 +10,7 @@ import pytest
 from mpmath import exp, mpf, ncdf
 
 from privcalc.engine.single import SingleUse
-from privcalc.losses.law import Tails
+from privcalc.losses.law import NO_PROPERTIES, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ByTails:
     """A law that is known by its tails alone, as if losses were moved down before they are cut."""
 
-    exact_single_use_profile = None
+    properties = NO_PROPERTIES
 
     def __init__(self, tails: Any, moved: float = 0.0) -> None:
         """Take tails, and by how much they are displaced."""
