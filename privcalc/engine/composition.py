@@ -11,6 +11,7 @@ from privcalc.bounds import Bound
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import doubles
 from privcalc.losses.contour import LineLaw
+from privcalc.losses.law import exact_infinity_mass, exact_max_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 from privcalc.renyi.curve import SumCurve, WorseCurve
@@ -134,7 +135,7 @@ class Composition:
             return Bound(self.renyi_curve().limit)
         if any(law.max_loss == math.inf and law.known_loss is None for law, _ in self.terms):
             return Bound(math.inf, math.inf)
-        known = [(law.exact_max_loss, count) for law, count in self.terms]
+        known = [(exact_max_loss(law), count) for law, count in self.terms]
         if all(loss is not None for loss, _ in known):
             number = sum((loss * n for loss, n in known if loss is not None), Fraction(0))
             low, high = doubles(number)
@@ -282,7 +283,7 @@ class Composition:
 
 def _exact_mass(sources: Sequence[tuple[LossLaw, int]]) -> Fraction | None:
     """Return 1 - prod (1 - m)^count, where that is a rational of no more than MOST_BITS."""
-    masses = [(law.exact_infinity_mass, count) for law, count in sources]
+    masses = [(exact_infinity_mass(law), count) for law, count in sources]
     bits, finite = 0, Fraction(1)
     for mass, count in masses:
         if mass is None:

@@ -154,8 +154,8 @@ def certified_delta(
     Methods work at doubles. delta falls with epsilon, by at most as much as epsilon grows: its
     slope is -e^epsilon Q(L > epsilon) >= -P(L > epsilon). So the bracket at the nearest double is
     widened by that, or where this is much, the doubles on both sides of epsilon prove one end each.
-    Two of one side (`LawProperties.one_sided`) need not fall: they say nothing of each other. Nor do
-    an upper end from a mechanism's own Renyi curve and a lower one of the laws, which may cost more.
+    Two of one side (`LawProperties`) need not fall: they say nothing of each other. Nor do an upper
+    end from a mechanism's own Renyi curve and a lower one of the laws, which may cost more.
     """
     mass, wanted = composition.infinity_mass(), asked(epsilon)
     limit = limit_delta(composition, wanted, mass)

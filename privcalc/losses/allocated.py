@@ -445,7 +445,7 @@ class AllocatedLaw(LossLaw):
         return self._simpler
 
     @property
-    def mass_defect(self) -> tuple[float, float]:
+    def _defect(self) -> tuple[float, float]:
         """Return what is too much under P above, or too little below, and too little under Q."""
         slack = 2.0 * UNIT * (len(self._losses) + 8.0)
         p, q = float(self._above_p[0]), float(self._above_q[0])
@@ -469,6 +469,7 @@ class AllocatedLaw(LossLaw):
             between_p=between_p,
             between_q=between_q,
             between_error=error,
+            defect=self._defect,
         )
 
     def _between(self, place: Integers) -> tuple[Array, Array, Array]:

@@ -35,6 +35,7 @@ class LawProperties:
     """What a law is, where methods differ; each field at its default says the least.
 
     Attributes:
+        symmetric: whether the pair in the other order has the same law, without infinite losses.
         has_atoms: whether there are finitely many losses.
         listed: how many of them are listed; 0 where they are not.
         line: whether K is known on vertical lines (`losses/contour.py`), and |phi| decays.
@@ -51,6 +52,7 @@ class LawProperties:
     """
 
     line: bool = False
+    symmetric: bool = False
     has_atoms: bool = False
     listed: int = 0
     sampled_gaussian: bool = False
@@ -120,13 +122,6 @@ class LossLaw(ABC):
         return None
 
     @property
-    def exact_infinity_mass(self) -> Fraction | None:
-        """P(L = +inf), where it is known exactly."""
-        if self.known_mass is None and self.infinity_mass_error == 0.0:
-            return Fraction(self.infinity_mass)
-        return self.known_mass
-
-    @property
     def lower_infinity_mass(self) -> float:
         """Q(L = -inf), not part of K."""
         return 0.0
@@ -152,15 +147,6 @@ class LossLaw(ABC):
         return None
 
     @property
-    def mass_defect(self) -> tuple[float, float]:
-        """What bounds on the P- and Q-masses of {L <= l} have in addition to what `tails` says.
-
-        A law that is a measure above, or below, need not have masses that add up to 1: those of the
-        complement of {L > l} are then bounded by these and 1 less those of {L > l}.
-        """
-        return 0.0, 0.0
-
-    @property
     @abstractmethod
     def max_loss(self) -> float:
         """The largest finite loss, or an upper bound that is approached; may be infinite."""
@@ -174,15 +160,6 @@ class LossLaw(ABC):
     def known_loss(self) -> Fraction | None:
         """The supremum of the finite losses itself, where it is known but no double."""
         return None
-
-    @property
-    def exact_max_loss(self) -> Fraction | None:
-        """The supremum of the finite losses, where it is finite and known exactly."""
-        if self.known_loss is not None or math.isinf(self.max_loss):
-            return self.known_loss
-        # A relative error of 0 is none.
-        exact = self.max_loss_error == 0.0 or self.max_loss == 0.0
-        return Fraction(self.max_loss) if exact else None
 
     @property
     def atom_locations(self) -> tuple[float, ...]:
@@ -200,14 +177,9 @@ class LossLaw(ABC):
         return NO_PROPERTIES
 
     @property
-    def symmetric(self) -> bool:
-        """Whether the pair in the other order has the same law; nothing is lost to infinity."""
-        return False
-
-    @property
     def reverse_direction(self) -> LossLaw | None:
         """The law of the reverse direction, with nothing more truncated; None if not known."""
-        return self if self.symmetric else None
+        return self if self.properties.symmetric else None
 
     @property
     def uses(self) -> int:
@@ -233,14 +205,6 @@ class LossLaw(ABC):
         None where masses are known as doubles only.
         """
         del epsilon
-        return None
-
-    def largest_power(self, y: tuple[float, float]) -> tuple[float, float] | None:
-        """Return bounds on the largest P(A) over events with Q(A) <= y, of a y that is bounded.
-
-        None where no closed form is known.
-        """
-        del y
         return None
 
     @abstractmethod
@@ -341,6 +305,22 @@ class LossLaw(ABC):
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
 
 
+def exact_infinity_mass(law: LossLaw) -> Fraction | None:
+    """Return P(L = +inf), where it is known exactly."""
+    if law.known_mass is None and law.infinity_mass_error == 0.0:
+        return Fraction(law.infinity_mass)
+    return law.known_mass
+
+
+def exact_max_loss(law: LossLaw) -> Fraction | None:
+    """Return the supremum of the finite losses, where it is finite and known exactly."""
+    if law.known_loss is not None or math.isinf(law.max_loss):
+        return law.known_loss
+    # A relative error of 0 is none.
+    exact = law.max_loss_error == 0.0 or law.max_loss == 0.0
+    return Fraction(law.max_loss) if exact else None
+
+
 # Where K is looked at for the variance of a loss.
 NEAR = 0.01
 
@@ -376,6 +356,9 @@ class Tails:
             difference; one element less than the others, or None.
         between_q: the same for Q.
         between_error: relative error of both; infinite where they are not known.
+        defect: what bounds on the P- and Q-masses of {L <= l} have in addition. A law that is a
+            measure above, or below, need not have masses that add up to 1: those of the complement
+            of {L > l} are then bounded by these and 1 less those of {L > l}.
     """
 
     above_p: Array
@@ -387,6 +370,7 @@ class Tails:
     between_p: Array | None = None
     between_q: Array | None = None
     between_error: Array | None = None
+    defect: tuple[float, float] = (0.0, 0.0)
 
 
 # Relative error of the parameters of densities, in units, that samples are charged for: a mechanism

@@ -46,8 +46,7 @@ class GaussianLaw(LineLaw):
     square: Fraction | None = None
 
     max_loss = math.inf
-    properties = LawProperties(line=True, renyi_in_closed_form=True)
-    symmetric = True
+    properties = LawProperties(line=True, symmetric=True, renyi_in_closed_form=True)
 
     @classmethod
     def of(cls, mu: Enclosed) -> Self:
