@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, saw
+from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified
 from privcalc.engine.source import why
 from privcalc.errors import NotCertifiedError
 from privcalc.record import mutable
@@ -81,8 +81,7 @@ def around(
     proof = _Proof(source, low, high)
     # 0 needs no proof as a lower end, and is both ends if delta is low enough there.
     if centre <= pad and proof.missing([0.0])[0][0] <= 0.0:
-        saw(source, Bound(0.0, 0.0), proof.terms)
-        return Certified(Bound(0.0, 0.0), source.proof, proof.terms)
+        return Certified.of(source, Bound(0.0, 0.0), source.proof, proof.terms)
     up, down = _End(centre, 1.0, pad, rate), _End(centre, -1.0, pad, rate)
     for _ in range(TRIALS):
         ends = [end for end in (down, up) if not end.done]
@@ -94,8 +93,7 @@ def around(
     if up.proved == math.inf:
         raise NotCertifiedError(why(source.proof.engine, proof.last))
     bound = Bound(centre + up.proved, max(0.0, centre - down.proved))
-    saw(source, bound, proof.terms)
-    return Certified(bound, source.proof, proof.terms)
+    return Certified.of(source, bound, source.proof, proof.terms)
 
 
 def root(
