@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LATTICE = "fft"
 # What costs nothing is asked for so many digits; a list for a part of the width that is wanted,
 # which is missed where losses are rare.
-FINE, AIM = 1e-9, 0.5
+FINE, AIM = 1e-9, 0.4
 
 
 @record
@@ -215,7 +215,10 @@ class List(Method):
     def source(self, question: Question, tolerance: float, reach: float = 0.0) -> Source:
         """Compose on the lattice, which is good everywhere it is."""
         del reach
-        return self._seen(question).source(tolerance)
+        seen = self._seen(question)
+        # A list is made for a width of epsilon; log delta falls by about c times that.
+        falls = 1.0 if question.epsilon is None else seen.scales.c * seen.scales.size
+        return seen.source(tolerance / max(1.0, falls))
 
     def _seen(self, question: Question) -> Seen:
         from privcalc.engine.lists.answer import seen_for_delta, seen_for_epsilon
