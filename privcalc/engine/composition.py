@@ -254,16 +254,6 @@ class Composition:
         return any(law.infinity_mass > 0.0 for law in laws)
 
     @property
-    def line(self) -> bool:
-        """Whether some loss is of the Gaussian family, whose transforms are known on lines."""
-        return any(law.properties.line for law, _ in self.terms)
-
-    @property
-    def supports_tail_split(self) -> bool:
-        """Whether the tail split (`engine/inversion`) applies to some law."""
-        return not self.curves and any(law.properties.supports_tail_split for law, _ in self.terms)
-
-    @property
     def has_exact_single_use_profile(self) -> bool:
         """Whether it is one use of a law of which more is known than engines can prove."""
         uses = [(law.properties.exact_profile, count) for law, count in self.terms]

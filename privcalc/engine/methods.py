@@ -244,8 +244,9 @@ def methods_of(composition: Composition, engine: str = "auto") -> list[Method]:
     # Of what says more of one use than its law, others know less.
     if single is not None and composition.has_exact_single_use_profile:
         return [single]
-    lines: list[Method] = [LINE] if composition.line else []
-    if composition.supports_tail_split:
+    kinds = [law.properties for law, _ in composition]
+    lines: list[Method] = [LINE] if any(each.line for each in kinds) else []
+    if any(each.supports_tail_split for each in kinds):
         # Many laws are one array on a line, and each by itself on both sides of a split.
         lines.insert(0 if composition.joined is composition else 1, SPLIT)
     found = [*([single] if single else []), *lines, LIST]

@@ -110,9 +110,9 @@ def best_order(composition: Composition, quantity: str, at: float) -> float:
     return _best(composition.renyi_curve(), quantity, at, 1)[0]
 
 
-def rough(composition: Composition, quantity: str, at: float, *, sharp: bool = True) -> float:
+def rough(composition: Composition, quantity: str, at: float) -> float:
     """Return about what one order proves, of epsilon at a delta or of delta at an epsilon."""
-    curve = composition.renyi_curve(sharp=sharp)
+    curve = composition.renyi_curve()
     least = _best(curve, quantity, at, 1 if curve.cheap else FEWER)[1]
     return max(0.0, least) if quantity == "epsilon" else math.exp(min(0.0, least))
 
