@@ -50,7 +50,7 @@ def faults(text: str, delta: float) -> list[str]:
     found = []
     for laws in directions(text):
         # Brackets of lists carry their rounding, and need not nest.
-        if not laws.line:
+        if not any(law.properties.line for law, _ in laws):
             continue
         try:
             bounds = [
