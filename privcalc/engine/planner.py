@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 PART = 0.5
 # Most budgets are decided by a bracket of this width.
 COARSE = 1e-3
+# Renyi orders together prove hardly less than one of them.
+SHARPER = 1.05
 # A bracket may be this part of the tolerance wider because epsilon is no double.
 VISIBLE = 0.01
 # Masses and differences below this are on their way out of the normal range.
@@ -235,7 +237,7 @@ def sharpened(question: Question, found: Certified) -> Certified:
     if not question.composition.rdp_tighter_than_pld:
         return found
     try:
-        if question.rough() > found.bound.upper:
+        if question.rough() > found.bound.upper * SHARPER:
             return found
         other = question.renyi()
     except NotCertifiedError:
