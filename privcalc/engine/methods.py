@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LATTICE = "fft"
 # What costs nothing is asked for so many digits; a list for a part of the width that is wanted,
 # which is missed where losses are rare.
-FINE, AIM = 1e-9, 0.4
+FINE, AIM = 1e-9, 0.25
 
 
 @record

@@ -16,7 +16,7 @@ import numpy as np
 from privcalc.bounds import TOLERANCE, Bound, Verdict
 from privcalc.engine.certified import CONTOUR
 from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilon
-from privcalc.engine.methods import Question, methods_of
+from privcalc.engine.methods import LIST, Question, methods_of
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import OutOfWorkError, allowance, left, trying
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 PART = 0.5
 # Most budgets are decided by a bracket of this width.
 COARSE = 1e-3
+# A list is asked after a line where that missed the width so many times.
+MISSED = 10.0
 # Renyi orders together prove hardly less than one of them.
 SHARPER = 1.05
 # A bracket may be this part of the tolerance wider because epsilon is no double.
@@ -278,7 +280,9 @@ class Plan:
         """Return what to ask, and with which tolerance, one after the other."""
         for width in self._widths:
             for method in self._methods:
-                if self._narrow(width) or self._decided():
+                # What lines miss by little, lists miss, too.
+                near = MISSED if method is LIST else 1.0
+                if self._narrow(near * width) or self._decided():
                     break
                 tolerance = method.tolerance(self.question.composition, width)
                 if self._asked.get(method, math.inf) > tolerance:

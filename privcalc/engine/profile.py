@@ -210,7 +210,8 @@ class PrivacyProfile:
         self._kept = [*self._kept, *kept[-1:]][-KEPT:]
         relative = known.relative.get(pivot, 0.0)
         if relative <= HOPELESS:
-            known.settle_within(WIDER * relative)
+            # Where one meets the target its neighbours are to meet it, too.
+            known.settle_within(self._width if relative <= self._width else WIDER * relative)
         elif self._of_mass:
             # Farther out it is no better.
             known.pending = [each for each in known.pending if each < pivot]
