@@ -269,6 +269,7 @@ class Plan:
         self._target, self._stop, self._engine = target, stop, engine
         self._methods = methods_of(question.composition, engine)
         self._notes: list[str] = []
+        self._refused = False
         # The tolerance that each was asked with last; 0 where it has no answer.
         self._asked: dict[Method, float] = {}
         # A coarse bracket may decide, and what takes too much for the target may be had for less.
@@ -305,7 +306,9 @@ class Plan:
                 else:
                     found = solve(method, tolerance)
         except NotCertifiedError as error:
-            self._asked[method] = math.inf if isinstance(error, OutOfWorkError) else 0.0
+            refused = isinstance(error, OutOfWorkError)
+            self._asked[method] = math.inf if refused else 0.0
+            self._refused = self._refused or refused
             self._notes.append(f"{method.name}: {error}")
             return
         if self.found is None:
@@ -324,6 +327,7 @@ class Plan:
 
         Raises:
             NotCertifiedError: nothing proves a finite upper end.
+            OutOfWorkError: nothing does for the work that is left.
         """
         notes = tuple(dict.fromkeys(self._notes))
         if self.found is not None:
@@ -337,7 +341,8 @@ class Plan:
                 " composition; use --engine fft"
             )
         reasons = "; ".join(notes) or "there is none"
-        raise NotCertifiedError(f"no engine proves a finite upper end: {reasons}")
+        kind = OutOfWorkError if self._refused else NotCertifiedError
+        raise kind(f"no engine proves a finite upper end: {reasons}")
 
     def _narrow(self, width: float) -> bool:
         """Say whether the bracket is as narrow as that."""

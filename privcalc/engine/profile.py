@@ -122,6 +122,8 @@ class PrivacyProfile:
         self._mass = composition.infinity_mass()
         self._largest = composition.max_loss().upper
         self._kept: list[_Kept] = []
+        self.given_up = False
+        """Whether the work that may be spent was used up, so that brackets were left wide."""
         self.deviation = 0.0
         """The standard deviation of the tilted loss where it was last looked at, or 0."""
         # The source that knows everything, of one use.
@@ -151,7 +153,9 @@ class PrivacyProfile:
             # Once all work is done, the rest gets what monotony tells.
             while known.pending and (left() > 0.0 or not (known.found or self._of_mass)):
                 self._settle(known)
+            self.given_up = self.given_up or bool(known.pending)
         except OutOfWorkError:
+            self.given_up = True
             # What is left may be wide, if anything is known.
             if not (auto or (self._of_mass and known.found)):
                 raise
@@ -167,11 +171,6 @@ class PrivacyProfile:
     def exact(self) -> bool:
         """Whether one source knows everything, at any epsilon."""
         return self._everywhere is not None
-
-    @property
-    def given_up(self) -> bool:
-        """Whether the work that may be spent is used up, so that brackets are left wide."""
-        return left() <= 0.0
 
     def estimates(self, epsilons: Array) -> tuple[Array, Array] | None:
         """Return the finite part of delta and P(epsilon < L < inf) without error bound, fast.
