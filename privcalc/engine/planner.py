@@ -282,7 +282,7 @@ class Plan:
         for width in self._widths:
             for method in self._methods:
                 # What lines miss by little, lists miss, too.
-                near = MISSED if method is LIST else 1.0
+                near = MISSED if method is LIST and len(self._methods) > 1 else 1.0
                 if self._narrow(near * width) or self._decided():
                     break
                 tolerance = method.tolerance(self.question.composition, width)
