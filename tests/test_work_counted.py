@@ -43,7 +43,7 @@ def test_laws_of_few_steps_are_small() -> None:
     """They had millions of atoms, and arrays of their own for either direction."""
     laws = allocated_laws(2, 1.93, lower=False)
     remove, add = laws["remove"], laws["add"]
-    assert len(remove._losses) < 2_000_000
+    assert len(remove.losses) < 2_000_000
     for one, other in (("_p", "_q"), ("_above_p", "_below_q"), ("_above_q", "_below_p")):
         assert np.shares_memory(getattr(add, one), getattr(remove, other))
     # The same masses from the other side.

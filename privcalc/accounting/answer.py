@@ -62,7 +62,7 @@ class Direction:
         bound: the bracket, or None.
         estimate: of the engine afa.
         method: how it was obtained.
-        evidence: what proved the narrowest bracket of the composition above, if that is kept.
+        evidence: the lines that proved a bracket of the composition above, for certificates.
     """
 
     adjacency: str

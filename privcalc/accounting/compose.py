@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +10,6 @@ from privcalc.accounting.answer import Answer, ComposedAnswers, Direction, Metho
 from privcalc.accounting.directions import FLOORS, UPPER_ONLY, Directions, round_points
 from privcalc.accounting.realize import alternatives, default_relation, realize, sampling_words
 from privcalc.bounds import TOLERANCE, Bound, Proof
-from privcalc.engine.certified import kept
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance, share
 from privcalc.record import replace
@@ -45,7 +43,6 @@ def compose(
     max_epsilon: float | None = None,
     max_delta: float | None = None,
     quick: bool = False,
-    keep: bool = False,
 ) -> ComposedAnswers:
     """Bracket what a specification costs under adaptive composition.
 
@@ -59,7 +56,6 @@ def compose(
         max_epsilon: a budget for every epsilon; the first bracket that decides it is the answer.
         max_delta: the same for every delta.
         quick: whether this is one question of many, none of which may take seconds.
-        keep: whether to keep what proves the answers, for certificates.
 
     Raises:
         DomainError: delta outside [0, 1], epsilon negative or not finite, tolerance not in (0, 1).
@@ -71,13 +67,12 @@ def compose(
     relation = relation or default_relation(tree)
     solver = _solver(tree, relation, tolerance, engine, quick=quick)
     answers = []
-    with kept() if keep else nullcontext():
-        for number, delta in enumerate(deltas):
-            with share(len(deltas) + len(epsilons) - number):
-                answers.append(solver.answer("epsilon", delta, max_epsilon))
-        for number, epsilon in enumerate(epsilons):
-            with share(len(epsilons) - number):
-                answers.append(solver.answer("delta", epsilon, max_delta))
+    for number, delta in enumerate(deltas):
+        with share(len(deltas) + len(epsilons) - number):
+            answers.append(solver.answer("epsilon", delta, max_epsilon))
+    for number, epsilon in enumerate(epsilons):
+        with share(len(epsilons) - number):
+            answers.append(solver.answer("delta", epsilon, max_delta))
     if not answers:
         answers = [_profile(solver)]
     return ComposedAnswers(relation, sampling_words(tree), tuple(answers))

@@ -16,7 +16,7 @@ import numpy as np
 
 from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.bounds import Bound, Verdict
-from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, about, best
+from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.engine.limits import limit_delta
 from privcalc.engine.planner import StoppingRule
 from privcalc.engine.terms import Realized, reverse_of
@@ -203,7 +203,7 @@ class Directions:
             method = Method(
                 result.proof, met, result.terms, result.notes, result.order, result.conversion
             )
-            found.append(Direction(name, result.bound, None, method, best(part.upper)))
+            found.append(Direction(name, result.bound, None, method, result.evidence))
         return found, failed
 
     def _certified(
@@ -216,8 +216,7 @@ class Directions:
         wanted = Enclosed.of(at)
 
         def above(composition: Composition, tolerance: float) -> list[Certified]:
-            with about(composition):
-                return [solve(composition, wanted, tolerance, engine=self.engine, stop=stop)]
+            return [solve(composition, wanted, tolerance, engine=self.engine, stop=stop)]
 
         def below(each: Realized, tolerance: float, found: Sequence[Certified]) -> list[Bound]:
             from privcalc.accounting.lower_ends import lower_end
@@ -298,7 +297,10 @@ class Directions:
                 continue
             with suppress(NotCertifiedError):
                 pairs = zip(found, above(made, tolerance), strict=True)
-                found = [min(each, key=_upper) for each in pairs]
+                # Certificates are about the first.
+                found = [
+                    replace(min(each, key=_upper), evidence=each[0].evidence) for each in pairs
+                ]
         return found
 
     def _limit(self, epsilon: float) -> Bound | None:

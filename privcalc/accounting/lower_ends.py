@@ -122,9 +122,10 @@ def _few(composition: Composition) -> bool:
     """Say whether all uses together have few outcomes, so that each trial takes little."""
     found = 1
     for law, count in composition:
-        if not law.properties.has_atoms or law.atom_count == 0 or count > MOST_OUTCOMES:
+        listed = law.properties.listed
+        if listed == 0 or count > MOST_OUTCOMES:
             return False
-        found *= math.comb(count + law.atom_count - 1, count)
+        found *= math.comb(count + listed - 1, count)
     return found <= MOST_OUTCOMES
 
 

@@ -237,9 +237,9 @@ EngineOption = Annotated[
     Engine,
     typer.Option(
         "--engine",
-        help="Which engine proves it. auto asks what is predicted to meet the tolerance for the "
-        "least work: closed form, contour, fft, Renyi. Or ask one only: contour, fft, rdp (upper "
-        "end only), afa (an estimate without certificate).",
+        help="Which engine proves it. auto asks what applies to the composition: closed form, "
+        "contour, fft, Renyi. Or ask one only: contour, fft, rdp (upper end only), afa (an "
+        "estimate without certificate).",
     ),
 ]
 ProvedEngineOption = Annotated[
@@ -250,9 +250,8 @@ EngineOfCurveOption = Annotated[
     ProvedEngine,
     typer.Option(
         "--engine",
-        help="Which engine proves it. auto asks what is predicted to meet the tolerance for the "
-        "least work. Or ask one only: contour, fft, rdp (upper end only). Renyi divergences "
-        "need none.",
+        help="Which engine proves it. auto asks what applies to the composition. Or ask one only: "
+        "contour, fft, rdp (upper end only). Renyi divergences need none.",
     ),
 ]
 TargetOption = Annotated[

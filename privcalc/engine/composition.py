@@ -8,7 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from privcalc.bounds import Bound
+from privcalc.errors import NotCertifiedError
 from privcalc.exact import doubles
+from privcalc.losses.contour import LineLaw
+from privcalc.losses.law import exact_infinity_mass, exact_max_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 from privcalc.renyi.curve import SumCurve, WorseCurve
@@ -132,7 +135,7 @@ class Composition:
             return Bound(self.renyi_curve().limit)
         if any(law.max_loss == math.inf and law.known_loss is None for law, _ in self.terms):
             return Bound(math.inf, math.inf)
-        known = [(law.exact_max_loss, count) for law, count in self.terms]
+        known = [(exact_max_loss(law), count) for law, count in self.terms]
         if all(loss is not None for loss, _ in known):
             number = sum((loss * n for loss, n in known if loss is not None), Fraction(0))
             low, high = doubles(number)
@@ -177,19 +180,27 @@ class Composition:
             max(0.0, math.nextafter(mass - slack, -math.inf)),
         )
 
+    @property
+    def lines(self) -> tuple[tuple[LineLaw, int], ...]:
+        """The laws, where all of them are known on vertical lines, lists among them.
+
+        Raises:
+            NotCertifiedError: some are not.
+        """
+        if not all(isinstance(law, LineLaw) for law, _ in self.terms):
+            raise NotCertifiedError("the moment generating function of the loss is not known here")
+        return cast("tuple[tuple[LineLaw, int], ...]", self.terms)
+
     def log_truncated_mass(self) -> float:
         """Bound the log of the P-mass of all that truncated laws leave out (union bound)."""
-        logs = [
-            math.log(count) + law.log_truncated_mass
-            for law, count in self.terms
-            if law.log_truncated_mass > -math.inf
-        ]
+        lost = [(law.log_truncated_mass, count) for law, count in self.lines]
+        logs = [math.log(count) + log for log, count in lost if log > -math.inf]
         return max(logs) + math.log(len(logs)) + 1e-9 if logs else -math.inf
 
     def truncated(self, log_mass: float) -> Composition:
         """Cut far outcomes of total P-mass at most exp(log_mass)."""
         share = log_mass - math.log(max(1, sum(count for _, count in self.terms)))
-        laws = tuple((law.truncated(share), count) for law, count in self.terms)
+        laws = tuple((law.truncated(share), count) for law, count in self.lines)
         return Composition(laws, self.curves, self.reverse)
 
     def renyi_curve(self, *, sharp: bool = True) -> SumCurve:
@@ -215,7 +226,7 @@ class Composition:
         alone = sum(count for _, count in self.terms) == 1
         return several and any(
             law.mechanism_rdp_curve is not None
-            and not ((alone or law.atom_count) and law.properties.rdp_implied_by_pld)
+            and not ((alone or law.properties.listed) and law.properties.rdp_implied_by_pld)
             for law, _ in self.terms
         )
 
@@ -243,38 +254,26 @@ class Composition:
         return any(law.infinity_mass > 0.0 for law in laws)
 
     @property
-    def line(self) -> bool:
-        """Whether some loss is of the Gaussian family, whose transforms are known on lines."""
-        return any(law.properties.line for law, _ in self.terms)
-
-    @property
-    def supports_tail_split(self) -> bool:
-        """Whether the tail split (`engine/inversion`) applies to some law."""
-        return not self.curves and any(law.properties.supports_tail_split for law, _ in self.terms)
-
-    @property
     def has_exact_single_use_profile(self) -> bool:
         """Whether it is one use of a law of which more is known than engines can prove."""
-        uses = [(law.exact_single_use_profile is not None, count) for law, count in self.terms]
+        uses = [(law.properties.exact_profile, count) for law, count in self.terms]
         return uses == [(True, 1)] and not self.curves
 
     @property
     def one_sided(self) -> bool:
         """Whether it is one use of a law that says so of its profile (`losses/law.py`)."""
-        return self.has_exact_single_use_profile and self.terms[0][0].one_sided
+        return self.has_exact_single_use_profile and self.terms[0][0].properties.one_sided
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""
-        k0 = k1 = k2 = 0.0
-        for law, count in self.terms:
-            a, b, d = law.cumulants(c)
-            k0, k1, k2 = k0 + count * a, k1 + count * b, k2 + count * d
+        found = [[count * each for each in law.cumulants(c)] for law, count in self.lines]
+        k0, k1, k2 = (sum(column) for column in zip(*found, strict=True))
         return k0, k1, k2
 
 
 def _exact_mass(sources: Sequence[tuple[LossLaw, int]]) -> Fraction | None:
     """Return 1 - prod (1 - m)^count, where that is a rational of no more than MOST_BITS."""
-    masses = [(law.exact_infinity_mass, count) for law, count in sources]
+    masses = [(exact_infinity_mass(law), count) for law, count in sources]
     bits, finite = 0, Fraction(1)
     for mass, count in masses:
         if mass is None:

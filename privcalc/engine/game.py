@@ -7,20 +7,17 @@ one near them.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
 from privcalc.bounds import Proof
-from privcalc.engine.inverse import inverse
 from privcalc.engine.source import Deltas
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from privcalc.engine.certified import Certified
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
@@ -77,9 +74,6 @@ class GameValue:
         unit = np.exp(-log_scale)
         return here * unit, (here + (here - there) / (ahead - epsilons)) * unit
 
-    def epsilon(self, low: float, high: float, tolerance: float) -> Certified:
-        """Bracket the least epsilon whose delta is at most a target in [low, high].
-
-        The search begins where it is about to end: far from there the game says little.
-        """
-        return inverse(self, low, high, tolerance, self._law.guess(math.log(low)))
+    def guess(self, log_delta: float) -> float:
+        """Return about the epsilon of a delta."""
+        return self._law.guess(log_delta)

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, saw
+from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified
 from privcalc.engine.source import why
 from privcalc.errors import NotCertifiedError
-from privcalc.record import mutable
 
 if TYPE_CHECKING:
     from privcalc.engine.source import Deltas, Source
@@ -80,22 +79,13 @@ def around(
     pad = PAD * max(tolerance * centre, LEAST_WIDTH)
     proof = _Proof(source, low, high)
     # 0 needs no proof as a lower end, and is both ends if delta is low enough there.
-    if centre <= pad and proof.missing([0.0])[0][0] <= 0.0:
-        saw(source, Bound(0.0, 0.0), proof.terms)
-        return Certified(Bound(0.0, 0.0), source.proof, proof.terms)
-    up, down = _End(centre, 1.0, pad, rate), _End(centre, -1.0, pad, rate)
-    for _ in range(TRIALS):
-        ends = [end for end in (down, up) if not end.done]
-        if not ends:
-            break
-        missing = proof.missing([end.epsilon for end in ends])
-        for end, (above, below) in zip(ends, missing, strict=True):
-            end.saw(above if end is up else below)
-    if up.proved == math.inf:
+    if centre <= pad and proof.missing(0.0, 1.0) <= 0.0:
+        return Certified.of(source, Bound(0.0, 0.0), source.proof, proof.terms)
+    down, up = (_distance(proof, centre, sign, pad, rate) for sign in (-1.0, 1.0))
+    if up == math.inf:
         raise NotCertifiedError(why(source.proof.engine, proof.last))
-    bound = Bound(centre + up.proved, max(0.0, centre - down.proved))
-    saw(source, bound, proof.terms)
-    return Certified(bound, source.proof, proof.terms)
+    bound = Bound(centre + up, max(0.0, centre - down))
+    return Certified.of(source, bound, source.proof, proof.terms)
 
 
 def root(
@@ -104,7 +94,6 @@ def root(
     guess: float,
     *,
     usual: float = 0.0,
-    longest: float = math.inf,
     trusted: float = math.inf,
 ) -> tuple[float, float]:
     """Return about the epsilon >= 0 at which delta is e^{log_delta}, and how fast log delta falls.
@@ -119,7 +108,6 @@ def root(
         guess: where to begin.
         usual: how fast log delta falls on the whole, if known: between two atoms the slope may be
             far from that, and a source may be good near the answer only.
-        longest: steps are at most so long; where delta is near 1 the slope vanishes.
         trusted: where a step leads so far from the guess, it is the last one: what the source says
             there is no good.
     """
@@ -140,7 +128,7 @@ def root(
             high = epsilon
             if epsilon == 0.0:
                 break
-        most = longest if usual == 0.0 else min(longest, 2.0 * (abs(excess) + 1.0) / usual)
+        most = math.inf if usual == 0.0 else 2.0 * (abs(excess) + 1.0) / usual
         step = _step(excess, rate, most)
         if abs(step) <= ROUNDING * epsilon or abs(excess) <= NOISE:
             return max(0.0, epsilon + step), rate
@@ -189,88 +177,57 @@ class _Proof:
         self.terms: dict[str, float] = {}
         self.last: Deltas
 
-    def missing(self, epsilons: list[float]) -> list[tuple[float, float]]:
-        """Return by how much log delta is too large for an upper end, and too small for a lower.
+    def missing(self, epsilon: float, sign: float) -> float:
+        """Return by how much log delta is too large for an upper end, or too small for a lower one.
 
         An end is proved where that is at most 0. A source that does not work in absolute units has
         e^{log low} for one, which is `low` up to units of the log that its rounding accounts for.
         """
         low, high = self._target
-        found = self._source.deltas(np.array(epsilons), math.log(low))
+        found = self._source.deltas(np.array([epsilon]), math.log(low))
         self.last = found
         absolute = found.log_scale[0] == 0.0
         least, most = (low, high) if absolute else (1.0, high / low * (1.0 + 4e-16))
         for name, each in found.terms.items():
-            self.terms[name] = max(self.terms.get(name, 0.0), float(each.max()) / least)
-        return [
-            (_log_excess(float(upper), least), _log_excess(most, float(lower)))
-            for lower, upper in zip(found.lower, found.upper, strict=True)
-        ]
+            self.terms[name] = max(self.terms.get(name, 0.0), float(each[0]) / least)
+        lower, upper = float(found.lower[0]), float(found.upper[0])
+        return _log_excess(upper, least) if sign > 0.0 else _log_excess(most, lower)
 
 
-@mutable
-class _End:
-    """The way from an estimate, up or down, to the nearest epsilon whose proof succeeds.
+def _distance(proof: _Proof, centre: float, sign: float, pad: float, rate: float) -> float:
+    """Return how far the nearest end is that is proved, of those that were tried; maybe infinity.
 
-    Attributes:
+    Where a proof lacks some of log delta, the next distance is as far as that asks for, and a
+    little more; in the end it doubles. If that was much too far, it is one between the two by false
+    position.
+
+    Args:
+        proof: what the source proves.
         centre: the estimate.
-        sign: 1 for an upper end, -1 for a lower one.
-        pad: the first distance from the estimate, and the least.
+        sign: 1 for an upper end, -1 for a lower one, which is 0 at least.
+        pad: the first distance, and the least.
         rate: how fast log delta falls at the estimate, about; 0 where that is not known.
-        distance: the next one to try.
-        failed: the largest distance that is known to be too short.
-        excess: by how much log delta missed there.
-        proved: the distance of an end that is proved; infinite for none.
-        done: whether nothing nearer is wanted.
     """
-
-    centre: float
-    sign: float
-    pad: float
-    rate: float
-    distance: float = 0.0
-    failed: float = 0.0
-    excess: float = math.inf
-    proved: float = math.inf
-    done: bool = False
-    trials: int = 0
-
-    def __post_init__(self) -> None:
-        """Begin a pad away."""
-        self._try(self.pad)
-
-    @property
-    def epsilon(self) -> float:
-        """Return what to try next."""
-        return self.centre + self.sign * self.distance
-
-    def saw(self, missing: float) -> None:
-        """Take note of a trial: the proof lacked so much of log delta, or succeeded.
-
-        The next distance is as far as what is missing asks for, and a little more; in the end it
-        doubles. If that was much too far, it is one between the two by false position.
-        """
-        self.trials += 1
+    distance, failed, excess, proved = pad, 0.0, math.inf, math.inf
+    for trial in range(TRIALS):
+        distance = min(distance, proved)
+        if sign < 0.0 and distance >= centre:
+            return centre
+        missing = proof.missing(centre + sign * distance, sign)
         if missing > 0.0:
-            self.failed, self.excess = self.distance, missing
-            more = missing / self.rate if self.rate > 0.0 else math.inf
-            wanted = self.failed + (more if more < math.inf else self.failed) + LITTLE * self.pad
-            self._try(max(wanted, 2.0 * self.failed if self.trials > SLOW_TRIALS else 0.0))
-            return
-        self.proved = self.distance
-        far = self.proved - self.failed > 2.0 * self.pad + NEAR * self.proved
-        spare = self.excess == math.inf or -missing > SPARE * self.excess
-        self.done = not (far and spare)
-        part = self.excess / (self.excess - missing) if self.excess < math.inf else 0.5
-        self._try(self.failed + min(max(part, 0.1), 0.9) * (self.proved - self.failed))
-
-    def _try(self, distance: float) -> None:
-        """Go there next, but not below 0."""
-        if self.failed < self.proved < math.inf:
-            distance = min(distance, self.proved)
-        if self.sign < 0.0 and distance >= self.centre:
-            self.proved, self.done = self.centre, True
-        self.distance = distance
+            failed, excess = distance, missing
+            more = missing / rate if rate > 0.0 else math.inf
+            distance = failed + (more if more < math.inf else failed) + LITTLE * pad
+            if trial > SLOW_TRIALS:
+                distance = max(distance, 2.0 * failed)
+            continue
+        proved = distance
+        far = proved - failed > 2.0 * pad + NEAR * proved
+        if not far or -missing <= SPARE * excess < math.inf:
+            break
+        part = excess / (excess - missing) if excess < math.inf else 0.5
+        distance = failed + min(max(part, 0.1), 0.9) * (proved - failed)
+    return proved
 
 
 def _log_excess(above: float, below: float) -> float:

@@ -1,63 +1,45 @@
 """Which method answers: the one place where that is decided.
 
 Every bracket holds, so that those of several methods may be intersected; two that do not meet are
-an error. Each method predicts the width and the work of its answer (`engine/methods.py`). Among
-those that are likely to make the bracket narrower, the cheapest is asked that is likely to reach
-the target, else the one that is likely to come nearest; until the target is met, a budget is
-decided, or nothing can improve the bracket for the work that is left.
-
-Digits are a wish: a target of 1e-6 is enough, but what costs nothing is asked for 1e-9.
+an error. The methods of a composition stand in an order (`engine/methods.py`), and are asked until
+the target is met, or a budget is decided.
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import TOLERANCE, Bound, Verdict
 from privcalc.engine.certified import CONTOUR
 from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilon
-from privcalc.engine.methods import LATTICE, METHODS, Prediction, Question
+from privcalc.engine.methods import LIST, Question, methods_of
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
-from privcalc.numerics.work import PATIENCE, allowance, left, trying
-from privcalc.record import field, mutable, record, replace
+from privcalc.numerics.work import OutOfWorkError, allowance, left, trying
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.methods import Method
     from privcalc.exact import Enclosed
 
-    Asked = tuple[Method, float]
+    Solve = Callable[[Method, float], Certified]
 
-# The constants of choice; those of each method are with its prediction.
-# A method is asked where it is likely to make the bracket so many times narrower, if it takes time
-# and misses the target: predictions of widths were right to a factor of 3 where one was in reach.
-GAIN = 4.0
-# What is predicted to take less than FREE (50 ms) is asked for FINE: of the frozen questions it
-# makes half of the answers as narrow as the pad of 1e-9, for a tenth more work. And what costs some
-# milliseconds a law to predict is not looked at where the target is met for FREE a law.
-FINE, FREE = 1e-9, 5e5
-# Of many laws less is asked for, and each may take 5 ms.
-FINER, FREE_LAW = (1e-8, 1e-7), 5e4
-# Less than this (10 ms) is what it takes to look at other methods.
-AT_ONCE = 1e5
-# Most budgets are decided by a bracket of this width.
-COARSE = 1e-3
-# One of many questions is not to take more than a quarter of a second.
-QUICK = 2.5e6
-# A lattice that missed its width is made once more, as much finer and by this factor: two that
-# did, by 1.8 and 5.9 times, met it then.
-SPARE = 1.5
 # What of the work that is left one method may take while there are others.
 PART = 0.5
-# Renyi orders together prove hardly less than one of them; and laws are looked at first where the
-# curve of the mechanisms seems to prove so much less than that of the laws.
-SHARPER, AHEAD = 1.05, 0.97
+# Most budgets are decided by a bracket of this width.
+COARSE = 1e-3
+# A list is asked after a line where that missed the width so many times.
+MISSED = 10.0
+# Renyi orders together prove hardly less than one of them.
+SHARPER = 1.05
 # A bracket may be this part of the tolerance wider because epsilon is no double.
 VISIBLE = 0.01
 # Masses and differences below this are on their way out of the normal range.
@@ -84,18 +66,6 @@ class StoppingRule:
     quick: bool = False
     shift: Bound | None = None
 
-    def beyond(self, shift: Bound) -> StoppingRule:
-        """Return the same for a number to which another one is still to be added."""
-        return replace(self, shift=shift)
-
-    def under(self, ceiling: float) -> StoppingRule:
-        """Return the same where numbers up to another ceiling are of no interest, either."""
-        if not -math.inf < ceiling < math.inf:
-            return self
-        return replace(
-            self, ceiling=ceiling if self.ceiling is None else max(ceiling, self.ceiling)
-        )
-
     @property
     def coarse(self) -> bool:
         """Say whether a coarse bracket may be sufficient."""
@@ -104,24 +74,17 @@ class StoppingRule:
 
     def enough(self, upper: float) -> bool:
         """Say whether an upper end is so low that nothing else matters."""
-        return self._beneath(Bound(upper)) or self.first
-
-    def within(self, bound: Bound) -> bool:
-        """Say whether an upper end satisfies the budget."""
-        return self.budget is not None and self._verdict(bound) is Verdict.WITHIN
+        bound = self._shifted(Bound(upper))
+        low = self.ceiling is not None and bound.upper <= self.ceiling
+        within = self.budget is not None and bound.verdict(self.budget) is Verdict.WITHIN
+        return self.first or low or within
 
     def decided(self, bound: Bound) -> bool:
         """Say whether nothing narrower is needed."""
-        if self.budget is not None and self._verdict(bound) is not Verdict.UNDECIDED:
-            return True
-        return self.first or self._beneath(bound)
-
-    def _beneath(self, bound: Bound) -> bool:
-        upper = self._shifted(bound).upper
-        return self.within(bound) or (self.ceiling is not None and upper <= self.ceiling)
-
-    def _verdict(self, bound: Bound) -> Verdict:
-        return self._shifted(bound).verdict(0.0 if self.budget is None else self.budget)
+        above = self.budget is not None and (
+            self._shifted(bound).verdict(self.budget) is Verdict.EXCEEDED
+        )
+        return above or self.enough(bound.upper)
 
     def _shifted(self, bound: Bound) -> Bound:
         """Add what is still to be added, rounded outward as the sum itself will be."""
@@ -195,8 +158,8 @@ def certified_delta(
     Methods work at doubles. delta falls with epsilon, by at most as much as epsilon grows: its
     slope is -e^epsilon Q(L > epsilon) >= -P(L > epsilon). So the bracket at the nearest double is
     widened by that, or where this is much, the doubles on both sides of epsilon prove one end each.
-    Two of one side (`LossLaw.one_sided`) need not fall: they say nothing of each other. Nor do an
-    upper end from a mechanism's own Renyi curve and a lower one of the laws, which may cost more.
+    Two of one side (`LawProperties`) need not fall: they say nothing of each other. Nor do an upper
+    end from a mechanism's own Renyi curve and a lower one of the laws, which may cost more.
     """
     mass, wanted = composition.infinity_mass(), asked(epsilon)
     limit = limit_delta(composition, wanted, mass)
@@ -204,7 +167,7 @@ def certified_delta(
         return limit
     low, high = wanted.doubles()
     # Methods bracket the finite part; what stops them is compared with that and the mass.
-    stop = (stop or StoppingRule()).beyond(mass)
+    stop = replace(stop or StoppingRule(), shift=mass)
     found = delta_at(composition, low, tolerance, engine=engine, stop=stop)
     lower = found.bound.lower
     if low == high or lower is None or found.bound.upper == 0.0:
@@ -222,31 +185,6 @@ def certified_delta(
     return found.with_bound(Bound.joined(found.bound, other))
 
 
-def sharpened_delta(composition: Composition, epsilon: float, found: Certified) -> Certified:
-    """Take the Renyi orders' upper end of delta, where it is below what the laws prove."""
-    question = Question(composition, epsilon=epsilon)
-    with suppress(NotCertifiedError):
-        if question.rough() <= found.bound.upper:
-            other = question.renyi()
-            upper = other.bound.plus(composition.infinity_mass()).upper
-            if upper < found.bound.upper:
-                return _below(other.with_bound(Bound(upper)), found)
-    return found
-
-
-class Serving(Protocol):
-    """What is done with a method that is asked, where others than the question profit by it."""
-
-    def solve(self, method: Method, question: Question, tolerance: float) -> Certified:
-        """Prove a bracket, as `Method.solve` does."""
-        ...
-
-    @property
-    def enough(self) -> bool:
-        """Return whether nothing more is to be asked for."""
-        ...
-
-
 def delta_at(
     composition: Composition,
     epsilon: float,
@@ -254,7 +192,6 @@ def delta_at(
     *,
     engine: str = "auto",
     stop: StoppingRule | None = None,
-    serving: Serving | None = None,
 ) -> Certified:
     """Bracket delta at a double; see `certified_delta`."""
     mass = composition.infinity_mass()
@@ -262,20 +199,20 @@ def delta_at(
     if limit is not None:
         return limit
     question = Question(composition, epsilon=epsilon)
-    found = _answered(question, tolerance, engine, stop or StoppingRule(), serving)
-    # Without a lower end of the finite part, the mass at infinity is still one; but not of curves.
-    whole = found.bound.plus(mass)
+    return with_mass(composition, _answered(question, tolerance, engine, stop or StoppingRule()))
+
+
+def with_mass(composition: Composition, found: Certified) -> Certified:
+    """Add the mass at infinity to a bracket of the finite part of delta.
+
+    Without a lower end of the finite part, this mass is still one; but not of curves.
+    """
+    whole = found.bound.plus(composition.infinity_mass())
     return found.with_bound(Bound(whole.upper) if composition.curves else whole)
 
 
-def _answered(
-    question: Question,
-    target: float,
-    engine: str,
-    stop: StoppingRule,
-    serving: Serving | None = None,
-) -> Certified:
-    """Ask the methods; Renyi orders alone know what to do with a curve."""
+def _answered(question: Question, target: float, engine: str, stop: StoppingRule) -> Certified:
+    """Ask the methods, or the Renyi orders where they alone know what to do, or know more."""
     composition = question.composition
     if composition.curves and engine not in ("auto", "rdp"):
         raise NotCertifiedError(
@@ -284,43 +221,22 @@ def _answered(
         )
     if composition.curves or engine == "rdp":
         return question.renyi()
-    if engine != "auto":
-        return Plan(question, target, stop, engine, serving).answer()
-    sharper = composition.rdp_tighter_than_pld
-    found = _ahead(question, stop) if sharper else None
-    if found is not None:
-        return found
-    try:
-        found = Plan(question, target, stop, serving=serving).answer()
-    except NotCertifiedError as error:
-        # A curve takes little where laws would take too much.
-        with suppress(NotCertifiedError):
-            return question.renyi()
-        raise error from None
-    return _sharpened(question, found, stop) if sharper else found
+    plan = Plan(question, target, stop, engine)
+    for method, wish in plan.steps():
+        plan.ask(method, wish)
+    found = plan.answer()
+    sharp = engine == "auto" and not stop.enough(found.bound.upper)
+    return sharpened(question, found) if sharp else found
 
 
-def _ahead(question: Question, stop: StoppingRule) -> Certified | None:
-    """Return the Renyi orders' upper end where that of the laws is larger, which a look will tell.
+def sharpened(question: Question, found: Certified) -> Certified:
+    """Take the Renyi orders' upper end where it is below that of the laws.
 
-    The laws of such a composition say more than is true of the mechanisms, and the Renyi curve
-    less: the two are about different pairs, and there is nothing to intersect.
+    The laws of some compositions say more than is true of the mechanisms. Their lower end is one
+    where some mechanism attains the laws, and is not looked at where none does: there another
+    composition proves lower ends. If it is the larger one for rounding, both are equal.
     """
-    try:
-        if question.rough() > AHEAD * question.rough(sharp=False):
-            return None
-        laws = Plan(question, COARSE, stop, LATTICE).answer().bound.lower
-        if laws is None or laws <= question.rough():
-            return None
-        found = question.renyi()
-    except NotCertifiedError:
-        return None
-    return found if found.bound.upper < laws else None
-
-
-def _sharpened(question: Question, found: Certified, stop: StoppingRule) -> Certified:
-    """Take the Renyi orders' upper end where it is the smaller one."""
-    if stop.within(found.bound):
+    if not question.composition.rdp_tighter_than_pld:
         return found
     try:
         if question.rough() > found.bound.upper * SHARPER:
@@ -328,185 +244,72 @@ def _sharpened(question: Question, found: Certified, stop: StoppingRule) -> Cert
         other = question.renyi()
     except NotCertifiedError:
         return found
-    return _below(other, found) if other.bound.upper < found.bound.upper else found
+    upper, lower = other.bound.upper, found.bound.lower
+    if upper >= found.bound.upper:
+        return found
+    return other.with_bound(Bound(upper, None if lower is None else min(lower, upper)))
 
 
-def _below(other: Certified, found: Certified) -> Certified:
-    """Return a smaller upper end with the lower end of the laws.
-
-    That is one where some mechanism attains the laws, and is not looked at where none does: there
-    another composition proves lower ends. If it is the larger one for rounding, both are equal.
-    """
-    lower = found.bound.lower
-    if lower is None:
-        return other
-    return other.with_bound(Bound(other.bound.upper, min(lower, other.bound.upper)))
-
-
-@mutable
 class Plan:
-    """Methods asked for one question, and what they came to so far.
+    """Methods asked for one question, and what they came to so far."""
 
-    Attributes:
-        question: about laws.
-        target: relative width.
-        stop: when a wider bracket is sufficient.
-        engine: auto, or that of the only methods to ask.
-        serving: what is done with a method that is asked; None for its answer alone.
-        found: the intersection of their brackets.
-        notes: what each of them said.
-        tried: the tolerance that each was asked with last; 0 where it has no answer.
-        missed: how many times finer one is asked that did not come as near as was predicted.
-        affordable: what could be asked last time, for the work that is left.
-    """
+    def __init__(
+        self, question: Question, target: float, stop: StoppingRule, engine: str = "auto"
+    ) -> None:
+        """Look what there is to ask.
 
-    question: Question
-    target: float
-    stop: StoppingRule = field(factory=StoppingRule)
-    engine: str = "auto"
-    serving: Serving | None = None
-    found: Certified | None = None
-    notes: list[str] = field(factory=list)
-    tried: dict[Method, float] = field(factory=dict)
-    missed: dict[Method, float] = field(factory=dict)
-    affordable: list[Method] = field(factory=list)
-
-    def answer(self) -> Certified:
-        """Ask until the bracket is sufficient, or nothing can improve it.
-
-        Raises:
-            NotCertifiedError: no method proves a finite upper end.
-            DisagreementError: the brackets of two do not meet.
+        Args:
+            question: about laws.
+            target: relative width.
+            stop: when a wider bracket is sufficient.
+            engine: auto, or that of the only methods to ask.
         """
-        methods = self._methods()
-        stages = [(self.target, math.inf)]
-        if self.target < COARSE and self.stop.coarse:
-            stages = [(self.target, FREE), (COARSE, math.inf), *stages]
-        # What takes too much for the target may be had for less.
-        stages += [(each, math.inf) for each in (TOLERANCE, COARSE) if each > self.target]
-        for width, most in stages:
-            while not self._sufficient(width):
-                step = self._next(methods, width, most)
-                if step is None:
+        self.question = question
+        self.found: Certified | None = None
+        self._target, self._stop, self._engine = target, stop, engine
+        self._methods = methods_of(question.composition, engine)
+        self._notes: list[str] = []
+        self._refused = False
+        # The tolerance that each was asked with last; 0 where it has no answer.
+        self._asked: dict[Method, float] = {}
+        # A coarse bracket may decide, and what takes too much for the target may be had for less.
+        self._widths = [target] if target >= COARSE else [target, COARSE]
+        if stop.coarse and target < COARSE:
+            self._widths.insert(0, COARSE)
+
+    def steps(self) -> Iterator[tuple[Method, float]]:
+        """Return what to ask, and with which tolerance, one after the other."""
+        for width in self._widths:
+            for method in self._methods:
+                # What lines miss by little, lists miss, too.
+                near = MISSED if method is LIST and len(self._methods) > 1 else 1.0
+                if self._narrow(near * width) or self._decided():
                     break
-                self._ask(methods, *step)
-        notes = tuple(dict.fromkeys(self.notes))
-        if self.found is None and not methods:
-            raise NotCertifiedError(
-                f"the engine {self.engine} needs Gaussian noise, or samples of it, in the"
-                " composition; use --engine fft"
-            )
-        if self.found is None:
-            reasons = "; ".join(notes) or "there is none"
-            raise NotCertifiedError(f"no engine proves a finite upper end: {reasons}")
-        return replace(self.found, notes=(*self.found.notes, *notes))
+                tolerance = method.tolerance(self.question.composition, width)
+                if self._asked.get(method, math.inf) > tolerance:
+                    yield method, tolerance
 
-    def _methods(self) -> list[Method]:
-        """Return what may be asked; of what knows more than others, that alone."""
-        composition = self.question.composition
-        found = [
-            each
-            for each in METHODS
-            if self.engine in ("auto", each.name) and each.applies(composition)
-        ]
-        alone = composition.has_exact_single_use_profile and self.engine == "auto"
-        return [each for each in found if each.knows_more(composition)] if alone else found
+    def ask(self, method: Method, tolerance: float, solve: Solve | None = None) -> None:
+        """Ask a method, and intersect what it proves with what is known.
 
-    def _sufficient(self, width: float) -> bool:
-        """Say whether the bracket is as narrow as that, or decides."""
-        found = self.found
-        if found is None:
-            return False
-        if self.serving is not None and self.serving.enough:
-            return True
-        if found.bound.within_tolerance(width, self.question.floor):
-            # Tiny epsilons are met by their absolute width, and may carry noise as well.
-            return found.engine != CONTOUR or self._width() <= width
-        if self.stop.decided(found.bound):
-            self.notes.append(f"{found.proof.words}: {self.stop.words}")
-            return True
-        return False
-
-    def _width(self) -> float:
-        """Return the relative width of the bracket; infinity where nothing is known from below."""
-        if self.found is None:
-            return math.inf
-        bound = self.found.bound
-        if bound.upper > 0.0 and not bound.lower:
-            return math.inf
-        return bound.width / bound.upper if bound.upper > 0.0 else 0.0
-
-    def _next(self, methods: list[Method], width: float, most: float) -> Asked | None:
-        """Return what to ask next, and the tolerance that it is asked with; None for nothing."""
-        known, whole = self._width(), most == math.inf
-        most = min(most, QUICK if self.stop.quick else math.inf)
-        options: list[tuple[Asked, Prediction]] = []
-        for method in methods:
-            if self.tried.get(method, math.inf) <= width / self.missed.get(method, 1.0):
-                continue
-            free = FREE * len(self.question.composition.terms)
-            if method.costly and any(_meets(each, width, free) for _, each in options):
-                break
-            try:
-                tolerance, likely = self._predicted(method, width)
-            except NotCertifiedError as error:
-                self._failed(method, error)
-                continue
-            if self.tried.get(method, math.inf) <= tolerance:
-                continue
-            gain = 1.0 if likely.work <= AT_ONCE or likely.width <= width else GAIN
-            if not gain * likely.width < known:
-                continue
-            if _meets(likely, width, min(AT_ONCE, most)):
-                return method, tolerance
-            options.append(((method, tolerance), likely))
-        # Work is refused after PATIENCE times what there is.
-        rest = left() * (PATIENCE if whole and not self.stop.quick else 1.0)
-        within = [each for each in options if each[1].work <= most and each[1].charged <= rest]
-        self.affordable = [each[0][0] for each in within]
-        if not within:
-            # Something has to be asked; the rest is refused by what it charges.
-            if not options or not whole or self.found is not None:
-                return None
-            method, tolerance = min(options, key=_work)[0]
-            # Of thousands of laws a coarse bracket is had for the work that is left, or nearly.
-            many = self.question.composition.joined is not self.question.composition
-            return method, max(tolerance, COARSE) if many else tolerance
-        meeting = [each for each in within if each[1].width <= width]
-        return (min(meeting, key=_work) if meeting else min(within, key=_narrowest))[0]
-
-    def _predicted(self, method: Method, width: float) -> tuple[float, Prediction]:
-        """Return the tolerance to ask a method with, and what it is likely to give."""
-        tolerance = width / self.missed.get(method, 1.0)
-        likely = method.predict(self.question, tolerance)
-        if not (min(self.target, FINE) < width and self.target <= TOLERANCE):
-            return tolerance, likely
-        free = max(FREE, FREE_LAW * len(self.question.composition.terms))
-        for finer in (FINE,) if method.costly else (FINE, *FINER):
-            fine = method.predict(self.question, finer)
-            # Some give all digits whatever they are asked for; of one question they are taken.
-            same = fine == likely and width <= self.target and not method.costly
-            same = same and self.serving is None and not self.stop.quick
-            if finer < width and fine.width <= finer and (fine.work <= free or same):
-                return finer, fine
-        return tolerance, likely
-
-    def _ask(self, methods: list[Method], method: Method, tolerance: float) -> None:
-        """Ask a method, and intersect what it proves with what is known."""
-        self.tried[method] = tolerance
-        others = any(each is not method for each in self.affordable)
-        # What takes next to nothing is not refused for what others spent; a lattice comes last.
-        most = max(PART * left(), AT_ONCE)
-        if method.costly or not others or self.engine != "auto":
-            most = math.inf
+        Args:
+            method: which.
+            tolerance: what it is asked for.
+            solve: what asks it; None for `Method.solve`.
+        """
+        self._asked[method] = tolerance
+        others = any(each not in self._asked for each in self._methods)
         try:
-            with allowance(most), trying(method.name):
-                if self.serving is None:
+            with allowance(PART * left() if others else math.inf), trying(method.name):
+                if solve is None:
                     found = method.solve(self.question, tolerance)
                 else:
-                    found = self.serving.solve(method, self.question, tolerance)
+                    found = solve(method, tolerance)
         except NotCertifiedError as error:
-            self._failed(method, error)
+            refused = isinstance(error, OutOfWorkError)
+            self._asked[method] = math.inf if refused else 0.0
+            self._refused = self._refused or refused
+            self._notes.append(f"{method.name}: {error}")
             return
         if self.found is None:
             self.found = found
@@ -515,28 +318,52 @@ class Plan:
             one_sided = self.question.composition.one_sided
             with suppress(*([DisagreementError] if one_sided else [])):
                 self.found = self.found.merged(found)
-        width = found.bound.width / found.bound.upper if found.bound.upper > 0.0 else 0.0
-        if not found.bound.within_tolerance(self.target, self.question.floor):
-            self.notes.append(f"{found.proof.words}: relative width {width:.1e}")
-            if method.refinable and method not in self.missed and width > tolerance:
-                self.missed[method] = SPARE * width / tolerance
-        if self.engine == "auto" and method.knows_more(self.question.composition):
-            methods.clear()
+        if not found.bound.within_tolerance(self._target, self.question.floor):
+            width = found.bound.width / found.bound.upper if found.bound.upper > 0.0 else 0.0
+            self._notes.append(f"{found.proof.words}: relative width {width:.1e}")
 
-    def _failed(self, method: Method, error: NotCertifiedError) -> None:
-        """Keep why a method has no answer."""
-        self.tried[method] = 0.0
-        self.notes.append(f"{method.name}: {error}")
+    def answer(self) -> Certified:
+        """Return what was found; a curve takes little where laws would take too much.
 
+        Raises:
+            NotCertifiedError: nothing proves a finite upper end.
+            OutOfWorkError: nothing does for the work that is left.
+        """
+        notes = tuple(dict.fromkeys(self._notes))
+        if self.found is not None:
+            return replace(self.found, notes=(*self.found.notes, *notes))
+        if self._engine == "auto":
+            with suppress(NotCertifiedError):
+                return self.question.renyi()
+        if not self._methods:
+            raise NotCertifiedError(
+                f"the engine {self._engine} needs Gaussian noise, or samples of it, in the"
+                " composition; use --engine fft"
+            )
+        reasons = "; ".join(notes) or "there is none"
+        kind = OutOfWorkError if self._refused else NotCertifiedError
+        raise kind(f"no engine proves a finite upper end: {reasons}")
 
-def _meets(likely: Prediction, width: float, work: float) -> bool:
-    """Say whether a method is likely to be as narrow as that for so much work."""
-    return likely.width <= width and likely.work <= work
+    def _narrow(self, width: float) -> bool:
+        """Say whether the bracket is as narrow as that."""
+        found = self.found
+        if found is None or not found.bound.within_tolerance(width, self.question.floor):
+            return False
+        # Tiny epsilons are met by their absolute width, and may carry noise as well.
+        return found.engine != CONTOUR or self._width() <= width
 
+    def _decided(self) -> bool:
+        """Say whether nothing narrower is needed."""
+        found = self.found
+        if found is None or not self._stop.decided(found.bound):
+            return False
+        if not self._narrow(self._target):
+            self._notes.append(f"{found.proof.words}: {self._stop.words}")
+        return True
 
-def _work(option: tuple[Asked, Prediction]) -> float:
-    return option[1].work
-
-
-def _narrowest(option: tuple[Asked, Prediction]) -> tuple[float, float]:
-    return option[1].width, option[1].work
+    def _width(self) -> float:
+        """Return the relative width of the bracket; infinity where nothing is known from below."""
+        bound = None if self.found is None else self.found.bound
+        if bound is None or (bound.upper > 0.0 and not bound.lower):
+            return math.inf
+        return bound.width / bound.upper if bound.upper > 0.0 else 0.0

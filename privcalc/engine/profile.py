@@ -1,62 +1,52 @@
 """delta at many epsilons: what one epsilon costs, over and over, is shared where it can be.
 
 A source (`engine/source.py`) proves brackets at every epsilon, so that one of them serves a group
-of neighbours. The planner is asked at one epsilon of them at a time, with a source that is good
-around it in the place of an answer: all there is to decide here is where, and which brackets are
-narrow enough to keep.
+of neighbours. The methods are asked at one epsilon after the other, as they are for one question,
+each for a source that is good around it: all there is to decide here is where, and which brackets
+are narrow enough to keep.
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified
-from privcalc.engine.methods import Game, Single
-from privcalc.engine.planner import FINE, delta_at, sharpened_delta
+from privcalc.engine.methods import FINE, Question, everywhere
+from privcalc.engine.planner import Plan, StoppingRule, delta_at, sharpened, with_mass
 from privcalc.engine.source import bracket, brackets
 from privcalc.errors import DisagreementError, NotCertifiedError
-from privcalc.numerics.work import OutOfWorkError, allowance, left, share
+from privcalc.numerics.work import OutOfWorkError, left, share
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from privcalc.engine.composition import Composition
-    from privcalc.engine.methods import Method, Question
+    from privcalc.engine.methods import Method
     from privcalc.engine.source import Source
     from privcalc.numerics.arrays import Array
 
-# A source is made to serve so many deviations of the tilted loss around its epsilon, and is made
-# for one that lies so many right of the first epsilon without a bracket.
-REACH, STRIDE = 3.0, 1.8
+# A source is made to serve so many deviations of the tilted loss around its epsilon, is made for
+# one that lies so many right of the first without a bracket, and is tried so far outside.
+REACH, STRIDE, NEAR = 3.0, 1.8, 0.25
 # Of the work that is left one source is to take one of so many parts, and may take so much.
 PARTS, MOST_PART = 4, 0.5
-# Neighbours of an epsilon have brackets of this width, if that is below the target; or so many
-# times wider ones than it has itself.
-NEIGHBOUR, WIDER = 1e-8, 3.0
-# A relative width that is sufficient where it is relative to a mass, if one lattice proves it.
-ROUGH = 1e-7
-# Of how many epsilons a source is asked where widths are relative to a mass: thresholds are
-# searched for. And the work for all of those: about that of two transforms of the finest kind.
-MOVES, BUDGET = 150, 1.6e7
+# Neighbours of an epsilon have brackets of this width, or so many times wider ones than it has
+# itself. Beyond a relative width that is hopeless nothing is shared.
+NEIGHBOUR, WIDER, HOPELESS = 1e-8, 3.0, 0.1
 # Epsilons at which a sharper curve is asked.
 MOST_SHARPENED = 60
-# Beyond this relative width nothing is shared, and farther out it is no better.
-HOPELESS = 0.1
-# A source is tried so far outside the epsilons that it has served, in units of their range and
-# of the deviation.
-NEAR = 0.25
-# So many are kept: those of many nodes take some megabytes.
+# So many sources are kept: those of many nodes take some megabytes.
 KEPT = 24
-# Where widths are relative to a mass, this is none.
-FAINT = 1e-50
-# An estimate of a probability may be so much above 1; one beyond is of no use.
-ROUNDING = 1e-5
+# Where widths are relative to a mass, this is none; estimates may be so much above 1.
+FAINT, ROUNDING = 1e-50, 1e-5
 
 
 def profile_at(
@@ -88,6 +78,21 @@ def profile_at(
     return PrivacyProfile(composition, tolerance, engine=engine).brackets(epsilons)
 
 
+@record
+class _Kept:
+    """A source with the epsilons that it has served, to what width, and how far neighbours are."""
+
+    source: Source
+    width: float
+    low: float
+    high: float
+    deviation: float
+
+    def away(self, epsilon: float) -> float:
+        """Return the distance of an epsilon from those that were served."""
+        return max(self.low - epsilon, epsilon - self.high, 0.0)
+
+
 class PrivacyProfile:
     """The privacy profile of a composition; it keeps what it has worked out for later calls."""
 
@@ -111,71 +116,61 @@ class PrivacyProfile:
                 far smaller; and whether what is expensive may be left wide.
         """
         self._composition = composition
-        self._tolerance = min(tolerance, FINE) if tolerance <= TOLERANCE else tolerance
-        self._width = max(width, tolerance)
+        self._tolerance, self._width = tolerance, max(width, tolerance)
         self._of_mass = of_mass
         self._engine = engine
         self._mass = composition.infinity_mass()
         self._largest = composition.max_loss().upper
-        self._budget = BUDGET if of_mass else math.inf
-        self._kept: list[_Range] = []
+        self._kept: list[_Kept] = []
+        self.given_up = False
+        """Whether the work that may be spent was used up, so that brackets were left wide."""
         self.deviation = 0.0
         """The standard deviation of the tilted loss where it was last looked at, or 0."""
-        # Where finite losses have no mass, or too little for doubles, delta is 1.
-        self._certain = self._mass.upper >= 1.0
-        self._sharper = engine == "auto" and composition.rdp_tighter_than_pld
-        # Whether Renyi divergences may be asked, and what bounds delta by them.
-        self._renyi = engine in ("auto", "rdp")
-        self._rough: Callable[[Array], Array] | None = None
-        # The source that knows everything, of one use, and whether others know less.
+        # The source that knows everything, of one use.
         self._everywhere: Source | None = None
-        self._knows_more = False
-        if engine == "auto" and not composition.curves and not self._certain:
-            for method in (Single(), Game()):
-                if method.applies(composition):
-                    self._everywhere = method.source(composition)
-                    self._knows_more = method.knows_more(composition)
+        everything = everywhere(composition) if engine == "auto" else None
+        if everything is not None and self._mass.upper < 1.0:
+            question = Question(composition, epsilon=0.0)
+            self._everywhere = everything.source(question, tolerance, REACH)
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:
         """Bracket delta at each epsilon; see `profile_at`."""
-        known = Known(
-            self._mass,
-            self._tolerance,
-            self._width,
-            epsilons,
-            of_mass=self._of_mass,
-            sharper=self._sharper,
-            one_sided=self._composition.one_sided,
-        )
-        if self._certain:
-            for epsilon in list(known.pending):
-                known.keep(epsilon, Certified(self._mass, CLOSED), math.inf)
-        known.close(self._largest)
+        composition, auto = self._composition, self._engine == "auto"
+        sharper = auto and composition.rdp_tighter_than_pld
+        known = Known(self._mass, self._width, epsilons, of_mass=self._of_mass)
+        known.sharper, known.one_sided = sharper, composition.one_sided
+        # Where finite losses have no mass, or too little for doubles, delta is 1.
+        known.close(self._largest if self._mass.upper < 1.0 else 0.0)
         if self._everywhere is not None:
-            last = self._of_mass or self._knows_more
+            last = self._of_mass or composition.has_exact_single_use_profile
             known.ask(self._everywhere, known.pending, math.inf if last else self._width)
+        for each in self._kept:
+            margin = NEAR * (each.high - each.low + each.deviation)
+            near = [epsilon for epsilon in known.pending if each.away(epsilon) <= margin]
+            known.ask(each.source, near, each.width)
         try:
-            self._settle(known)
+            # Once all work is done, the rest gets what monotony tells.
+            while known.pending and (left() > 0.0 or not (known.found or self._of_mass)):
+                self._settle(known)
+            self.given_up = self.given_up or bool(known.pending)
         except OutOfWorkError:
+            self.given_up = True
             # What is left may be wide, if anything is known.
-            if not (self._renyi or (self._of_mass and known.any)):
+            if not (auto or (self._of_mass and known.found)):
                 raise
-        if self._renyi and left() <= 0.0:
+        if auto and left() <= 0.0:
             self._by_renyi(known, epsilons)
-        if self._sharper and not self._of_mass:
-            self._sharpen(known, epsilons)
-        return known.monotone(epsilons)
+        found = known.monotone(epsilons)
+        if sharper and not self._of_mass:
+            self._sharpen(known, dict(zip(map(float, epsilons), found, strict=True)))
+            found = known.monotone(epsilons)
+        return found
 
     @property
     def exact(self) -> bool:
         """Whether one source knows everything, at any epsilon."""
         return self._everywhere is not None
-
-    @property
-    def given_up(self) -> bool:
-        """Whether the work that may be spent is used up, so that brackets are left wide."""
-        return self._budget <= 0.0
 
     def estimates(self, epsilons: Array) -> tuple[Array, Array] | None:
         """Return the finite part of delta and P(epsilon < L < inf) without error bound, fast.
@@ -183,195 +178,114 @@ class PrivacyProfile:
         The nearest sources that have served brackets are asked; None where there are none, or no
         work is left.
         """
-        try:
+        if self._everywhere is None and not self._kept:
+            return None
+        deltas, above = np.zeros(len(epsilons)), np.zeros(len(epsilons))
+        with suppress(OutOfWorkError), np.errstate(all="ignore"):
             if self._everywhere is not None:
                 return self._everywhere.estimates(epsilons)
-            return self._nearest(epsilons) if self._kept else None
-        except OutOfWorkError:
-            return None
-
-    def _nearest(self, epsilons: Array) -> tuple[Array, Array]:
-        """Ask the nearest source at each epsilon."""
-        away = np.array([[each.away(e) for e in epsilons.tolist()] for each in self._kept])
-        nearest = np.argmin(away, axis=0)
-        deltas, above = np.zeros(len(epsilons)), np.zeros(len(epsilons))
-        with np.errstate(all="ignore"):
+            away = np.array([[each.away(e) for e in epsilons.tolist()] for each in self._kept])
+            nearest = np.argmin(away, axis=0)
             for index in np.unique(nearest):
                 at = nearest == index
                 deltas[at], above[at] = self._kept[index].source.estimates(epsilons[at])
-        return deltas, above
+            return deltas, above
+        return None
 
     def _settle(self, known: Known) -> None:
-        """Prove what no source knew that is there already, from left to right."""
-        for each in self._kept:
-            known.ask(each.source, each.near(known.pending), each.width)
-        while known.pending and not self.given_up:
-            # Once all work is done, the rest gets what monotony tells.
-            if left() <= 0.0 and (known.any or self._of_mass):
-                return
-            pivot = known.pivot(STRIDE * self.deviation)
-            serving = _Serving(known, pivot, self._width, of_mass=self._of_mass)
-            with allowance(self._budget):
-                before = left()
-                try:
-                    found = delta_at(
-                        self._composition,
-                        pivot,
-                        self._width,
-                        engine=self._engine,
-                        serving=serving,
-                    )
-                    known.keep(pivot, found, math.inf)
-                finally:
-                    self._budget -= before - left() if before < math.inf else 0.0
-            known.settle(pivot)
-            self.deviation = serving.deviation or self.deviation
-            relative = known.relative(pivot)
-            if serving.best is not None:
-                width = max(min(self._width, NEIGHBOUR), WIDER * relative)
-                self._keep(serving.best, serving.served, width)
-            if relative <= HOPELESS:
-                # Where one meets the target its neighbours are to meet it, too.
-                met = relative <= self._width
-                known.settle_within(self._width if met else WIDER * relative)
-            elif self._of_mass:
-                for epsilon in [e for e in known.pending if e > pivot]:
-                    known.settle(epsilon)
+        """Prove what no source knew that is there already, around one epsilon."""
+        pivot = known.pivot(STRIDE * self.deviation)
+        if self._composition.curves or self._engine == "rdp":
+            found = delta_at(self._composition, pivot, self._width, engine=self._engine)
+            known.keep(pivot, found, math.inf)
+            return
+        question = Question(self._composition, epsilon=pivot)
+        plan = Plan(question, self._tolerance, StoppingRule(), self._engine)
+        kept: list[_Kept] = []
+        for method, tolerance in plan.steps():
+            if pivot in known.pending:
+                plan.ask(method, tolerance, partial(self._served, known, question, kept))
+        known.keep(pivot, with_mass(self._composition, plan.answer()), math.inf)
+        self._kept = [*self._kept, *kept[-1:]][-KEPT:]
+        relative = known.relative.get(pivot, 0.0)
+        if relative <= HOPELESS:
+            # Where one meets the target its neighbours are to meet it, too.
+            known.settle_within(self._width if relative <= self._width else WIDER * relative)
+        elif self._of_mass:
+            # Farther out it is no better.
+            known.pending = [each for each in known.pending if each < pivot]
 
-    def _keep(self, source: Source, served: list[float], width: float) -> None:
-        """Keep a source for later epsilons, and drop the oldest of many."""
-        self._kept.append(_Range(source, min(served), max(served), width, self.deviation))
-        del self._kept[:-KEPT]
+    def _served(
+        self, known: Known, question: Question, kept: list[_Kept], method: Method, tolerance: float
+    ) -> Certified:
+        """Ask a source that is good around the epsilon, or else at it, and keep one that serves."""
+        pivot, before = question.at, known.relative.get(question.at, HOPELESS)
+        parts = PARTS if self._of_mass else min(PARTS, len(known.pending))
+        with suppress(NotCertifiedError), share(parts, MOST_PART):
+            source = method.source(question, tolerance, REACH)
+            self.deviation = getattr(source, "deviation", 0.0) or self.deviation
+            known.ask(source, [pivot], self._width)
+            found = bracket(source, pivot, tolerance)
+            relative = known.relative.get(pivot, HOPELESS)
+            if relative < min(before, HOPELESS):
+                near = [e for e in known.pending if e != pivot]
+                width = max(min(self._width, NEIGHBOUR), WIDER * relative)
+                served = [pivot, *known.ask(source, near, width)]
+                kept.append(_Kept(source, width, min(served), max(served), self.deviation))
+            return found
+        return method.solve(question, tolerance)
 
     def _by_renyi(self, known: Known, epsilons: Sequence[float]) -> None:
         """Bound from above, by Renyi divergences that take no work, what was left wide."""
         from privcalc.engine.renyi import STOPPED, rough_deltas
 
-        wide = [each for each in map(float, epsilons) if not known.relative(each) <= HOPELESS]
-        if self._certain or not wide:
+        wide = [e for e in map(float, epsilons) if not known.relative.get(e, 1.0) <= HOPELESS]
+        if self._mass.upper >= 1.0 or not wide:
             return
-        if self._rough is None:
-            self._rough = rough_deltas(self._composition)
-        for epsilon, delta in zip(wide, self._rough(np.array(wide)).tolist(), strict=True):
+        deltas = rough_deltas(self._composition)(np.array(wide))
+        for epsilon, delta in zip(wide, deltas.tolist(), strict=True):
             bound = Bound(delta).plus(self._mass)
             known.keep(epsilon, Certified(bound, Proof.RENYI, notes=(STOPPED,)))
 
-    def _sharpen(self, known: Known, epsilons: Sequence[float]) -> None:
+    def _sharpen(self, known: Known, found: dict[float, Certified]) -> None:
         """Take the Renyi curve of the mechanisms where it proves more than the laws do.
 
         Of very many epsilons, at some: a smaller upper end holds to the right.
         """
-        found = dict(zip(map(float, epsilons), known.monotone(epsilons), strict=True))
         for epsilon in sorted(found)[:: 1 + len(found) // MOST_SHARPENED]:
-            if left() <= 0.0:
-                break
-            known.below(epsilon, sharpened_delta(self._composition, epsilon, found[epsilon]))
-
-
-class _Serving:
-    """Methods asked at one epsilon, whose sources serve its neighbours, too.
-
-    Attributes:
-        deviation: of the tilted loss, where a method knows it.
-        best: the source that was narrowest at the epsilon, if any.
-        served: the epsilons for which it was good.
-    """
-
-    def __init__(self, known: Known, pivot: float, width: float, *, of_mass: bool) -> None:
-        """Take the epsilon, and what is known of all others."""
-        self._known, self._pivot, self._width, self._of_mass = known, pivot, width, of_mass
-        self.deviation = 0.0
-        self.best: Source | None = None
-        self.served: list[float] = []
-
-    @property
-    def enough(self) -> bool:
-        """Return whether the epsilon has a bracket that is narrow enough."""
-        return self._pivot not in self._known.pending
-
-    def solve(self, method: Method, question: Question, tolerance: float) -> Certified:
-        """Prepare a source that is good around the epsilon, or else at it, and ask it."""
-        parts = PARTS if self._of_mass else min(PARTS, len(self._known.pending))
-        for reach in (REACH, 0.0):
-            with suppress(NotCertifiedError), share(parts, MOST_PART):
-                source = method.near(question, tolerance, reach)
-                if source is None:
-                    break
-                self.deviation = source.deviation or self.deviation
-                rough = ROUGH if self._of_mass and method.costly else 0.0
-                self._serve(source, rough)
-                return bracket(source, self._pivot, tolerance)
-        return method.solve(question, tolerance)
-
-    def _serve(self, source: Source, rough: float) -> None:
-        """Ask a source at all pending epsilons, and remember for which it was good."""
-        before = self._known.relative(self._pivot)
-        self._known.ask(source, [self._pivot], self._width)
-        relative = self._known.relative(self._pivot)
-        if not relative < before or relative > HOPELESS:
-            return
-        width = max(min(self._width, NEIGHBOUR), rough)
-        near = [e for e in self._known.pending if e != self._pivot]
-        served = self._known.ask(source, near, width)
-        good = [e for e in served if self._known.relative(e) <= width]
-        self.best, self.served = source, [self._pivot, *good]
-
-
-@record
-class _Range:
-    """A source with the epsilons it has served and the relative width it was good for."""
-
-    source: Source
-    low: float
-    high: float
-    width: float
-    deviation: float
-
-    def near(self, epsilons: Sequence[float]) -> list[float]:
-        """Return the epsilons at which it is worth a try."""
-        margin = NEAR * (self.high - self.low + self.deviation)
-        return [e for e in epsilons if self.low - margin <= e <= self.high + margin]
-
-    def away(self, epsilon: float) -> float:
-        """Return the distance of an epsilon from the range."""
-        return max(self.low - epsilon, epsilon - self.high, 0.0)
+            if left() > 0.0:
+                question = Question(self._composition, epsilon=epsilon)
+                known.found[epsilon] = sharpened(question, found[epsilon])
 
 
 class Known:
-    """The brackets found so far, and the epsilons that are still pending, increasing."""
+    """The brackets found so far, and the epsilons that are still pending, increasing.
+
+    Attributes:
+        pending: see above.
+        found: the bracket at each epsilon.
+        relative: how wide it is, relatively, where a method has proved it.
+        sharper: whether a Renyi curve may say more than the laws do. The two are about different
+            pairs: what lies above a curve's upper end is dropped.
+        one_sided: whether bounds are of one side (`LawProperties`). They are those of no one
+            profile, and may rise: nothing follows for other epsilons.
+    """
+
+    sharper = one_sided = False
 
     def __init__(
-        self,
-        mass: Bound,
-        tolerance: float,
-        width: float,
-        epsilons: Iterable[float],
-        *,
-        of_mass: bool,
-        sharper: bool = False,
-        one_sided: bool = False,
+        self, mass: Bound, width: float, epsilons: Iterable[float], *, of_mass: bool = False
     ) -> None:
-        """Put all epsilons on the list; for the rest see `PrivacyProfile`.
-
-        Where a Renyi curve may be sharper than the laws, the two are about different pairs: upper
-        ends hold, lower ones are of the laws, and what lies above a curve's upper end is dropped.
-        Bounds of one side (`LossLaw.one_sided`) are those of no one profile: they may rise, and
-        where they do nothing follows for other epsilons.
-        """
-        self.tolerance = tolerance
+        """Put all epsilons on the list; for the rest see `PrivacyProfile`."""
         self.pending = sorted({float(epsilon) for epsilon in epsilons})
-        self._mass = mass
-        self._width = width
-        self._of_mass = of_mass
-        self._sharper, self._one_sided = sharper, one_sided
-        self._found: dict[float, Certified] = {}
-        self._relative: dict[float, float] = {}
+        self._mass, self._width, self._of_mass = mass, width, of_mass
+        self.found: dict[float, Certified] = {}
+        self.relative: dict[float, float] = {}
 
     def close(self, largest: float) -> None:
         """Settle the epsilons at which no finite loss counts."""
-        for epsilon in [e for e in self.pending if e >= largest and e not in self._found]:
-            self._found[epsilon] = Certified(self._mass, CLOSED)
-            self.settle(epsilon)
+        self.found.update((e, Certified(self._mass, CLOSED)) for e in self.pending if e >= largest)
+        self.pending = [each for each in self.pending if each < largest]
 
     def ask(self, source: Source, epsilons: list[float], width: float) -> list[float]:
         """Keep what a source proves, and settle brackets of at most this relative width.
@@ -381,15 +295,15 @@ class Known:
         if not epsilons:
             return []
         asked = np.array(epsilons)
-        found = brackets(source, asked, self.tolerance)
-        floors = np.zeros(len(asked))
-        if self._of_mass:
-            masses = source.estimates(asked)[1]
-            # Far from where a source is good it estimates anything.
-            floors = np.where((masses > 0.0) & (masses < 1.0 + ROUNDING), masses, 0.0)
+        masses = source.estimates(asked)[1] if self._of_mass else np.zeros(len(asked))
+        # Far from where a source is good it estimates anything.
+        masses = np.where((masses > 0.0) & (masses < 1.0 + ROUNDING), masses, 0.0)
+        proved = zip(
+            list(epsilons), brackets(source, asked, min(FINE, self._width)), masses, strict=True
+        )
         return [
             epsilon
-            for epsilon, each, mass in zip(list(epsilons), found, floors, strict=True)
+            for epsilon, each, mass in proved
             if each is not None
             and self.keep(epsilon, each.with_bound(each.bound.plus(self._mass)), width, float(mass))
         ]
@@ -397,40 +311,33 @@ class Known:
     def keep(self, epsilon: float, found: Certified, width: float = 0.0, mass: float = 0.0) -> bool:
         """Intersect a bracket with what was found before, and say whether that is enough.
 
-        It is if its width is at most `width` of delta, or of a mass above it.
+        It is if its width is at most `width` of delta, or of a mass above it. Then all larger
+        epsilons are settled, too, where delta has come down to the mass at infinity.
         """
-        known = self._found.get(epsilon)
-        merged = found if known is None else self._merged(known, found)
-        self._found[epsilon] = merged
-        size = max(merged.bound.upper, mass)
-        self._relative[epsilon] = merged.bound.width / size if size > 0.0 else 0.0
+        known = self.found.get(epsilon)
+        found = self.found[epsilon] = found if known is None else self._merged(known, found)
+        bound = found.bound
+        size = max(bound.upper, mass)
+        self.relative[epsilon] = bound.width / size if size > 0.0 else 0.0
         floor = FAINT if self._of_mass else DELTA_FLOOR
-        enough = merged.bound.width <= max(width * size, floor) or width == math.inf
-        if enough:
-            self.settle(epsilon)
-            self._vanish(epsilon, merged)
-        return enough
-
-    def below(self, epsilon: float, found: Certified) -> None:
-        """Take a bracket by a curve that says more than the laws do: it need not meet theirs."""
-        self._found[epsilon] = found
+        if not (bound.width <= max(width * size, floor) or width == math.inf):
+            return False
+        self.pending = [each for each in self.pending if each != epsilon]
+        rest = Bound(bound.upper, self._mass.lower)
+        if not self.one_sided and rest.within_tolerance(self._width, DELTA_FLOOR):
+            beyond = [each for each in self.pending if each > epsilon]
+            self.found.update((each, replace(found, bound=rest, terms={})) for each in beyond)
+            self.pending = [each for each in self.pending if each < epsilon]
+        return True
 
     def _merged(self, known: Certified, found: Certified) -> Certified:
-        """Return the intersection, or the smaller of two upper ends where there is none."""
-        lower = min(known, found, key=lambda each: each.bound.upper)
-        ends = known.bound.lower, found.bound.lower
-        if self._sharper and not all(end is not None and end <= lower.bound.upper for end in ends):
-            return lower
-        if self._one_sided:
-            with suppress(DisagreementError):
-                return known.merged(found)
-            return known
-        return known.merged(found)
-
-    @property
-    def any(self) -> bool:
-        """Say whether there is a bracket anywhere."""
-        return bool(self._found)
+        """Return the intersection, or the smaller of two upper ends where there need be none."""
+        try:
+            return known.merged(found)
+        except DisagreementError:
+            if self.sharper or self.one_sided:
+                return min(known, found, key=lambda each: each.bound.upper)
+            raise
 
     def pivot(self, stride: float) -> float:
         """Return the pending epsilon that is about so far right of the first; or one amid all."""
@@ -438,29 +345,9 @@ class Known:
             return self.pending[len(self.pending) // 2]
         return min(self.pending, key=lambda e: abs(e - self.pending[0] - stride))
 
-    def relative(self, epsilon: float) -> float:
-        """Return how wide the bracket found so far is, relatively; infinity for none."""
-        return self._relative.get(epsilon, math.inf)
-
-    def settle(self, epsilon: float) -> None:
-        """Take an epsilon off the list, if it is on it."""
-        if epsilon in self.pending:
-            self.pending.remove(epsilon)
-
     def settle_within(self, width: float) -> None:
         """Take off the list all that is known to a relative width."""
-        self.pending = [each for each in self.pending if not self.relative(each) <= width]
-
-    def _vanish(self, epsilon: float, found: Certified) -> None:
-        """Settle all larger epsilons where delta has come down to the mass at infinity.
-
-        delta lies between this mass and its value at a smaller epsilon.
-        """
-        bound = Bound(found.bound.upper, self._mass.lower)
-        if not self._one_sided and bound.within_tolerance(self._width, DELTA_FLOOR):
-            for larger in [e for e in self.pending if e > epsilon]:
-                self._found[larger] = replace(found, bound=bound, terms={})
-                self.settle(larger)
+        self.pending = [e for e in self.pending if not self.relative.get(e, math.inf) <= width]
 
     def monotone(self, epsilons: Sequence[float]) -> list[Certified]:
         """Return the brackets in the order asked for, made monotone.
@@ -470,24 +357,19 @@ class Known:
         Raises:
             DisagreementError: two brackets contradict each other.
         """
-        for epsilon in epsilons:
+        for epsilon in map(float, epsilons):
             # Nothing may be known here but what the mass at infinity and the neighbours tell.
-            open_ = Certified(Bound(1.0, self._mass.lower), CLOSED)
-            self._found.setdefault(float(epsilon), open_)
-        order = sorted(self._found)
-        uppers = np.minimum.accumulate([self._found[e].bound.upper for e in order])
-        lowers = [self._found[e].bound.lower for e in order]
-        least = np.array([-math.inf if low is None else low for low in lowers])
-        least = np.maximum.accumulate(least[::-1])[::-1]
-        for epsilon, upper, lower in zip(order, uppers, least, strict=True):
-            if lower > upper and self._one_sided:
-                continue
-            if lower > upper and not self._sharper:
+            self.found.setdefault(epsilon, Certified(Bound(1.0, self._mass.lower), CLOSED))
+        order = [] if self.one_sided else sorted(self.found)
+        uppers = list(accumulate((self.found[e].bound.upper for e in order), min))
+        lowers = [self.found[e].bound.lower for e in reversed(order)]
+        least = list(accumulate((-math.inf if low is None else low for low in lowers), max))
+        for epsilon, upper, lower in zip(order, uppers, reversed(least), strict=True):
+            if lower > upper and not self.sharper:
                 raise DisagreementError(
                     f"the brackets of delta near epsilon {epsilon!r} contradict those elsewhere:"
                     f" at most {upper!r}, at least {lower!r}"
                 )
-            known = -math.inf < lower <= upper
-            bound = Bound(float(upper), float(lower) if known else None)
-            self._found[epsilon] = self._found[epsilon].with_bound(bound)
-        return [self._found[float(epsilon)] for epsilon in epsilons]
+            bound = Bound(upper, lower if -math.inf < lower <= upper else None)
+            self.found[epsilon] = self.found[epsilon].with_bound(bound)
+        return [self.found[float(epsilon)] for epsilon in epsilons]

@@ -19,7 +19,7 @@ from privcalc.numerics.enclosure import exp
 from privcalc.numerics.rounding import exp_bound, non_negative
 from privcalc.numerics.work import left
 from privcalc.renyi.conversion.one_order import balle_epsilon, balle_log_delta, joint_log_delta
-from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta, log_rounded_down
+from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
 from privcalc.renyi.conversion.order_search import ROUGH, TINY
 
 if TYPE_CHECKING:
@@ -30,14 +30,12 @@ if TYPE_CHECKING:
     from privcalc.renyi.conversion.optimum import Converted
     from privcalc.renyi.curve import RenyiCurve
 
-# Orders minus 1 that are tried on a truncated composition: 1/64 to 2^20, a factor sqrt(2) apart.
+# Orders minus 1 that searches try: 1/64 to 2^20, a factor sqrt(2) apart.
 ABSCISSAS = [2.0 ** (k / 2.0) for k in range(-12, 41)]
 # Of orders that are expensive every so many are enough for a rough answer.
 FEWER = 4
 # Where the search for the best of them begins, at 8, and how many it first goes on.
 MIDDLE, FIRST_STEP = 18, 8
-# What is dropped from each law, as a part of the smallest delta in question.
-DROPPED = 1e-6
 # What is said where the best order may not have been found.
 STOPPED = "the search for the best Renyi order stopped early: all work that is allowed was done"
 # The conversion that no other undercuts.
@@ -63,9 +61,10 @@ def renyi_epsilon(composition: Composition, delta: float, conversion: str = BEST
         both = composition.both_orders_curve()
         found = best_epsilon(curve, delta, conversion, infinite_mass=mass, both=both)
     except NotCertifiedError:
-        if composition.curves or conversion == "classic":
+        largest = composition.max_loss().upper
+        if composition.curves or conversion == "classic" or largest == math.inf:
             raise
-        return _truncated_epsilon(composition, delta)
+        return Certified(Bound(non_negative(largest)), Proof.RENYI)
     return _certified(found, found.value)
 
 
@@ -78,7 +77,7 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
     except NotCertifiedError:
         if composition.curves:
             raise
-        return _truncated_delta(composition, epsilon)
+        return Certified(Bound(1.0), Proof.RENYI)
     return _certified(found, min(1.0, exp_bound(found.value)))
 
 
@@ -111,9 +110,9 @@ def best_order(composition: Composition, quantity: str, at: float) -> float:
     return _best(composition.renyi_curve(), quantity, at, 1)[0]
 
 
-def rough(composition: Composition, quantity: str, at: float, *, sharp: bool = True) -> float:
+def rough(composition: Composition, quantity: str, at: float) -> float:
     """Return about what one order proves, of epsilon at a delta or of delta at an epsilon."""
-    curve = composition.renyi_curve(sharp=sharp)
+    curve = composition.renyi_curve()
     least = _best(curve, quantity, at, 1 if curve.cheap else FEWER)[1]
     return max(0.0, least) if quantity == "epsilon" else math.exp(min(0.0, least))
 
@@ -164,51 +163,3 @@ def _certified(found: Converted, upper: float) -> Certified:
     return Certified(
         Bound(upper), Proof.RENYI, notes=notes, order=found.order, conversion=found.conversion
     )
-
-
-def _truncated_epsilon(composition: Composition, delta: float) -> Certified:
-    """Leave out far outcomes, whose divergence may be infinite, against a part of delta.
-
-    What is left of P is a measure, to which the bound of one order applies (`balle_epsilon`), and
-    what is dropped adds its mass at most.
-    """
-    cut = composition.truncated(math.log(DROPPED) + math.log(delta))
-    left = delta * (1.0 - 2.0 * DROPPED)
-    c, k = _certified_orders(cut)
-    values = balle_epsilon(c, k, log_rounded_down(left))
-    largest = composition.max_loss().upper, math.inf
-    upper, order = min([largest, *zip(values.tolist(), (c + 1.0).tolist(), strict=True)])
-    if math.isinf(upper):
-        raise NotCertifiedError("no Renyi order gives a finite upper end")
-    return Certified(Bound(non_negative(upper)), Proof.RENYI, order=order, conversion="balle")
-
-
-def _truncated_delta(composition: Composition, epsilon: float) -> Certified:
-    """Do the same for delta; see `_truncated_epsilon`."""
-    rough = composition.truncated(-650.0)
-    c, k = _certified_orders(rough)
-    values = balle_log_delta(c, k, epsilon)
-    orders = zip(values.tolist(), (c + 1.0).tolist(), strict=True)
-    log_upper, order = min([(0.0, math.inf), *orders])
-    upper = exp_bound(log_upper) * (1.0 + 1e-12)
-    if rough.log_truncated_mass() > -math.inf:
-        upper += exp_bound(rough.log_truncated_mass())
-    return Certified(Bound(min(1.0, upper)), Proof.RENYI, order=order, conversion="balle")
-
-
-def _certified_orders(composition: Composition) -> tuple[Array, Array]:
-    """Return values of c, and certified upper bounds on K(c), where there are any."""
-    found = []
-    for c in ABSCISSAS:
-        total = 0.0
-        try:
-            for law, count in composition:
-                value, error = law.on_contour(c, 0.0, -25.0).log_mgf(np.zeros(1))
-                total += count * (float(value[0].real) + float(error[0]))
-        except NotCertifiedError:
-            continue
-        total += 1e-12 * abs(total)
-        if math.isfinite(total):
-            found.append((c, total))
-    c, k = np.array(found).reshape(-1, 2).T
-    return c, k

@@ -63,7 +63,7 @@ class SingleUse:
 
         The latter is delta less its slope in epsilon.
         """
-        if self._law.exact_single_use_profile is not None:
+        if self._law.properties.exact_profile:
             ahead = epsilons + SLOPE_STEP * (1.0 + np.abs(epsilons))
             here, there = (0.5 * sum(self._closed(x)) for x in (epsilons, ahead))
             unit = np.exp(-log_scale)
@@ -79,8 +79,7 @@ class SingleUse:
     def _closed(self, epsilons: Array) -> tuple[Array, Array]:
         """Return the law's own bounds, not a number where it has none."""
         charge(PER_PROFILE * len(epsilons))
-        profile = self._law.exact_single_use_profile or self._law.profile
-        found = [profile(float(epsilon)) or (np.nan, np.nan) for epsilon in epsilons]
+        found = [self._law.profile(float(each)) or (np.nan, np.nan) for each in epsilons]
         bounds = np.array(found, dtype=float).reshape(-1, 2)
         return bounds[:, 0].copy(), bounds[:, 1].copy()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import Certified, saw
+from privcalc.engine.certified import Certified
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -133,8 +133,7 @@ def bracket(source: Source, epsilon: float, tolerance: float) -> Certified:
     found = brackets(source, at, tolerance)[0]
     if found is None:
         raise NotCertifiedError(why(source.proof.engine, source.deltas(at)))
-    saw(source, found.bound, found.terms)
-    return found
+    return Certified.of(source, found.bound, found.proof, found.terms)
 
 
 def why(name: str, found: Deltas) -> str:

@@ -446,7 +446,7 @@ class AllocatedLaw(LossLaw):
         return UNIT * (len(self.losses) + 8.0)
 
     @property
-    def mass_defect(self) -> tuple[float, float]:
+    def _defect(self) -> tuple[float, float]:
         """Return what is too much under P above, or too little below, and too little under Q."""
         p, q = float(self._sums[0][0]), float(self._sums[1][0])
         slack = 2.0 * self._rounded
@@ -475,6 +475,7 @@ class AllocatedLaw(LossLaw):
             between_p=p,
             between_q=q,
             between_error=UNIT * (count + 4.0),
+            defect=self._defect,
         )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
-"""A privacy loss distribution on one vertical line: its cumulant, and a proved bound on |phi|.
+"""What is known on vertical lines: the Gaussian family, and lists as factors beside it.
 
-phi is the characteristic function of the tilted loss.
+phi is the characteristic function of the tilted loss. On one line a law says its cumulant, and a
+proved bound on |phi|.
 """
 
 from __future__ import annotations
@@ -11,10 +12,48 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.losses.law import LossLaw
 from privcalc.numerics.rounding import MARGIN
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from privcalc.numerics.arrays import Array, ComplexArray
+
+
+class LineLaw(LossLaw):
+    """A law whose K is known on vertical lines."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K(c), K'(c), K''(c) to about 1e-9, for searches only: no certificate.
+
+        K(c) is infinite where its evaluation on the contour would overflow.
+        """
+
+    @abstractmethod
+    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
+        """Prepare |t| <= t_max, with quadrature error of M at most exp(log_error) M(c).
+
+        Raises:
+            NotCertifiedError: K is not known there, or not that accurately.
+        """
+
+    def truncated(self, log_mass: float) -> Self:
+        """Leave out far outcomes of total P-mass at most exp(log_mass).
+
+        Outcomes of probability e^{-1000} can dominate M(c) and have no part in the answer. A closed
+        form needs none of it and is returned as it is.
+        """
+        del log_mass
+        return self
+
+    @property
+    def log_truncated_mass(self) -> float:
+        """Log of a bound on the P-mass of truncated finite losses; -inf unless `truncated`."""
+        return -math.inf
 
 
 class ContourLaw(ABC):

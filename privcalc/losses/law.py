@@ -20,10 +20,9 @@ from privcalc.errors import NotCertifiedError
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Self
 
-    from privcalc.losses.contour import ContourLaw
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
 
@@ -36,25 +35,33 @@ class LawProperties:
     """What a law is, where methods differ; each field at its default says the least.
 
     Attributes:
-        line: whether it is of the Gaussian family: K is known on vertical lines, and |phi| decays.
+        symmetric: whether the pair in the other order has the same law, without infinite losses.
         has_atoms: whether there are finitely many losses.
+        listed: how many of them are listed; 0 where they are not.
+        line: whether K is known on vertical lines (`losses/contour.py`), and |phi| decays.
         sampled_gaussian: whether it is one, many of which are evaluated as one array.
         supports_tail_split: whether the law may be split into a bulk and a tail of large losses.
         renyi_in_closed_form: whether `renyi` costs a few array operations for thousands of orders.
         rdp_implied_by_pld: whether `mechanism_rdp_curve` says no more of epsilon than the law does.
         game: whether it is the value of a game (`losses/fixed_size/laws.py`): known at any epsilon,
             for the work of playing it.
+        exact_profile: whether `profile` says more of one use than the law does.
+        one_sided: whether that is one bound, from above or from below, as both ends.
         tail_cost: what tails at a loss cost, as a multiple of what they cost most laws without a
             closed form.
     """
 
     line: bool = False
+    symmetric: bool = False
     has_atoms: bool = False
+    listed: int = 0
     sampled_gaussian: bool = False
     supports_tail_split: bool = False
     renyi_in_closed_form: bool = False
     rdp_implied_by_pld: bool = False
     game: bool = False
+    exact_profile: bool = False
+    one_sided: bool = False
     tail_cost: float = 1.0
 
     @property
@@ -92,13 +99,6 @@ class LossLaw(ABC):
         return None
 
     @property
-    def exact_infinity_mass(self) -> Fraction | None:
-        """P(L = +inf), where it is known exactly."""
-        if self.known_mass is None and self.infinity_mass_error == 0.0:
-            return Fraction(self.infinity_mass)
-        return self.known_mass
-
-    @property
     def lower_infinity_mass(self) -> float:
         """Q(L = -inf), not part of K."""
         return 0.0
@@ -124,20 +124,6 @@ class LossLaw(ABC):
         return None
 
     @property
-    def mass_defect(self) -> tuple[float, float]:
-        """What bounds on the P- and Q-masses of {L <= l} have in addition to what `tails` says.
-
-        A law that is a measure above, or below, need not have masses that add up to 1: those of the
-        complement of {L > l} are then bounded by these and 1 less those of {L > l}.
-        """
-        return 0.0, 0.0
-
-    @property
-    def log_truncated_mass(self) -> float:
-        """Log of a bound on the P-mass of truncated finite losses; -inf unless `truncated`."""
-        return -math.inf
-
-    @property
     @abstractmethod
     def max_loss(self) -> float:
         """The largest finite loss, or an upper bound that is approached; may be infinite."""
@@ -151,15 +137,6 @@ class LossLaw(ABC):
     def known_loss(self) -> Fraction | None:
         """The supremum of the finite losses itself, where it is known but no double."""
         return None
-
-    @property
-    def exact_max_loss(self) -> Fraction | None:
-        """The supremum of the finite losses, where it is finite and known exactly."""
-        if self.known_loss is not None or math.isinf(self.max_loss):
-            return self.known_loss
-        # A relative error of 0 is none.
-        exact = self.max_loss_error == 0.0 or self.max_loss == 0.0
-        return Fraction(self.max_loss) if exact else None
 
     @property
     def atom_locations(self) -> tuple[float, ...]:
@@ -177,19 +154,9 @@ class LossLaw(ABC):
         return NO_PROPERTIES
 
     @property
-    def symmetric(self) -> bool:
-        """Whether the pair in the other order has the same law; nothing is lost to infinity."""
-        return False
-
-    @property
     def reverse_direction(self) -> LossLaw | None:
         """The law of the reverse direction, with nothing more truncated; None if not known."""
-        return self if self.symmetric else None
-
-    @property
-    def atom_count(self) -> int:
-        """Return how many losses there are, 0 where they are not listed."""
-        return 0
+        return self if self.properties.symmetric else None
 
     @property
     def uses(self) -> int:
@@ -202,9 +169,9 @@ class LossLaw(ABC):
         return uses
 
     def profile(self, epsilon: float) -> tuple[float, float] | None:
-        """Return proved bounds on the finite part of delta at epsilon >= 0.
+        """Return proved bounds on the finite part of delta of one use at epsilon >= 0.
 
-        None where a law has no closed form that is certified: its tails know it.
+        None where no more is known, or no closed form that is certified: tails know it.
         """
         del epsilon
         return None
@@ -217,39 +184,9 @@ class LossLaw(ABC):
         del epsilon
         return None
 
-    @property
-    def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]] | None:
-        """What bounds the finite part of delta at epsilon >= 0 where there is one use.
-
-        None where that is what the law says; else it is less.
-        """
-        return None
-
-    @property
-    def one_sided(self) -> bool:
-        """Whether that is one bound on the profile, from above or from below, as both ends."""
-        return False
-
-    def largest_power(self, y: tuple[float, float]) -> tuple[float, float] | None:
-        """Return bounds on the largest P(A) over events with Q(A) <= y, of a y that is bounded.
-
-        None where no closed form is known.
-        """
-        del y
-        return None
-
     @abstractmethod
     def tails(self, losses: Array) -> Tails:
         """Return the P- and Q-masses above and below each of increasing losses."""
-
-    def truncated(self, log_mass: float) -> LossLaw:
-        """Leave out far outcomes of total P-mass at most exp(log_mass).
-
-        Outcomes of probability e^{-1000} can dominate M(c) and have no part in the answer. A law
-        that is bounded, or a closed form, needs none of it and is returned as it is.
-        """
-        del log_mass
-        return self
 
     @abstractmethod
     def renyi(self, c: Array) -> tuple[Array, Array]:
@@ -318,35 +255,6 @@ class LossLaw(ABC):
         """
         return 0.0, math.inf
 
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K(c), K'(c), K''(c) to about 1e-9, for searches only: no certificate.
-
-        K(c) is infinite where its evaluation on the contour would overflow.
-
-        Raises:
-            NotCertifiedError: nothing but bounds is known of K.
-        """
-        del c
-        raise NotCertifiedError("the moment generating function of the loss is not known here")
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
-        """Prepare |t| <= t_max, with quadrature error of M at most exp(log_error) M(c).
-
-        Raises:
-            NotCertifiedError: K is not known there, or not that accurately.
-        """
-        del c, t_max, log_error
-        raise NotCertifiedError("the moment generating function of the loss is not known here")
-
-    def decay_estimates(self, c: float, t: Array, log_error: float) -> tuple[Array, float]:
-        """Return about log |phi| at each t, the first of which is 0, and what a node costs.
-
-        Raises:
-            NotCertifiedError: K is not known there, or not that accurately.
-        """
-        on_line = self.on_contour(c, float(t[-1]), log_error)
-        return on_line.log_modulus_estimates(t), on_line.size
-
     def log_ratio(self) -> LogRatio | None:
         """Return the law of log dQ/dP under P, which subsampling needs; None if unknown."""
         return None
@@ -367,6 +275,22 @@ class LossLaw(ABC):
         """
         del q, c, remove, positive
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
+
+
+def exact_infinity_mass(law: LossLaw) -> Fraction | None:
+    """Return P(L = +inf), where it is known exactly."""
+    if law.known_mass is None and law.infinity_mass_error == 0.0:
+        return Fraction(law.infinity_mass)
+    return law.known_mass
+
+
+def exact_max_loss(law: LossLaw) -> Fraction | None:
+    """Return the supremum of the finite losses, where it is finite and known exactly."""
+    if law.known_loss is not None or math.isinf(law.max_loss):
+        return law.known_loss
+    # A relative error of 0 is none.
+    exact = law.max_loss_error == 0.0 or law.max_loss == 0.0
+    return Fraction(law.max_loss) if exact else None
 
 
 # Where K is looked at for the variance of a loss.
@@ -404,6 +328,9 @@ class Tails:
             difference; one element less than the others, or None.
         between_q: the same for Q.
         between_error: relative error of both; infinite where they are not known.
+        defect: what bounds on the P- and Q-masses of {L <= l} have in addition. A law that is a
+            measure above, or below, need not have masses that add up to 1: those of the complement
+            of {L > l} are then bounded by these and 1 less those of {L > l}.
     """
 
     above_p: Array
@@ -415,6 +342,7 @@ class Tails:
     between_p: Array | None = None
     between_q: Array | None = None
     between_error: Array | None = None
+    defect: tuple[float, float] = (0.0, 0.0)
 
 
 # Relative error of the parameters of densities, in units, that samples are charged for: a mechanism

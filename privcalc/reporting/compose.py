@@ -28,7 +28,6 @@ class Composing:
     engine: str
     budget: Budget | None = None
     hints: bool = True
-    keep: bool = False
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
@@ -45,7 +44,6 @@ class Composing:
                 engine=self.engine,
                 max_epsilon=None if self.budget is None else self.budget.max_epsilon,
                 max_delta=None if self.budget is None else self.budget.max_delta,
-                keep=self.keep,
             )
         reports = [self._report(question, composition, each) for each in composition.answers]
         return explained(reports, seen, self.engine) if self.hints else reports

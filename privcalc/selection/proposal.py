@@ -426,8 +426,8 @@ def _grown(test: Mapping[str, Terms], y: tuple[float, float]) -> tuple[float, fl
     if y[1] >= 1.0:
         return y
     laws = [one_law([(term.law, n) for term, n in each]) for each in test.values()]
-    known = [law.largest_power(y) for law in laws if law is not None]
-    ends = [each for each in known if each is not None]
+    closed = [law for law in laws if isinstance(law, GaussianLaw | LaplaceLaw)]
+    ends = [law.largest_power(y) for law in closed]
     if len(ends) == len(test):
         return min(low for low, _ in ends), max(high for _, high in ends)
     bases = _bases(Realized.directions(dict(test)))
@@ -515,7 +515,7 @@ def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
     closed = [
         law
         for law in laws
-        if law is not None and law.exact_single_use_profile is None and law.profile(1.0) is not None
+        if law is not None and not law.properties.exact_profile and law.profile(1.0) is not None
     ]
     if len(closed) == len(parts):
         return tuple(ClosedBase(law) for law in closed)
@@ -584,14 +584,16 @@ def _with_lower_end(law: LossLaw, parts: tuple[Terms, ...], failure: Enclosed, m
     if heights is not None and low > 0.0:
         with suppress(NotCertifiedError):
             lower = ThresholdedLaw(lower, low, 0.0, *cut(heights, (low, low)), remove=True)
-    accuracy = ACCURACY if law.exact_single_use_profile is None else 0.0
+    accuracy = 0.0 if law.properties.exact_profile else ACCURACY
     return Term(law, lower, members=GoodOrBad(good, bad), accuracy=accuracy)
 
 
 def _known(terms: Terms) -> LossLaw | None:
     """Return the law of a composition, if it is that of one pair for both orders, and not 0."""
     law = one_law([(term.law, count) for term, count in terms])
-    return law if law is not None and law.symmetric and not _is_nothing(law) else None
+    if law is None or law.reverse_direction is not law or _is_nothing(law):
+        return None
+    return law
 
 
 def _size(law: LossLaw) -> float:

@@ -178,7 +178,7 @@ class _Cuts:
         points, back = np.unique(losses, return_inverse=True)
         tails = self._law.tails(points)
         error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape)[back]
-        p_more, q_more = self._law.mass_defect
+        p_more, q_more = tails.defect
         p_rest = np.maximum(tails.below_p[back] + p_more, 0.0)
         q_rest = tails.below_q[back] + q_more
         if self._law.lower_infinity_mass > 0.0:

@@ -148,10 +148,10 @@ def test_a_bound_from_above() -> None:
         (StoppingRule(ceiling=1.5), Bound(2.0, 1.9), False),
         (StoppingRule(ceiling=2.0), Bound(2.0, 0.0), True),
         (StoppingRule(budget=1.5, first=True), Bound(2.0, 1.0), True),
-        (StoppingRule(budget=0.25).beyond(Bound(0.25, 0.25)), Bound(0.0, 0.0), False),
-        (StoppingRule(budget=0.75).beyond(Bound(0.5, 0.5)), Bound(0.25, 0.0), False),
-        (StoppingRule(budget=0.76).beyond(Bound(0.5, 0.5)), Bound(0.25, 0.0), True),
-        (StoppingRule(budget=0.49).beyond(Bound(0.5, 0.5)), Bound(0.25, 0.0), True),
+        (StoppingRule(budget=0.25, shift=Bound(0.25, 0.25)), Bound(0.0, 0.0), False),
+        (StoppingRule(budget=0.75, shift=Bound(0.5, 0.5)), Bound(0.25, 0.0), False),
+        (StoppingRule(budget=0.76, shift=Bound(0.5, 0.5)), Bound(0.25, 0.0), True),
+        (StoppingRule(budget=0.49, shift=Bound(0.5, 0.5)), Bound(0.25, 0.0), True),
     ],
 )
 def test_stops(stop: StoppingRule, bound: Bound, *, done: bool) -> None:

@@ -418,7 +418,7 @@ def certificates(case: Case) -> Iterator[Claim]:
         [value for name, value in case.place.items() if name == asked_at]
         for asked_at in ("delta", "epsilon")
     )
-    ask = Composing(tuple(deltas), tuple(epsilons), case.under, TOLERANCE, "auto", keep=True)
+    ask = Composing(tuple(deltas), tuple(epsilons), case.under, TOLERANCE, "auto")
     [report] = case.ask(ask, asked((case.text,), case.relation))
     verdict = case.ask(check, certificate(report))
     if verdict.word == "refused":

@@ -416,7 +416,7 @@ def test_lines_are_written_as_they_were_summed(split: bool) -> None:
     sides = {"add": (lines[0], lines[1], None), "remove": (None, lines[3], 1.2)}
     for kind, (right, left, small) in sides.items():
         told = {"split": SplitLines(3.7, right, left, small)} if split else {"line": left}
-        evidence = Evidence(None, bound, proof, {"rounding": 1e-9}, **told)
+        evidence = Evidence(bound, proof, {"rounding": 1e-9}, **told)
         method = Method(proof, tolerance_met=True)
         ways.append(Direction(kind, bound, None, method, evidence))
     answer = replace(report({"epsilon": bound}), directions=tuple(ways))

@@ -18,6 +18,7 @@ from privcalc.engine.inversion.decaying import make_plan
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.groups import sampled_term
 from privcalc.engine.lists.sketch import sketch
+from privcalc.engine.methods import Question
 from privcalc.engine.source import Deltas, bracket
 from privcalc.engine.terms import _last, _members
 from privcalc.errors import NotCertifiedError
@@ -73,14 +74,25 @@ def test_an_epsilon_beyond_the_largest_double(other: LossLaw) -> None:
     assert 0.25 <= found.bound.upper <= 0.25 * (1.0 + 1e-12)
 
 
-def test_a_smaller_upper_end_keeps_the_lower_one() -> None:
+@pytest.mark.parametrize(
+    ("laws", "expected"),
+    [
+        (Bound(0.5, 0.125), Bound(0.25, 0.125)),
+        (Bound(0.5), Bound(0.25)),
+        (Bound(0.5, 0.375), Bound(0.25, 0.25)),
+        (Bound(0.125, 0.0), Bound(0.125, 0.0)),
+    ],
+)
+def test_a_smaller_upper_end_keeps_the_lower_one(
+    monkeypatch: pytest.MonkeyPatch, laws: Bound, expected: Bound
+) -> None:
     """The end by orders is taken with the lower end of the laws, if there is one."""
     orders = Certified(Bound(0.25), Proof.RENYI)
-    laws = Certified(Bound(0.5, 0.125), Proof.INVERSION)
-    assert planner._below(orders, laws).bound == Bound(0.25, 0.125)
-    assert planner._below(orders, Certified(Bound(0.5), Proof.INVERSION)) is orders
-    crossed = planner._below(orders, Certified(Bound(0.5, 0.375), Proof.INVERSION))
-    assert crossed.bound == Bound(0.25, 0.25)
+    monkeypatch.setattr(Question, "renyi", lambda _: orders)
+    monkeypatch.setattr(Question, "rough", lambda _: 0.0)
+    monkeypatch.setattr(Composition, "rdp_tighter_than_pld", property(lambda _: True))
+    found = planner.sharpened(Question(GAUSSIAN, epsilon=1.0), Certified(laws, Proof.INVERSION))
+    assert found.bound == expected
 
 
 def test_rough_deltas_without_orders(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.lists.answer import list_at
+from privcalc.engine.lists.answer import seen_for_epsilon
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.profile import Known, profile_at
 from privcalc.engine.source import brackets
@@ -83,7 +83,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
     tree = parse("gaussian:sigma=2@wor:q=0.1@5+rr:p=0.6").tree
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
     epsilons = np.array([0.0, 5.0])
-    source = list_at(composition, 20.0, 1e-6)
+    source = seen_for_epsilon(composition, 20.0).source(1e-6)
     with np.errstate(all="ignore"):
         found = brackets(source, epsilons, 1e-6)
         assert list(source.estimates(epsilons)[1]) == [0.0, 0.0]
@@ -91,7 +91,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
         assert each is None or meet(
             each.bound, certified_delta(composition, float(epsilon), 1e-6).bound
         )
-    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, epsilons, of_mass=True)
+    work = Known(Bound(0.0, 0.0), 1e-9, epsilons, of_mass=True)
     assert work.ask(source, list(epsilons), 1e-3) == []
 
 
@@ -126,7 +126,7 @@ def test_upper_ends_of_curves() -> None:
 
 def test_contradictions_are_errors() -> None:
     """An upper end below a lower one further right is refused."""
-    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
+    work = Known(Bound(0.0, 0.0), 1e-9, [0.0, 1.0])
     work.keep(0.0, Certified(Bound(0.1, 0.1), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.2, 0.2), Proof.LATTICE))
     with pytest.raises(DisagreementError, match="contradict"):
@@ -135,7 +135,8 @@ def test_contradictions_are_errors() -> None:
 
 def test_curves_and_laws_of_other_pairs_do_not_contradict() -> None:
     """An upper end by a Renyi curve may be below what laws that say more prove of themselves."""
-    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0, 2.0], of_mass=False, sharper=True)
+    work = Known(Bound(0.0, 0.0), 1e-9, [0.0, 1.0, 2.0])
+    work.sharper = True
     for epsilon, low, high in ((0.0, 0.3, 0.4), (1.0, 0.2, 0.21), (2.0, 0.1, 0.11)):
         work.keep(epsilon, Certified(Bound(high, low), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.05), Proof.RENYI))
@@ -145,7 +146,7 @@ def test_curves_and_laws_of_other_pairs_do_not_contradict() -> None:
 
 def test_monotony_sharpens() -> None:
     """An upper end holds to the right, and a lower one to the left."""
-    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
+    work = Known(Bound(0.0, 0.0), 1e-9, [0.0, 1.0])
     work.keep(0.0, Certified(Bound(0.3, 0.1), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.4, 0.2), Proof.LATTICE))
     assert [each.bound for each in work.monotone([1.0, 0.0])] == [Bound(0.3, 0.2)] * 2

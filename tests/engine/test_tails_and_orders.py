@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 from mpmath import exp, mpf, ncdf
 
-from privcalc.engine.renyi import ABSCISSAS, _certified_orders
 from privcalc.engine.single import SingleUse
-from privcalc.losses.law import Tails
+from privcalc.losses.law import NO_PROPERTIES, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
 
 if TYPE_CHECKING:
-    from privcalc.engine.composition import Composition
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 class ByTails:
     """A law that is known by its tails alone, as if losses were moved down before they are cut."""
 
-    exact_single_use_profile = None
+    properties = NO_PROPERTIES
 
     def __init__(self, tails: Any, moved: float = 0.0) -> None:
         """Take tails, and by how much they are displaced."""
@@ -65,17 +62,3 @@ def test_an_epsilon_whose_exponential_is_no_double(epsilon: float) -> None:
     m, e = mpf(40), mpf(epsilon)
     truth = ncdf(m / 2 - e / m) - exp(e) * ncdf(-m / 2 - e / m)
     assert found.lower[0] <= truth <= found.upper[0] <= 1.1
-
-
-def test_errors_of_cumulants_count_in_every_use() -> None:
-    """K of an order is that of all uses, each with what it may be off by."""
-
-    def law(value: float, error: float) -> Any:
-        known = np.array([value + 0.0j]), np.array([error])
-        return SimpleNamespace(on_contour=lambda *_: SimpleNamespace(log_mgf=lambda _: known))
-
-    composition = cast("Composition", [(law(0.5, 0.125), 3), (law(0.25, 0.0625), 5)])
-    c, k = _certified_orders(composition)
-    assert c.tolist() == ABSCISSAS
-    assert (k >= 3 * 0.625 + 5 * 0.3125).all()
-    assert (k <= (3 * 0.625 + 5 * 0.3125) * (1.0 + 1e-11)).all()

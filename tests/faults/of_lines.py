@@ -82,7 +82,7 @@ OF_LINES = (
     Fault(
         "split-list-order",
         "engine/inversion/tail_search.py",
-        "law.reverse_direction or law",
+        'cast("LineLaw", law.reverse_direction)',
         "law",
         "engine",
         "test_engine_mixtures.py",

@@ -171,7 +171,7 @@ def test_laws_of_tests_have_the_best_of_them(both: bool, reverse: bool) -> None:
     points += [(1.0 - b, 1.0 - a) for a, b in points] if both else []
     if reverse:
         points = [(1.0 - b, 1.0 - a) for a, b in points]
-    assert law.symmetric is both
+    assert (law.reverse_direction is law) is both
     for loss in (-0.5, 0.0, 0.3, 0.9, 1.3):
         expected = max(a - math.exp(loss) * b for a, b in points)
         tails = law.tails(np.array([loss]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import mpmath
 import numpy as np
@@ -34,16 +34,17 @@ from tests.pairs import two_point
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.losses.contour import LineLaw
     from privcalc.losses.law import LossLaw
 
 
-SMOOTH: list[tuple[str, LossLaw, Any]] = [
+SMOOTH: list[tuple[str, LineLaw, Any]] = [
     ("gaussian", GaussianLaw(0.7), lambda s: truth.gaussian(0.7, s)),
 ]
-SAMPLED: list[tuple[str, LossLaw, Any]] = [
+SAMPLED: list[tuple[str, LineLaw, Any]] = [
     (
         f"gaussian {mu} {q} {'remove' if remove else 'add'}",
-        sampled(GaussianLaw(mu), q, remove=remove),
+        cast("LineLaw", sampled(GaussianLaw(mu), q, remove=remove)),
         lambda s, mu=mu, q=q, remove=remove: truth.sampled_gaussian(mu, q, s, remove=remove),
     )
     for mu, q in ((1.0, 0.01), (1.6, 0.3), (0.2, 1e-6))
@@ -53,7 +54,7 @@ SAMPLED: list[tuple[str, LossLaw, Any]] = [
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
-def test_log_mgf_is_within_its_own_error_of_the_truth(name: str, law: LossLaw, mgf: Any) -> None:
+def test_log_mgf_is_within_its_own_error_of_the_truth(name: str, law: LineLaw, mgf: Any) -> None:
     """K(c + it) agrees with 40 digits, modulo 2 pi i, and the error is small."""
     mpmath.mp.dps = 40
     rng = random.Random(name)
@@ -73,7 +74,7 @@ def test_log_mgf_is_within_its_own_error_of_the_truth(name: str, law: LossLaw, m
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
 @pytest.mark.parametrize("start", [0.3, 15.0])
 def test_modulus_supremum_bounds_every_later_point(
-    name: str, law: LossLaw, mgf: Any, start: float
+    name: str, law: LineLaw, mgf: Any, start: float
 ) -> None:
     """No sampled |phi(t)|, t >= start, exceeds the proved supremum."""
     del name, mgf
@@ -169,7 +170,7 @@ def test_guarantees_beyond_double_range_are_refused() -> None:
 
 def test_overflowing_orders_are_refused() -> None:
     """A moment generating function beyond double range is named, not computed as infinity."""
-    law = sampled(GaussianLaw(20.0), 0.5, remove=True)
+    law = cast("LineLaw", sampled(GaussianLaw(20.0), 0.5, remove=True))
     with pytest.raises(NotCertifiedError, match="overflows"):
         law.on_contour(50.0, 1.0, -30.0)
 

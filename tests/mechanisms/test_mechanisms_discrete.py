@@ -18,6 +18,7 @@ from privcalc.exact import standing_for
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
 from privcalc.losses.atomic.profiles import both_orders
+from privcalc.losses.law import exact_max_loss
 from privcalc.mechanisms.discrete_gaussian import DiscreteGaussian
 from privcalc.mechanisms.discrete_laplace import DiscreteLaplace
 from privcalc.mechanisms.randomized_response import RandomizedResponse
@@ -63,7 +64,7 @@ def test_discrete_laplace_by_epsilon() -> None:
     """Epsilon is the largest loss, exactly; with sensitivity 1 the mechanism is `pure`."""
     law = atoms_of("discrete-laplace:epsilon=0.1", ADD)
     assert law.losses == (0.1, -0.1)
-    assert law.exact_max_loss == Fraction(1, 10)
+    assert exact_max_loss(law) == Fraction(1, 10)
     pure = atoms_of("pure:epsilon=0.1", ADD)
     assert law.masses == pytest.approx(pure.masses, rel=4e-16)
     three = atoms_of("discrete-laplace:epsilon=0.3,sensitivity=3", REMOVE)

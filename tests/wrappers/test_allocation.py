@@ -23,6 +23,7 @@ from privcalc.exact import Enclosed
 from privcalc.losses import allocated_measures as lattice
 from privcalc.losses.allocated import allocated_laws
 from privcalc.losses.allocated_measures import above, below, below_from_zero, cells, coarsened
+from privcalc.losses.lattice_sums import LatticeMeasure
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.allocation_mellin import contradictions, delta_of_epochs, random_question

@@ -91,7 +91,6 @@ def compose(
             estimate=estimate,
         ),
         hints=not output.quiet and sweep is None,
-        keep=certificate is not None,
     )
     if file is not None:
         return forgiven(check_file(file, ask, output), exit_zero=exit_zero)

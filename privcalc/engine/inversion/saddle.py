@@ -148,7 +148,7 @@ def on_contour(
     shares = len(composition.terms) * 10.0
     return tuple(
         law.on_contour(c, t_max, math.log(relative / (shares * count)))
-        for law, count in composition
+        for law, count in composition.lines
     )
 
 

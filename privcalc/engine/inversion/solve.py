@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import PAD, saw
+from privcalc.engine.certified import PAD
 from privcalc.engine.inverse import LEAST_WIDTH, SHARE, around, error_for, root
 from privcalc.engine.source import Source, bracket
 from privcalc.errors import DisagreementError, NotCertifiedError
@@ -221,7 +221,7 @@ def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> C
         slope = max(rate, LEAST_SLOPE * source.fastest) if math.isfinite(rate) else source.fastest
         found = source.deltas(np.array([planned, centre]), log_delta)
         terms = {name: float(each[1]) for name, each in found.terms.items()}
-        ends.saw(source, planned, found)
+        ends.saw(planned, found)
         centre = ends.within(centre)
         wish = max(tolerance * centre, LEAST_WIDTH) * slope
         moved = abs(centre - planned)
@@ -247,8 +247,6 @@ def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> C
             f"two lines contradict each other: epsilon at least {ends.proved!r}, and at most"
             f" {upper!r}"
         )
-    if lower < ends.proved <= upper and ends.source is not None:
-        saw(ends.source, Bound(math.inf, ends.proved), answer.terms)
     return answer.with_bound(Bound(upper, max(lower, min(ends.proved, upper))))
 
 
@@ -289,23 +287,21 @@ class _Ends:
         low: one below it, with log delta there less that of the target.
         high: one above it.
         proved: the largest that is proved to be at most the one that is sought, or 0.
-        source: what proved that.
     """
 
     most: float
     low: tuple[float, float] | None = None
     high: tuple[float, float] | None = None
     proved: float = 0.0
-    source: Source | None = None
 
-    def saw(self, source: Source, epsilon: float, found: Deltas) -> None:
+    def saw(self, epsilon: float, found: Deltas) -> None:
         """Take notice of what a source proves of the epsilon that it was made for, the first."""
         value, lower, upper = (float(x[0]) for x in (found.value, found.lower, found.upper))
         if not (0.0 < value < math.inf):
             return
         here = epsilon, math.log(value)
-        if lower >= self.most and epsilon > self.proved:
-            self.proved, self.source = epsilon, source
+        if lower >= self.most:
+            self.proved = max(self.proved, epsilon)
         if lower > 1.0:
             self.low = max(self.low or here, here)
         elif upper < 1.0:

@@ -19,6 +19,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.inverse import FIRST_LOG_DELTA
 from privcalc.engine.lists.factor import ListLaw, Lists, listed, rough
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.contour import LineLaw
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -26,7 +27,6 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.engine.lists.factor import Wanted
     from privcalc.losses.contour import ContourLaw
-    from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.line import TailSplitLaw
     from privcalc.numerics.arrays import Array, Integers
 
@@ -61,7 +61,7 @@ class Parts:
     """
 
     sampled: tuple[tuple[TailSplitLaw, int], ...]
-    others: tuple[tuple[LossLaw, LossLaw, int], ...]
+    others: tuple[tuple[LineLaw, LineLaw, int], ...]
     remove: bool
 
     @classmethod
@@ -73,14 +73,14 @@ class Parts:
         if composition.curves:
             return None
         sampled: list[tuple[TailSplitLaw, int]] = []
-        others: list[tuple[LossLaw, LossLaw, int]] = []
+        others: list[tuple[LineLaw, LineLaw, int]] = []
         for law, count in rough(composition, FIRST_LOG_DELTA, split=True):
             if law.properties.supports_tail_split:
                 sampled.append((cast("TailSplitLaw", law), count))
                 continue
-            whole = law.truncated(LOG_DROPPED)
+            whole = cast("LineLaw", law).truncated(LOG_DROPPED)
             backward = whole.reverse_direction
-            if backward is None:
+            if not isinstance(backward, LineLaw):
                 return None
             others.append((whole, backward, count))
         directions = {law.remove for law, _ in sampled}
@@ -90,8 +90,8 @@ class Parts:
 
     def listed(self, wanted: Wanted) -> Parts:
         """Return the same with lists in the place of sketches."""
-        terms = listed(Composition(tuple((law, n) for law, _, n in self.others)), wanted).terms
-        others = tuple((law, law.reverse_direction or law, n) for law, n in terms)
+        terms = listed(Composition(tuple((law, n) for law, _, n in self.others)), wanted).lines
+        others = tuple((law, cast("LineLaw", law.reverse_direction), n) for law, n in terms)
         return Parts(self.sampled, others, self.remove)
 
     @property
@@ -144,7 +144,7 @@ class Parts:
             found = max(found, float(law.losses(np.array([x]))[1][0]))
         return found
 
-    def whole(self, *, right: bool) -> list[tuple[LossLaw, int]]:
+    def whole(self, *, right: bool) -> list[tuple[LineLaw, int]]:
         """Return the other laws as one side has them."""
         return [(law if right else backward, count) for law, backward, count in self.others]
 

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.inversion.measures import Part
     from privcalc.engine.inversion.tail_search import Choice
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.contour import LineLaw
     from privcalc.losses.sampled.cut import CutLaw
     from privcalc.numerics.arrays import Array
 
@@ -89,7 +89,7 @@ class Closed:
     fastest: ClassVar[float] = 1.0
 
     @classmethod
-    def of(cls, cuts: Sequence[tuple[CutLaw, int]], whole: Sequence[tuple[LossLaw, int]]) -> Closed:
+    def of(cls, cuts: Sequence[tuple[CutLaw, int]], whole: Sequence[tuple[LineLaw, int]]) -> Closed:
         """Add up the tails of all laws; laws that stay whole bring the masses of finite losses.
 
         With the truncated mass, at most e^{log_truncated_mass} of each, log(1 - m) of a mass m at

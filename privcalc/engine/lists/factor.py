@@ -27,8 +27,7 @@ from privcalc.engine.lists.spread import Spread
 from privcalc.engine.lists.steps import common_step, fast_length, origin_of, step_near
 from privcalc.engine.lists.transform import eta
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LossLaw
+from privcalc.losses.contour import ContourLaw, LineLaw
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.lists.losses import LossList
     from privcalc.engine.lists.sketch import Sketch
-    from privcalc.losses.law import Tails
+    from privcalc.losses.law import LossLaw, Tails
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # P-mass of one use that may be above a list, where delta is not far smaller.
@@ -51,7 +50,7 @@ STRETCH = 2.0 ** (2 - BITS)
 PER_POINT = 0.4
 
 
-class ListLaw(LossLaw):
+class ListLaw(LineLaw):
     """A law that is a list, or will be: until then there is a sketch for searches.
 
     Attributes:
@@ -92,11 +91,6 @@ class ListLaw(LossLaw):
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return those of the sketch."""
         return self.seen.tilted(c)
-
-    def decay_estimates(self, c: float, t: Array, log_error: float) -> tuple[Array, float]:
-        """Say that nothing decays, and that a node costs nothing."""
-        del c, log_error
-        return np.zeros(len(t)), 1.0
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> ListContour:
         """Tilt the list.

@@ -179,6 +179,7 @@ class AtomicLaw(LossLaw):
         """With few atoms orders cost no more than a closed form."""
         return LawProperties(
             has_atoms=True,
+            listed=len(self.losses),
             renyi_in_closed_form=len(self.losses) <= CHEAP_ATOMS,
         )
 
@@ -191,11 +192,6 @@ class AtomicLaw(LossLaw):
     def max_loss(self) -> float:
         """Return the largest finite loss; -inf where every loss is infinite."""
         return max(self.losses, default=-math.inf)
-
-    @property
-    def atom_count(self) -> int:
-        """Return the number of finite losses."""
-        return len(self.losses)
 
     @cached_property
     def columns(self) -> tuple[Array, Array]:
@@ -363,7 +359,7 @@ class ProvedLaw(LossLaw):
         proved: both ends of delta at epsilons >= 0, of shape (n,).
         joined: makes the law of the pair, whose mass at infinity is `infinity_mass`.
         alternative_dominating_pair: see `LossLaw`.
-        one_sided: see `LossLaw`.
+        one_sided: see `LawProperties`.
     """
 
     infinity_mass: float
@@ -374,20 +370,23 @@ class ProvedLaw(LossLaw):
     alternative_dominating_pair: LossLaw | None = None
     one_sided: bool = False
 
-    # Those of the pair, which is made only where it is needed; it has few points.
-    properties = LawProperties(has_atoms=True, renyi_in_closed_form=True)
+    @property
+    def properties(self) -> LawProperties:
+        """Return those of the pair, which is made only where it is needed; it has few points."""
+        return LawProperties(
+            has_atoms=True,
+            renyi_in_closed_form=True,
+            exact_profile=True,
+            one_sided=self.one_sided,
+        )
 
     @cached_property
     def atoms(self) -> AtomicLaw:
         """The pair; made when it is first needed."""
         return self.joined()
 
-    @property
-    def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]]:
+    def profile(self, epsilon: float) -> tuple[float, float]:
         """Return what is proved beyond the mass at infinity."""
-        return self._single_use
-
-    def _single_use(self, epsilon: float) -> tuple[float, float]:
         ends = [float(each[0]) for each in self.proved(np.array([epsilon]))]
         low, high = (max(0.0, each - self.infinity_mass) for each in ends)
         return low * (1.0 - 4.0 * UNIT), high * (1.0 + 4.0 * UNIT)

@@ -21,7 +21,7 @@ import numpy as np
 
 from privcalc.losses.choices.range_gaussian import range_gaussian
 from privcalc.losses.choices.range_laws import BoundedRangeCurve, is_block, range_uses
-from privcalc.losses.law import LawProperties, Tails
+from privcalc.losses.law import LawProperties, Tails, exact_max_loss
 from privcalc.losses.members import RangePairs
 from privcalc.losses.noise.laplace import ExponentialLaw
 from privcalc.losses.term import Term
@@ -59,7 +59,7 @@ class BoundedRangeLaw(ExponentialLaw):
     @classmethod
     def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
         """Return laws of adaptive uses, of all ranges at once if they are one block."""
-        known = [law.exact_max_loss for law, _ in uses]
+        known = [exact_max_loss(law) for law, _ in uses]
         sums = [n * each for each, (_, n) in zip(known, uses, strict=True) if each is not None]
         found: list[tuple[LossLaw, int]] = []
         kinds = tuple((law.most, count) for law, count in uses)

@@ -141,8 +141,7 @@ class RangeGaussianLaw(LossLaw):
     known_loss: Fraction | None
 
     max_loss = math.inf
-    properties = LawProperties(renyi_in_closed_form=True)
-    symmetric = True
+    properties = LawProperties(symmetric=True, renyi_in_closed_form=True)
 
     @property
     def uses(self) -> int:

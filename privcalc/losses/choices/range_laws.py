@@ -45,8 +45,6 @@ from privcalc.numerics.work import remembered
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.losses.choices.range_uses import Kinds, UsesProfile
     from privcalc.losses.law import LawProperties
     from privcalc.numerics.arrays import Array
@@ -219,26 +217,17 @@ class RangeUses(AtomicLaw):
     def properties(self) -> LawProperties:
         """Of one block the profile is known by itself."""
         one = self.closer is not None
-        return replace(super().properties, rdp_implied_by_pld=one)
+        return replace(super().properties, rdp_implied_by_pld=one, exact_profile=one, one_sided=one)
 
     @property
     def max_loss_error(self) -> float:
         """Return by how much the lattice goes beyond it."""
         return 2.0**-28
 
-    @property
-    def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]] | None:
-        """Return the profile, from above."""
-        return None if self.closer is None else self._alone
-
-    @property
-    def one_sided(self) -> bool:
-        """Say that both ends of the profile are on the side of this law."""
-        return self.closer is not None
-
-    def _alone(self, epsilon: float) -> tuple[float, float]:
+    def profile(self, epsilon: float) -> tuple[float, float] | None:
+        """Return the profile of one block, from above."""
         if self.closer is None:
-            raise AssertionError("there are several blocks")
+            return None
         bound = self.closer.at(epsilon)
         # The ranges may be rounded up: the lower end is for those that are written.
         inside = epsilon < self.closer.largest * (1.0 - 1e-9)

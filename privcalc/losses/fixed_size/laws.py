@@ -41,7 +41,7 @@ from privcalc.numerics.work import OutOfWorkError, remembered
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Self
 
     from privcalc.losses.fixed_size.scale import Scale
@@ -177,21 +177,15 @@ class Uses(LossLaw):
     rough: bool = False
 
     max_loss = math.inf
-    properties = LawProperties(game=True)
+    properties = LawProperties(game=True, exact_profile=True, one_sided=True)
 
     def resolved(self, tolerance: float) -> Self:
         """Return the same for a tolerance."""
         return replace(self, rough=tolerance >= ROUGH)
 
-    @property
-    def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]]:
+    def profile(self, epsilon: float) -> tuple[float, float]:
         """Return the profile, on the side of this law."""
-        return self.bounds
-
-    @property
-    def one_sided(self) -> bool:
-        """Say that both ends of the profile are on the side of this law."""
-        return True
+        return self.bounds(epsilon)
 
     def bounds(self, epsilon: float, log_delta: float | None = None) -> tuple[float, float]:
         """Return one bound on delta, twice.

@@ -154,8 +154,7 @@ class DiscreteGaussianLaw(LossLaw):
     shift: int
 
     max_loss = math.inf
-    properties = LawProperties(renyi_in_closed_form=True)
-    symmetric = True
+    properties = LawProperties(symmetric=True, renyi_in_closed_form=True)
 
     @cached_property
     def v(self) -> float:

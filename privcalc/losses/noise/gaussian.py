@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from privcalc.exact import Enclosed
-from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LawProperties, LossLaw, Tails
+from privcalc.losses.contour import ContourLaw, LineLaw
+from privcalc.losses.law import LawProperties, Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.log_sums import TINIEST, around
 from privcalc.numerics.normal import lower_tails, quantile_of, short_intervals, upper_tail
@@ -30,7 +30,7 @@ SMALLEST = 1e-290
 
 
 @record
-class GaussianLaw(LossLaw):
+class GaussianLaw(LineLaw):
     """Loss between N(0, 1) and N(mu, 1); mu > 0 is sensitivity / standard deviation.
 
     Attributes:
@@ -46,8 +46,7 @@ class GaussianLaw(LossLaw):
     square: Fraction | None = None
 
     max_loss = math.inf
-    properties = LawProperties(line=True, renyi_in_closed_form=True)
-    symmetric = True
+    properties = LawProperties(line=True, symmetric=True, renyi_in_closed_form=True)
 
     @classmethod
     def of(cls, mu: Enclosed) -> Self:

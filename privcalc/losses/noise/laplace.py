@@ -108,8 +108,7 @@ class LaplaceLaw(ExponentialLaw):
 
     __slots__ = ()
 
-    properties = LawProperties(renyi_in_closed_form=True)
-    symmetric = True
+    properties = LawProperties(symmetric=True, renyi_in_closed_form=True)
 
     def profile(self, epsilon: float) -> tuple[float, float]:
         """Bound delta = 1 - e^{(epsilon - e) / 2} for 0 <= epsilon <= e, and 0 beyond.

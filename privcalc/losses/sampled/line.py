@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LossLaw
+from privcalc.losses.contour import ContourLaw, LineLaw
 from privcalc.losses.quadrature import (
     PER_SEARCHED,
     SEARCH,
@@ -36,7 +35,7 @@ MULTIPLES = 2.0 ** (np.arange(40.0) / 2.0)
 LOW = -0.05
 
 
-class TailSplitLaw(LossLaw):
+class TailSplitLaw(LineLaw):
     """A mixture (1 - rate) R + rate W against R, normal in a coordinate x in which 1 + y grows.
 
     Attributes:
@@ -67,10 +66,6 @@ class TailSplitLaw(LossLaw):
     def lines(self) -> bool:
         """Whether long phases may be summed on shifted lines."""
         return True
-
-    @abstractmethod
-    def truncated(self, log_mass: float) -> TailSplitLaw:
-        """Cut far outcomes of total P-mass at most exp(log_mass)."""
 
     @property
     @abstractmethod

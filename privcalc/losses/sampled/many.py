@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LawProperties, LossLaw
+from privcalc.losses.contour import ContourLaw, LineLaw
+from privcalc.losses.law import LawProperties
 from privcalc.losses.quadrature import (
     WIDEST_PANEL,
     Integrand,
@@ -325,7 +325,7 @@ class Many:
 
 
 @record
-class ManySampledLaw(LossLaw):
+class ManySampledLaw(LineLaw):
     """The sum of the losses of many sampled Gaussians, all uses together.
 
     Attributes:
@@ -444,11 +444,6 @@ class ManySampledLaw(LossLaw):
             charge(PER_SEARCH * sums.size)
             found += [float((counts * each).sum()) for each in sums.cumulants(a)]
         return float(found[0]), sign * float(found[1]), float(found[2])
-
-    def decay_estimates(self, c: float, t: Array, log_error: float) -> tuple[Array, float]:
-        """Return log |phi| by the rule of searches; a node of it costs nothing else."""
-        del log_error
-        return self.log_modulus_estimates(c, t), 0.0
 
     def log_modulus_estimates(self, c: float, t: Array) -> Array:
         """Return about log |M(c + it) / M(c)| by the rule of searches."""

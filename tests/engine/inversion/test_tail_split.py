@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
-from privcalc.engine.methods import Question, look_at, saddle_of
 from privcalc.engine.planner import certified_epsilon
 from privcalc.engine.source import brackets
 from privcalc.errors import NotCertifiedError
@@ -95,12 +93,6 @@ def test_one_split_serves_its_neighbours() -> None:
     assert max(compare(centre + split.deviation * np.array([-3.0, -1.0, 0.6, 2.0]))) <= 1e-9
     assert min(compare(centre + split.deviation * np.array([8.0, 9.0]))) > 1e-8
     assert brackets(split, centre + split.deviation * np.array([40.0]), 1e-9) == [None]
-
-
-def smooth(composition: Composition, log_delta: float) -> bool:
-    """Say whether the line of the whole is likely to take few nodes."""
-    question = Question(composition, math.exp(log_delta), math.exp(log_delta))
-    return look_at(saddle_of(question)) < math.inf
 
 
 def test_what_it_does_not_apply_to() -> None:
