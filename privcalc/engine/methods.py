@@ -8,7 +8,7 @@ proves is proved where it is; which of them is asked is decided in `engine/plann
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -43,8 +43,6 @@ SLOWER = 2e5
 # What a list takes beside its points, and one of them; W in deviations, and the part of a tolerance
 # that is left. Splits tilt by no more than this.
 PER_LIST, PER_POINT, WINDOW, LISTED, MOST_TILT = 1e4, 3.0, 15.0, 0.5, 30.0
-# Where less than one sample of little noise is expected, more digits than six take so much more.
-FEW_FINER = 30.0
 # What the work budget counts of a tail split, for each law: 7e3 to 1.7e4 of 1 to 20 laws.
 SPLIT_COUNTED = 2e4
 # With little noise quadratures are what takes long: 10 to 100 nodes of 1e5 values each.
@@ -81,7 +79,7 @@ class Prediction(NamedTuple):
 
 
 class Saddle(NamedTuple):
-    """The saddle point of the integrand of delta (`engine/inversion/saddle.py`).
+    """The saddle point of the integrand of delta (`engine/inversion/decaying.py`).
 
     Attributes:
         composition: truncated laws.
@@ -188,7 +186,7 @@ def saddle_of(question: Question) -> Saddle:
     Raises:
         NotCertifiedError: there is no saddle point, or K is not known.
     """
-    from privcalc.engine.inversion.saddle import saddle_for_delta, scale_at
+    from privcalc.engine.inversion.decaying import saddle_for_delta, scale_at
     from privcalc.engine.lists.factor import rough
 
     log_delta = question.log_delta
@@ -362,7 +360,7 @@ class _Inverted(Method):
     name = CONTOUR
 
     @property
-    def way(self) -> Inversion[Any]:
+    def way(self) -> Inversion:
         """Return which."""
         raise NotImplementedError
 
@@ -398,7 +396,7 @@ class WholeLine(_Inverted):
         return Prediction(max(EXACT, rounding), work if joined else work + NODES * each)
 
     @property
-    def way(self) -> Inversion[Any]:
+    def way(self) -> Inversion:
         """Sum over one line."""
         from privcalc.engine.inversion.decaying import DECAYING
 
@@ -415,11 +413,7 @@ class TailSplit(_Inverted):
         return composition.supports_tail_split
 
     def predict(self, question: Question, tolerance: float) -> Prediction:
-        """Expect all digits: of 120 splits one had less than ten.
-
-        Of few samples with little noise a transform falls like 1 / t, and what is left out takes
-        many more nodes for a finer tolerance.
-        """
+        """Expect all digits: of 120 splits one had less than ten."""
         from privcalc.engine.inversion.tail_search import Parts
 
         parts = Parts.of(question.composition)
@@ -430,16 +424,12 @@ class TailSplit(_Inverted):
             saddle = saddle_of(question)
             width, lists = lists_on_line(saddle, min(saddle.c, MOST_TILT), tolerance)
             exact = max(EXACT, width)
-        if parts.few:
-            work = max(1.0, min(1e-6 / tolerance, FEW_FINER)) * laws
-            width = max(exact, PADDED * tolerance)
-            return Prediction(width, SPLIT * work + lists, SPLIT_COUNTED * work + lists)
         # Of very many laws it takes seconds, whatever is counted.
         counted = 0.0 if question.composition.joined is not question.composition else SPLIT_COUNTED
         return Prediction(exact, SPLIT * laws + lists, counted * laws and counted * laws + lists)
 
     @property
-    def way(self) -> Inversion[Any]:
+    def way(self) -> Inversion:
         """Split."""
         from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 

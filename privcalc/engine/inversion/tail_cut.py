@@ -111,20 +111,13 @@ class Frame:
         """Return the event that no outcome is one of J."""
         return replace(self, cuts=tuple((replace(cut, far=cut.top), n) for cut, n in self.cuts))
 
-    def between(self, level: float) -> Frame:
-        """Return the event that no outcome is one of J, but some loss is above a level."""
-        cuts = []
-        for cut, n in self.cuts:
-            top = min(cut.law.place(level), cut.top)
-            if not cut.low < top - 0.1 * cut.piece.deviation:
-                raise NotCertifiedError("the split lies below all that the samples do")
-            cuts.append((replace(cut, top=top, far=cut.top), n))
-        return replace(self, cuts=tuple(cuts))
-
-    @property
-    def log_mass(self) -> float:
-        """Return an upper bound on the log P-mass of some outcome being one of J, for removing."""
-        return min(0.0, math.log(sum(n * cut.mass_beyond for cut, n in self.cuts) * MARGIN))
+    def deviation(self, c: float) -> float:
+        """Return about the deviation of the loss, tilted by c where nothing is cut."""
+        if self.cuts:
+            variance = self.parts.variance
+        else:
+            variance = sum(n * law.cumulants(c)[2] for law, _, n in self.parts.others)
+        return math.sqrt(max(variance, 1e-300))
 
     def at(self, c: float) -> list[CutLaw]:
         """Return the cut laws, scaled where a record is added and powers are large.
@@ -221,12 +214,14 @@ class Reals:
     Attributes:
         near: bounds on each A.
         far: upper bounds on each J.
-        log_others: upper bound on the others' cumulants.
+        others: the other laws, known at t = 0 alone.
+        log_others: upper bound on their cumulants.
         log_f: upper bound on log F.
     """
 
     near: tuple[tuple[float, float], ...]
     far: tuple[float, ...]
+    others: Sequence[tuple[ContourLaw, int]]
     log_others: float
     log_f: float
 
@@ -237,7 +232,7 @@ class Reals:
         real = [each for each in laws.near if not isinstance(each, JoinedContour)]
         near = tuple(each.mgf_range for each in real)
         far = tuple(each.range[1] if each else 0.0 for each in laws.far)
-        if not min(low for low, _ in near) > 0.0:
+        if not all(low > 0.0 for low, _ in near):
             raise NotCertifiedError("the transform of the cut law is not known to be positive")
         others = total = rest = 0.0
         for each, n in laws.others:
@@ -249,7 +244,7 @@ class Reals:
             rest += n * math.log1p(far[index] / near[index][1])
         log_f = others + total + (0.0 if frame.alone else _log_expm1(rest))
         slack = 2e-9 + 2e-9 * abs(rest) + 1e-12 * (abs(others) + abs(total) + abs(rest))
-        return cls(near, far, others + slack, log_f + slack)
+        return cls(near, far, laws.others, others + slack, log_f + slack)
 
 
 def _log_expm1(x: float) -> float:

@@ -54,7 +54,7 @@ class Parts:
     """Sampled Gaussians, of one record or a group, and laws that tilt by themselves, with counts.
 
     Attributes:
-        sampled: laws that are cut, all of one direction.
+        sampled: laws that are cut, all of one direction; none for a whole line.
         others: laws that stay whole, with their pairs in the other order.
         remove: the direction. For adding a record no large loss is rare: nothing is split, and the
             right side alone, cut where nothing is left, is all there is.
@@ -88,6 +88,11 @@ class Parts:
             return None
         return cls(tuple(sampled), tuple(others), remove=directions.pop())
 
+    @classmethod
+    def uncut(cls, composition: Composition) -> Parts:
+        """Take all laws whole, for a line: lists have become such, and there is one side."""
+        return cls((), tuple((law, law, count) for law, count in composition), remove=True)
+
     def listed(self, wanted: Wanted) -> Parts:
         """Return the same with lists in the place of sketches."""
         terms = listed(Composition(tuple((law, n) for law, _, n in self.others)), wanted).terms
@@ -112,12 +117,6 @@ class Parts:
     def uses(self) -> int:
         """Return how often sampled laws are used."""
         return sum(count for _, count in self.sampled)
-
-    @property
-    def few(self) -> bool:
-        """Return whether less than one sample with little noise is expected."""
-        samples = sum(count * law.rate for law, count in self.sampled)
-        return samples < 1.0 and max(law.farthest for law, _ in self.sampled) > 1.0
 
     @property
     def variance(self) -> float:

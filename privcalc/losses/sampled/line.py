@@ -18,12 +18,10 @@ from privcalc.losses.quadrature import (
     NodeSet,
     RemainderSum,
     SearchSums,
-    modulus_bounds,
     search_outcomes,
 )
 from privcalc.losses.sampled.decay import log_suprema
 from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
@@ -31,10 +29,6 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.parts import MixturePart, SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
 
-# Multiples of t that cells are asked for, and the number of the one up to which points are; these
-# are at least so many on the way to t, and so near that g moves by this part of 1 - g.
-MULTIPLES, AHEAD = 2.0 ** (np.arange(40.0) / 2.0), 4
-POINTS_TO_T, NEAR, MOST_POINTS = 8, 0.05, 4000
 # Shifted lines pay where log |phi| is to be below this.
 LOW = -0.05
 
@@ -178,23 +172,9 @@ class QuadratureContour(ContourLaw):
         return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
 
     def log_decay(self, t: float, enough: float) -> float:
-        """Bound log |phi| beyond t by cells, or by points up to a multiple of t and cells there."""
-        lowest, _ = self.mgf_range
-        if not lowest > 0.0:
+        """Bound log |phi| beyond t by cells."""
+        if not self.mgf_range[0] > 0.0:
             return 0.0
         exponent, part = self._sum.nodes.exponent, self.law.part()
-        far = log_suprema(part, exponent, self.mgf_range, t * MULTIPLES, shifted=enough < LOW)
-        gap = -math.expm1(2.0 * float(self.log_modulus_estimates(np.array([0.0, t]))[1]))
-        if far[0] <= enough or not gap > 0.0:
-            return float(far[0])
-        wanted = math.sqrt(4.0 * NEAR * gap / self.law.cumulants(self.c)[2])
-        step = few_bits(min(t / POINTS_TO_T, wanted))
-        first, count = int(t / step), math.ceil(t * float(MULTIPLES[AHEAD]) / step) + 1
-        if count > MOST_POINTS:
-            return float(far[0])
-        try:
-            nodes = self.law.nodes(self.c, step * count, math.log(1e-3 * gap), remainder=False)
-        except NotCertifiedError:
-            return float(far[0])
-        near = float(modulus_bounds(nodes, lowest, step, first, count).max())
-        return min(float(far[0]), max(math.log(near), float(far[AHEAD])))
+        ts, shifted = np.array([t]), enough < LOW
+        return float(log_suprema(part, exponent, self.mgf_range, ts, shifted=shifted)[0])
