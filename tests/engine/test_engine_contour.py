@@ -10,14 +10,14 @@ import pytest
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.certificate import log_left, log_payoff_supremum, log_right
-from privcalc.engine.inversion.decaying import DECAYING, make_plan
+from privcalc.engine.inversion.decaying import DECAYING
+from privcalc.engine.inversion.line_sum import Line, LineSum
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianContour, GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
-from privcalc.record import replace
 from tests.pairs import two_point
 
 mpmath.mp.dps = 40
@@ -33,24 +33,22 @@ def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
 def test_sum_exceeds_delta_by_exactly_the_aliases(step: float) -> None:
     """On a Gaussian the sum minus delta equals the alias series, below the two bounds."""
     mu, epsilon = 0.8, 1.5
-    composition = Composition.of([(GaussianLaw(mu), 1)])
-    base = make_plan(composition, 3.0, epsilon, math.log(1e-3), 1e-12)
-    right = 5.0 * 6.0 * mu**2 / 2
-    plan = replace(base, step=step, nodes=400, c_right=5.0, log_mgf_right=right)
-    value = float(plan.sum(composition, epsilon).deltas(np.array([epsilon]), 0.0).value[0])
+    line = Line(3.0, step, 400, (5.0, 15.0 * mu**2), epsilon, 0.0)
+    source = LineSum(line, GaussianContour(mu, line.c).log_mgf_progression(step, 401))
+    value = float(source.deltas(np.array([epsilon]), 0.0).value[0])
     period = 2 * mpmath.pi / mpmath.mpf(step)
     aliases = mpmath.fsum(
-        gaussian_delta(mu, epsilon + j * period) * mpmath.exp(j * period * plan.c)
+        gaussian_delta(mu, epsilon + j * period) * mpmath.exp(j * period * line.c)
         for j in range(-60, 61)
         if j
     )
     assert value == pytest.approx(float(gaussian_delta(mu, epsilon) + aliases), rel=1e-12)
     left = mpmath.fsum(
-        gaussian_delta(mu, epsilon + j * period) * mpmath.exp(j * period * plan.c)
+        gaussian_delta(mu, epsilon + j * period) * mpmath.exp(j * period * line.c)
         for j in range(-60, 0)
     )
-    assert left <= math.exp(log_left(plan.c, step))
-    bound = log_right(plan.c, plan.c_right, plan.log_mgf_right, epsilon, step)
+    assert left <= math.exp(log_left(line.c, step))
+    bound = log_right(line.c, *line.right, epsilon, step)
     assert aliases - left <= mpmath.exp(bound)
 
 
@@ -85,7 +83,7 @@ def test_gaussian_delta_brackets_contain_the_closed_form(epsilon: float) -> None
 
 def test_odd_contours_agree() -> None:
     """Abscissas from a third to three times the saddle give overlapping brackets."""
-    composition = Composition.of([(LaplaceLaw(0.05), 1000)])
+    composition = Composition.of([(LaplaceLaw(0.05), 100), (GaussianLaw(0.2), 20)])
     bounds = [
         DECAYING.epsilon(composition, 1e-6, 1e-6, 1e-8, shift=shift, refine=refine).bound
         for shift in (0.5, 1.0, 1.5)

@@ -18,6 +18,7 @@ from privcalc.engine.inversion.tail_split import TAIL_SPLIT, Closed
 from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled import decay
 from privcalc.losses.sampled.cut import CutLaw
@@ -28,7 +29,6 @@ from privcalc.record import replace
 from tests.engine.inversion.sampled_cases import rare, uses
 
 if TYPE_CHECKING:
-    from privcalc.engine.inversion.tail_lines import Side
     from privcalc.numerics.arrays import Array
 
 # Of this cell no term is negligible.
@@ -232,22 +232,18 @@ def test_zeroing_the_aliasing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     assert low > 1.0 + 1e-9
 
 
-def _sides(part: float) -> tuple[Side, Side]:
-    """Return the right side of a cell, and the same with fewer nodes and what that leaves out."""
+def test_zeroing_the_truncation_is_caught() -> None:
+    """A sum that is cut early misses what the bound allows for."""
     parts = Parts.of(uses(*CELL))
     assert parts is not None
     frame = Frame(parts, parts.cut(0.12, -60.0), EPSILON, math.log(DELTA), 1e-11).small
-    side = tail_lines.make_side(frame, 150.0, 0.0, right=True)
-    nodes = int(part * side.nodes)
-    bounds = tail_lines._Decay(frame, Reals.of(frame, side.c, right=True), side.c, right=True)
-    return side, replace(side, nodes=nodes, log_cut=bounds.beyond((nodes + 0.5) * side.step))
-
-
-def test_zeroing_the_truncation_is_caught() -> None:
-    """A sum that is cut early misses what the bound allows for."""
-    whole, short = _sides(0.3)
+    whole = tail_lines.make_line(frame, 150.0, 0.0, right=True)
+    line = replace(whole.line, nodes=int(0.3 * whole.line.nodes))
+    bounds = tail_lines._Decay(frame, line.c, right=True)
+    near, _ = frame.laws(line.c, line.end, right=True).values(line.step, line.nodes)
+    short = line_sum.LineSum(replace(line, log_cut=bounds.beyond(line.end)), near)
     at, log_scale = np.array([EPSILON]), math.log(DELTA)
-    truth, found = whole.sum().deltas(at, log_scale), short.sum().deltas(at, log_scale)
+    truth, found = whole.deltas(at, log_scale), short.deltas(at, log_scale)
     missing = float(abs(truth.value - found.value)[0])
     slack = float((truth.upper - truth.lower)[0])
     allowed = float(found.terms["truncation"][0])
@@ -255,15 +251,17 @@ def test_zeroing_the_truncation_is_caught() -> None:
     assert missing > float((found.upper - found.value)[0]) - allowed + slack
 
 
-def test_bounds_of_decay_hold_beside_a_law_with_atoms() -> None:
+def test_bounds_of_decay_hold_beside_other_laws() -> None:
     """|F| beyond each t is below what is said there, which falls; the first of them is enough."""
-    composition = Composition.of([(rare(0.7, 0.01), 40), (LaplaceLaw(0.3), 5)])
+    composition = Composition.of(
+        [(rare(0.7, 0.01), 40), (LaplaceLaw(0.3), 5), (GaussianLaw(0.05), 3)]
+    )
     sketched = Parts.of(composition)
     assert sketched is not None
     parts = sketched.listed(Wanted(8.0, 8.0, 1.0, 1e-6, whole=True))
     frame = Frame(parts, parts.cut(0.5, -60.0), 1.0, math.log(1e-6), 1e-9).small
     c = 8.0
-    bounds = tail_lines._Decay(frame, Reals.of(frame, c, right=True), c, right=True)
+    bounds = tail_lines._Decay(frame, c, right=True)
     values = frame.laws(c, 400.0, right=True).values(0.25, 1600)
     sizes = values[0][0].real
     said = [bounds.beyond(t) for t in (5.0, 20.0, 60.0, 150.0)]
@@ -272,9 +270,9 @@ def test_bounds_of_decay_hold_beside_a_law_with_atoms() -> None:
     assert said == sorted(said, reverse=True)
     assert said[-1] < sizes[0] - 5.0
     target = bounds.beyond(60.0) - math.log(60.0 * math.pi)
-    assert 40.0 < bounds.first(target) <= 60.0 * tail_lines.RATIO
+    assert 40.0 < bounds.first(target) <= 60.0 * tail_lines.END_RATIO
     with pytest.raises(NotCertifiedError, match="too slowly"):
-        bounds.first(-1e9)
+        bounds.first(-math.inf)
     with pytest.raises(NotCertifiedError, match="nothing is known"):
         bounds.beyond(1e-9)
 
