@@ -137,6 +137,7 @@ class Inversion:
         centre, slope, first = maker.start(log_delta)
         source: Measures | None = None
         least, floor, known, stale = first, 0.0, math.inf, True
+        below, beyond = -math.inf, math.inf
         for trial in range(ROUNDS):
             planned = centre
             width = max(max(tolerance * centre, LEAST_WIDTH) * slope, least, floor)
@@ -156,6 +157,12 @@ class Inversion:
             usual, trusted = max(slope, USUAL * fastest), TRUSTED / fastest
             centre, rate = root(source, log_delta, planned, usual=usual, trusted=trusted)
             slope = max(rate, LEAST_SLOPE * fastest) if math.isfinite(rate) else fastest
+            at = source.deltas(np.array([planned, centre]), log_delta)
+            # What was proved where sources were made bounds the search.
+            below = max(below, planned) if at.lower[0] > 1.0 else below
+            beyond = min(beyond, planned) if at.upper[0] < 1.0 else beyond
+            if not below <= centre <= beyond and beyond - below < math.inf:
+                centre = 0.5 * (below + beyond)
             wish = max(tolerance * centre, LEAST_WIDTH) * slope
             moved = abs(centre - planned)
             # Elsewhere other measures, and other terms, may matter.
@@ -165,8 +172,7 @@ class Inversion:
             again = stale or error_for(width) > ROUGH * error_for(max(wish, floor))
             # Far from where a source was made it is the way that makes noise; and quadrature is as
             # good as was asked for.
-            rounding = float(source.deltas(np.array([centre]), log_delta).terms["rounding"][0])
-            lost = trial > 0 and rounding > NOISE * max(wish, width)
+            lost = trial > 0 and float(at.terms["rounding"][1]) > NOISE * max(wish, width)
             if not again or (not stale and (lost or centre <= 0.0)) or left() <= 0.0:
                 break
         if source is None:

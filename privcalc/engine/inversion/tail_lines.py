@@ -58,8 +58,9 @@ FEWER, ROUGH, ROUGH_PART = 0.95, 1e-6, 0.4
 PER_TERM = 0.006
 # All that a line makes of its sums and bounds, as a multiple of that.
 IN_ALL = 4.0
-# Abscissas that are tried, as factors of the one from the tables, and how often they are moved.
-GRID, MOVES = np.exp(np.linspace(math.log(0.5), math.log(2.2), 36)), 6
+# Abscissas that are tried, as factors of the one from the tables, how often they are moved; F is to
+# be known so many further on.
+GRID, MOVES, AHEAD = np.exp(np.linspace(math.log(0.5), math.log(3.0), 44)), 6, 8
 # Abscissas c' > c for the right aliasing term, as parts of c and of the loss's deviation.
 GAPS = np.array([0.02, 0.05, 0.1, 0.18, 0.3, 0.45, 0.7, 1.0, 1.5, 2.5, 5.0, 12.0])
 DEVIATIONS = np.array([1.0, 2.0, 4.0, 7.0, 11.0])
@@ -242,10 +243,11 @@ def saddle_near(frame: Frame, start: float, *, right: bool) -> float:
     for _ in range(MOVES):
         grid = start * GRID
         sizes = frame.rough(grid, right=right) + frame.shifts(grid, right=right)
-        peak = sizes - np.log(grid * (1.0 + grid))
+        peak = (sizes - np.log(grid * (1.0 + grid)))[:-AHEAD]
+        peak = np.where(np.isfinite(sizes[AHEAD:]), peak, np.inf)
         saddle = int(peak.argmin())
         # The tables' cut is off by half a cell, which moves saddle points of large order.
-        if 0 < saddle < len(grid) - 1:
+        if 0 < saddle < len(peak) - 1:
             break
         start *= 0.25 if saddle == 0 else 2.0
     if not math.isfinite(peak[saddle]):

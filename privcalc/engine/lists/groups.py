@@ -110,7 +110,7 @@ def _atoms(law: LossLaw) -> AtomicLaw:
     points = _points(law)
     off = 4.0 * UNIT * float(np.abs(points).max())
     found = cells(law, points)
-    masses, _ = connect_the_dots(found, points, off)
+    masses, _, _ = connect_the_dots(found, points, off)
     losses = points + (found.shift + 2.0 * off) * (1.0 + 4.0 * UNIT)
     kept = masses > 0.0
     losses, masses = losses[kept], masses[kept]

@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 
 # Weight outside the window on each side, at most: e^-44 = 1e-19 of the whole.
 LOG_OUTSIDE = -44.0
-# Rates d, in units of 1 / deviation.
+# Rates d, in units of 1 / deviation, and of 1 / the range of one law.
 RATES = (1.0, 2.0, 3.5, 5.5, 8.0, 11.0)
+RANGE_RATES = (3.0, 7.0, 12.0, 20.0, 32.0)
 # A dozen arrays of this size are in use at a time: 300 MB.
 LARGEST_SIZE = 2**22
 # Work for a point, in each law and twice more.
@@ -115,7 +116,8 @@ def _rates(parts: Parts) -> list[float]:
         mean = float((law.weights * k).sum()) / total
         variance += count * max(float((law.weights * (k - mean) ** 2).sum()) / total, 0.0)
     deviation = math.sqrt(variance) + 1.0
-    return [rate / deviation for rate in RATES]
+    reach = float(max(len(law.weights) for law, _ in parts))
+    return sorted([rate / deviation for rate in RATES] + [rate / reach for rate in RANGE_RATES])
 
 
 def _log_moment(parts: Parts, centres: Sequence[int], d: float) -> float:

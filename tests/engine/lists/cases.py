@@ -86,4 +86,4 @@ def random_list(rng: np.random.Generator, step: Fraction, size: int) -> LossList
     masses: Array = rng.dirichlet(np.full(size, 0.5))
     lattice = Lattice(Fraction(int(rng.integers(-5, 5)), 7), step, int(rng.integers(-4, 2)), size)
     nothing = np.zeros(size)
-    return LossList(lattice, masses, nothing, 0.0, 0.0, 0.0)
+    return LossList(lattice, masses, nothing, nothing, 0.0, 0.0, 0.0)

@@ -99,6 +99,22 @@ def test_errors_of_tails(error: float) -> None:
         assert below(found, epsilon) <= truth <= above(found, epsilon)
 
 
+def test_errors_are_displacements_where_they_are_relative() -> None:
+    """A list of masses that are off by a part of themselves is one of displaced losses."""
+    law = cast("LossLaw", Off(LaplaceLaw(1.0), 1e-9))
+    found = discretised(law, Fraction(0), Fraction(1, 4), -1.0, 1.0)
+    exact = tilted(discretised(LaplaceLaw(1.0), Fraction(0), Fraction(1, 4), -1.0, 1.0), 2.0)
+    off = tilted(found, 2.0)
+    assert off.slack + off.relative + off.missing >= 1e-9
+    assert off.missing <= 1e-9 * 1e3
+    assert exact.slack + exact.relative + exact.missing <= 1e-11
+    # Errors that are a part r of themselves: the profile at epsilon less n log((1 + r) / (1 - r)).
+    r = float(found.relative[(found.relative < np.inf)].max())
+    for epsilon in (0.0, 0.4, 0.9):
+        truth = laplace_delta(1.0, epsilon - 2.1 * r - found.slack)
+        assert delta_of(found, epsilon) <= truth * (1.0 + r) + 0.3 / 16.0
+
+
 @pytest.mark.parametrize("which", ["p", "q"])
 def test_errors_of_single_masses(which: str) -> None:
     """Two losses that are points of the lattice leave no room for any."""
