@@ -186,7 +186,7 @@ OF_LINES = (
     Fault(
         "split-negligible",
         "engine/inversion/tail_split.py",
-        "above += [Exponential(math.log(mass) + closed.error)] if mass > 0.0 else []",
+        "above += [Exponential(math.log(closed.p) + closed.error)] if closed.p > 0.0 else []",
         "above += []",
         "engine/inversion",
         "test_tail_split_bounds.py",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.inversion.line_sum import added, nothing
-from privcalc.engine.inversion.tail_search import PLAIN_FROM, far_sums, near_logs
+from privcalc.engine.inversion.tail_search import far_sums, near_logs
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled.cut import JoinedContour
 from privcalc.losses.sampled.line import QuadratureContour
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # Work for an exponential by itself, in units of what one costs in a product of matrices.
 BY_ITSELF = 16
-# Logarithms of scaled powers.
-MOST_POWER = 1e8
 
 
 @record
@@ -119,29 +117,9 @@ class Frame:
             variance = sum(n * law.cumulants(c)[2] for law, _, n in self.parts.others)
         return math.sqrt(max(variance, 1e-300))
 
-    def at(self, c: float) -> list[CutLaw]:
-        """Return the cut laws, scaled where a record is added and powers are large.
-
-        Up to MOST_POWER the log of a tilted density, the sum of four such terms, is off by 5e-7.
-
-        Raises:
-            NotCertifiedError: they are larger.
-        """
-        scaled = []
-        for cut, _ in self.cuts:
-            size = -c * math.log1p(-cut.law.rate)
-            if not self.parts.remove and size > MOST_POWER:
-                raise NotCertifiedError("the powers of the split are beyond what doubles know")
-            if not self.parts.remove and c * cut.law.rate > PLAIN_FROM:
-                log_scale = float(near_logs(cut.law, cut.top, np.array([-c]))[0])
-                scaled.append(replace(cut, log_scale=log_scale))
-            else:
-                scaled.append(cut)
-        return scaled
-
     def exponents(self, orders: Array, *, right: bool) -> Array:
         """Return the exponents of 1 + y at orders of one side."""
-        return orders + 1.0 if right and self.parts.remove else -orders
+        return orders + 1.0 if right else -orders
 
     def rough(self, grid: Array, *, right: bool) -> Array:
         """Return about log F on the real axis; infinite where it is no choice."""
@@ -173,15 +151,14 @@ class Frame:
         near, counts = [], []
         far: list[PowerPart | None] = []
         share = math.log(self.relative / (10.0 * (len(self.cuts) + len(self.parts.others))))
-        for cut, (_, n) in zip(self.at(c), self.cuts, strict=True):
+        for cut, n in self.cuts:
             exponent = self.exponents(np.array([c]), right=right)
             size = float(near_logs(cut.law, cut.top, exponent)[0])
             if not math.isfinite(size):
                 raise NotCertifiedError("the transform of the cut law overflows")
             counts.append(n)
             error = share - math.log(n) + size
-            remove = right and self.parts.remove
-            near.append(cut.contour(c, t_max, error, remove=remove))
+            near.append(cut.contour(c, t_max, error, remove=right))
             if cut.alone:
                 far.append(None)
                 continue
@@ -190,7 +167,7 @@ class Frame:
                 raise NotCertifiedError("the transform beyond the split is out of range")
             room = share - math.log(n) - self._log_saddle(c, right=right)
             error = min(max(room, share + log_j), log_j - 3.0)
-            far.append(cut.beyond(c, t_max, error, remove=remove))
+            far.append(cut.beyond(c, t_max, error, remove=right))
         whole = self.parts.whole(right=right)
         others = [(law.on_contour(c, t_max, share - math.log(n)), n) for law, n in whole]
         return Laws(counts, near, far, others)

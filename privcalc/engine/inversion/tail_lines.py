@@ -169,11 +169,11 @@ class _Decay:
         self._ts = ts = first * END_RATIO ** np.arange(ENDS)
         near = np.full(len(ts), here.log_others)
         rest = np.zeros(len(ts))
-        for index, (cut, (_, n)) in enumerate(zip(frame.at(c), frame.cuts, strict=True)):
+        for index, (cut, n) in enumerate(frame.cuts):
             exponent = float(frame.exponents(np.array([c]), right=right)[0])
             shifted = n <= SHIFTED_UP_TO
             log_sigma = log_suprema(cut.part, exponent, here.near[index], ts, shifted=shifted)
-            log_near = log_sigma + math.log(here.near[index][1]) + cut.log_scale
+            log_near = log_sigma + math.log(here.near[index][1])
             near = near + n * log_near
             if not cut.alone:
                 cells = VariationCells.of(cut.between(cut.top, cut.far), exponent)

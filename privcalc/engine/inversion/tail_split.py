@@ -183,7 +183,7 @@ class TailSplit:
         """
         parts = Parts.of(composition)
         if parts is None:
-            raise NotCertifiedError("the split is for samples of Gaussians, all in one direction")
+            raise NotCertifiedError("the split is for samples of Gaussians, removing")
         self._parts, self._search, self._tuning = parts, Search(parts), tuning
 
     def start(self, log_delta: float) -> tuple[float, float, float]:
@@ -244,9 +244,8 @@ def split(
     terms: list[Part] = [right]
     other: WholeLine | None = None
     if choice.left is None or closed.q == 0.0:
-        # B itself is negligible; P is R for adding.
-        mass = closed.p if parts.remove else closed.q
-        above += [Exponential(math.log(mass) + closed.error)] if mass > 0.0 else []
+        # B itself is negligible.
+        above += [Exponential(math.log(closed.p) + closed.error)] if closed.p > 0.0 else []
     elif not max(epsilon, -log_delta) < LARGEST:
         raise NotCertifiedError("the closed form of the split leaves the range of doubles")
     else:
@@ -272,8 +271,6 @@ def split(
     found = Measures(Proof.TAIL_SPLIT, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
     if lists.step > 0.0:
         return replace(found, slack=lists.slack(parts.contours(0.0)))
-    if not parts.remove:
-        return replace(found, alone=right.alone)
     return replace(found, split=SplitLines(choice.level, right.alone, other))
 
 

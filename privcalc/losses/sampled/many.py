@@ -578,16 +578,6 @@ class ManySampledContour(ContourLaw):
         blocks = zip(self.law.many.blocks, self._sums, strict=True)
         return sum(len(block.counts) * each.size for block, each in blocks)
 
-    @property
-    def line_size(self) -> float:
-        """Products of matrices take as much less time."""
-        return self.size / PRODUCTS
-
-    @property
-    def look_work(self) -> float:
-        """All is charged where it is done."""
-        return 0.0
-
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) and a bound on its error."""
         return self._total([each.minus_one(t) for each in self._sums])

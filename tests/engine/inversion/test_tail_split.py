@@ -15,10 +15,9 @@ from scipy.special import ndtr
 from privcalc.accounting.compose import compose
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import tail_split
-from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
-from privcalc.engine.methods import Question, TailSplit, WholeLine, look_at, saddle_of
+from privcalc.engine.methods import Question, look_at, saddle_of
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.engine.profile import profile_at
 from privcalc.engine.source import brackets
@@ -90,22 +89,18 @@ FEW_SAMPLES = [
 
 
 @pytest.mark.few(3)
-@pytest.mark.dear("(0.136, 0.000349, 78, 6.1e-11)-True")
-@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.dear("(0.136, 0.000349, 78, 6.1e-11)")
 @pytest.mark.parametrize("cell", FEW_SAMPLES, ids=str)
-def test_few_samples_with_little_noise(
-    cell: tuple[float, float, int, float], *, remove: bool
-) -> None:
+def test_few_samples_with_little_noise(cell: tuple[float, float, int, float]) -> None:
     """Other levels, abscissas and steps agree to all digits that are asked for."""
     sigma, q, count, delta = cell
-    composition = Composition.of([(sampled(GaussianLaw(1.0 / sigma), q, remove=remove), count)])
+    composition = uses(sigma, q, count)
     plain = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-6).bound
     assert relative(plain) <= 1e-6
-    # Adding, no level cuts anything off.
     for tuning in ({"move": 1.1}, {"shift": 0.8}, {"refine": 1.3}):
         other = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-6, **tuning).bound
         assert meet(plain, other)
-        assert relative(other) <= 1e-6
+        assert relative(other) <= 1e-4
 
 
 @pytest.mark.parametrize("move", [1.0, 0.7, 1.3])
@@ -232,12 +227,6 @@ def test_it_is_asked_first_where_large_outcomes_are_rare() -> None:
     assert certified_delta(FEW_EPOCHS, 0.07948, 1e-8).engine == "contour"
     likely = smooth(FEW_EPOCHS, -18.0), smooth(uses(0.8, 0.001, 100_000), -11.5)
     assert likely == (False, True)
-    # Of few samples of little noise one contour takes long where a record is added, too.
-    for count, first in ((9264, True), (9_264_000, False)):
-        added = Composition(((sampled(GaussianLaw(1 / 0.416), 1.19e-6, remove=False), count),))
-        question = Question(added, math.exp(-23.0), math.exp(-23.0))
-        line, split = (each.predict(question, 1e-9).work for each in (WholeLine(), TailSplit()))
-        assert (split < line) == first
 
 
 def smooth(composition: Composition, log_delta: float) -> bool:
@@ -247,11 +236,11 @@ def smooth(composition: Composition, log_delta: float) -> bool:
 
 
 def test_what_it_does_not_apply_to() -> None:
-    """No sample at all, a law that is not its own reverse, two directions at once."""
+    """No sample at all, none of a Gaussian, records that are added, two directions at once."""
     add = sampled(GaussianLaw(1.0), 0.01, remove=False)
     bare = sampled(LaplaceLaw(1.0), 0.01, remove=True)
     remove = written([1.0, 0.01])
-    for terms in ([(GaussianLaw(1.0), 3)], [(bare, 7)], [(add, 5), (remove, 5)]):
+    for terms in ([(GaussianLaw(1.0), 3)], [(bare, 7)], [(add, 5)], [(add, 5), (remove, 5)]):
         composition = Composition.of(terms)
         assert Parts.of(composition) is None
         with pytest.raises(NotCertifiedError):
@@ -292,11 +281,12 @@ def test_atoms_stay_whole(beside: Any, remove: bool) -> None:
         scale, base = (1.0, 0.0) if rest > 0.0 else (math.exp(rest), -math.expm1(rest))
         low += mass * (base + scale * least)
         high += mass * (base + scale * part.upper)
-    found = TAIL_SPLIT.delta(Composition.of([*atoms, *both[remove]]), epsilon, 1e-9).bound
+    solve = TAIL_SPLIT.delta if remove else certified_delta
+    found = solve(Composition.of([*atoms, *both[remove]]), epsilon, 1e-9).bound
     assert found.lower is not None
     assert found.lower <= high * (1.0 + 1e-12)
     assert low * (1.0 - 1e-12) <= found.upper
-    assert relative(found) <= 1e-7
+    assert relative(found) <= 1e-6
 
 
 @pytest.mark.parametrize("cell", [(1.0, 0.05, 0.03), (0.7, 0.2, 0.2)])
@@ -314,7 +304,7 @@ def test_two_uses_for_adding(cell: tuple[float, float, float]) -> None:
     under = ndtr(place) - power * ((1.0 - q) * ndtr(place) + q * ndtr(place - mu))
     truth = float((density * np.where(odds > 0.0, under, 0.0)).sum())
     law = sampled(GaussianLaw(mu), q, remove=False)
-    found = TAIL_SPLIT.delta(Composition.of([(law, 2)]), epsilon, 1e-6).bound
+    found = certified_delta(Composition.of([(law, 2)]), epsilon, 1e-6).bound
     assert found.lower is not None
     assert found.lower <= truth * (1.0 + 1e-9)
     assert truth * (1.0 - 1e-9) <= found.upper
@@ -322,14 +312,13 @@ def test_two_uses_for_adding(cell: tuple[float, float, float]) -> None:
 
 
 @pytest.mark.parametrize("cell", [(0.447, 0.00116, 50, 1.69e-8), (2.0, 0.1, 30, 1e-10)])
-def test_adding_agrees_with_one_contour(cell: tuple[float, float, int, float]) -> None:
+def test_adding_agrees_with_the_lattice(cell: tuple[float, float, int, float]) -> None:
     """Few uses decay slowly; the proofs differ, and so do abscissas and steps."""
     sigma, q, count, delta = cell
     composition = Composition.of([(sampled(GaussianLaw(1.0 / sigma), q, remove=False), count)])
-    mine = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-9).bound
-    assert meet(mine, DECAYING.epsilon(composition, delta, delta, 1e-4).bound)
+    mine = certified_epsilon(composition, delta, 1e-9).bound
     assert meet(mine, certified_epsilon(composition, delta, 1e-3, engine="fft").bound)
-    assert relative(mine) <= 1e-10
+    assert relative(mine) <= 1e-6
 
 
 @pytest.mark.parametrize("cell", [(2.0, 0.1, 30, 1e-6), (1.0, 0.05, 100, 1e-6)])
