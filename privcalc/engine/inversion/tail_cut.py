@@ -43,10 +43,7 @@ class Laws:
     def size(self) -> int:
         """Return the work for one t."""
         near = sum(each.size for each in self.near)
-        others = sum(
-            each.size * (1 if isinstance(each, QuadratureContour) else BY_ITSELF)
-            for each, _ in self.others
-        )
+        others = sum(each.size if each.size > 1 else BY_ITSELF for each, _ in self.others)
         return near + sum(each.size for each in self.far if each) + others
 
     def values(self, step: float, nodes: int) -> tuple[Known, Known]:

@@ -65,8 +65,6 @@ BLOCK, SIMILAR = 128, 1.5
 APART = 0.5
 # For searches of K, and of |phi|, laws are taken together until there are no more than these.
 SEARCHED, LOOKED_AT = 512, 64
-# How many times faster a product in a sum over many rows is than one for a single law.
-PRODUCTS = 16.0
 # What a node of that rule costs.
 PER_SEARCH = 0.3
 # What a cell costs.
