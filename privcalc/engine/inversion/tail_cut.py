@@ -11,7 +11,6 @@ from privcalc.engine.inversion.line_sum import added, nothing
 from privcalc.engine.inversion.tail_search import far_sums, near_logs
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled.cut import JoinedContour
-from privcalc.losses.sampled.line import QuadratureContour
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record, replace
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from privcalc.engine.inversion.tail_search import Parts
     from privcalc.losses.contour import ContourLaw
     from privcalc.losses.sampled.cut import CutLaw, PowerContour, PowerPart
+    from privcalc.losses.sampled.line import QuadratureContour
     from privcalc.numerics.arrays import Array
 
 
