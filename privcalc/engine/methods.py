@@ -13,7 +13,7 @@ What each method proves is proved where it is; `engine/planner.py` asks them one
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privcalc.engine.certified import CLOSED, CONTOUR, DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.engine.inverse import inverse
@@ -156,7 +156,7 @@ class Line(Method):
     name = CONTOUR
 
     @property
-    def way(self) -> Inversion[Any]:
+    def way(self) -> Inversion:
         """Return how it is inverted."""
         from privcalc.engine.inversion.decaying import DECAYING
 
@@ -184,18 +184,11 @@ class Split(Line):
     """Sampled Gaussians cut at a loss, with put-call parity beyond it."""
 
     @property
-    def way(self) -> Inversion[Any]:
+    def way(self) -> Inversion:
         """Return how it is inverted."""
         from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 
         return TAIL_SPLIT
-
-    def tolerance(self, composition: Composition, width: float) -> float:
-        """Ask for fewer digits of few samples: what is left out falls like 1 / t."""
-        from privcalc.engine.inversion.tail_search import Parts
-
-        parts = Parts.of(composition)
-        return AIM * width if parts and parts.few else super().tolerance(composition, width)
 
 
 class List(Method):

@@ -66,16 +66,6 @@ class ContourLaw(ABC):
         """The work for one t, in complex exponentials; 1 for a closed form."""
         return 1
 
-    @property
-    def line_size(self) -> float:
-        """The same, by which the nodes of a line are limited."""
-        return self.size
-
-    @property
-    def look_work(self) -> float:
-        """The work of making it, and of some estimates of |phi|, that is not charged there."""
-        return 5.0 * self.size + 100.0
-
     @abstractmethod
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) and a bound d on the absolute error of each value.

@@ -14,7 +14,8 @@ from privcalc.engine import planner, renyi
 from privcalc.engine.afa import LevyInversion
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.decaying import make_plan
+from privcalc.engine.inversion.tail_cut import Frame
+from privcalc.engine.inversion.tail_lines import make_line
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.groups import sampled_term
 from privcalc.engine.lists.sketch import sketch
@@ -157,8 +158,9 @@ def test_terms_without_lower_ends() -> None:
 
 def test_lines_where_moments_overflow() -> None:
     """E e^(c L) of Gaussian noise is e^(c (c + 1) mu^2 / 2): no double at c = 1e200."""
-    with pytest.raises(NotCertifiedError, match="moment generating function overflows at order"):
-        make_plan(GAUSSIAN, 1e200, 1.0, -10.0, 1e-9)
+    frame = Frame(Parts.uncut(GAUSSIAN), (), 1.0, -10.0, 1e-9)
+    with pytest.raises(NotCertifiedError, match="aliasing error"):
+        make_line(frame, 1e200, 0.0, right=True)
     assert Parts.of(CURVE) is None
 
 

@@ -12,22 +12,28 @@ import pytest
 from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
 from privcalc.engine.inverse import inverse, root
-from privcalc.engine.inversion.decaying import make_plan
-from privcalc.engine.source import Deltas, bracket
+from privcalc.engine.inversion.decaying import Decaying
+from privcalc.engine.inversion.line_sum import Line, LineSum
+from privcalc.engine.inversion.measures import Measures
+from privcalc.engine.inversion.solve import Aim
+from privcalc.engine.single import SingleUse
+from privcalc.engine.source import Deltas, bracket, brackets
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.record import replace
-from tests.oracles.exact import normal_delta
+from privcalc.losses.noise.gaussian import GaussianContour, GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 
 if TYPE_CHECKING:
-    from privcalc.engine.inversion.decaying import Plan
-    from privcalc.engine.inversion.line_sum import LineSum
     from privcalc.engine.source import Source
     from privcalc.numerics.arrays import Array
 
 mpmath.mp.dps = 40
 MU, EPSILON = 0.8, 1.5
-GAUSSIAN = Composition.of([(GaussianLaw(MU), 1)])
+
+
+def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    """Return the privacy profile of the Gaussian mechanism (Balle, Wang 2018)."""
+    m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+    return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
 
 
 class Falling:
@@ -101,6 +107,14 @@ def test_an_epsilon_of_nothing_is_proved_too(above: float) -> None:
     assert bound.upper <= 2.0 * above + 1e-6
 
 
+def test_narrow_sources_are_asked_once() -> None:
+    """Where errors are small both ends are proved at the first trial, a pad away."""
+    source = Falling(1e-13, 1e-13)
+    bound = inverse(source, 1e-3, 1e-3, 1e-9).bound
+    assert len(source.asked) == 2
+    assert bound.width == pytest.approx(0.04 * 1e-9 * bound.upper, rel=1e-3)
+
+
 @pytest.mark.parametrize("log_scale", [-700.0, -718.0, -734.8151328697813, -743.0, -800.0])
 @pytest.mark.parametrize("size", [1e50, -1e250])
 def test_units_may_be_subnormal(log_scale: float, size: float) -> None:
@@ -133,30 +147,19 @@ def test_nothing_is_claimed_without_proof() -> None:
     assert zero.upper == pytest.approx(0.0, abs=1e-12)
 
 
-def contour(relative: float, nodes: int | None = None, step: float | None = None) -> LineSum:
-    """Return a contour of one Gaussian law, with fewer nodes or longer steps if it is told so."""
-    return planned(relative, nodes, step).sum(GAUSSIAN, EPSILON)
+C, RIGHT = 3.0, 5.0
 
 
-def planned(relative: float, nodes: int | None = None, step: float | None = None) -> Plan:
-    """Return its plan."""
-    composition = GAUSSIAN
-    plan = make_plan(composition, 3.0, EPSILON, math.log(1e-2), relative)
-    if step is not None:
-        right = 5.0, 5.0 * 6.0 * MU**2 / 2.0
-        plan = replace(
-            plan,
-            step=step,
-            nodes=400,
-            c_right=right[0],
-            log_mgf_right=right[1],
-        )
-    if nodes is not None:
-        laws = plan.laws
-        cut = (nodes + 0.5) * plan.step
-        decay = math.log(laws[0].modulus_supremum(cut))
-        plan = replace(plan, nodes=nodes, log_decay=decay)
-    return plan
+def contour(
+    nodes: int = 60, step: float = 0.25, *, moved: float = 0.0, error: float | Array = 0.0
+) -> Measures:
+    """Return a line of one Gaussian law, with cumulants that are moved, and have these errors."""
+    law = GaussianContour(MU, C)
+    values, errors = law.log_mgf_progression(step, nodes + 1)
+    log_cut = 6.0 * MU**2 + law.log_decay((nodes + 0.5) * step, 0.0)
+    line = Line(C, step, nodes, (RIGHT, 15.0 * MU**2), EPSILON, log_cut)
+    summed = LineSum(line, (values + moved, errors + error))
+    return Measures(Proof.INVERSION, (summed,), (), (), EPSILON, math.log(1e-2))
 
 
 def ends(source: Source, epsilon: float) -> tuple[float, float]:
@@ -183,10 +186,65 @@ def contains(bounds: tuple[float, float], truth: mpmath.mpf) -> bool:
     return bool(bounds[0] <= truth <= bounds[1])
 
 
+def test_aliasing_is_needed() -> None:
+    """With long steps the sum exceeds delta by the aliases, and no bracket without them holds."""
+    source = contour(step=3.5)
+    truth = gaussian_delta(MU, EPSILON)
+    assert contains(ends(source, EPSILON), truth)
+    assert not contains(without(source, EPSILON, "aliasing"), truth)
+
+
 @pytest.mark.parametrize("nodes", [3, 5, 8])
 def test_what_is_cut_off_is_needed(nodes: int) -> None:
     """With few nodes the sum misses delta by what is cut off."""
-    source = contour(1e-9, nodes)
-    truth = normal_delta(MU, EPSILON)
+    source = contour(nodes, 0.5)
+    truth = gaussian_delta(MU, EPSILON)
     assert contains(ends(source, EPSILON), truth)
     assert not contains(without(source, EPSILON, "truncation"), truth)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_errors_of_the_cumulant_are_needed(sign: float) -> None:
+    """Cumulants that are off by as much as they admit give brackets that hold."""
+    truth, moved = gaussian_delta(MU, EPSILON), sign * 1e-3
+    assert not contains(ends(contour(moved=moved), EPSILON), truth)
+    assert contains(ends(contour(moved=moved, error=1e-3), EPSILON), truth)
+    # Where an error is 1 or more, or not a number, the node is left out, and its bound counts.
+    for unknown in (2.0, math.inf, math.nan):
+        error = np.full(61, 1e-3)
+        error[2:] = unknown
+        low, high = ends(contour(moved=moved, error=error), EPSILON)
+        assert low <= truth <= high < 1.0
+
+
+def test_dropped_outcomes_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a truncated law leaves out is missing in the sum, and counted above it."""
+    from privcalc.losses.sampled.law import sampled
+
+    law = sampled(GaussianLaw(1.0), 0.5, remove=True)
+    composition = Composition.of([(law, 1)])
+    epsilon = 1.0
+    cut = composition.truncated(math.log(3e-3))
+    monkeypatch.setattr(Composition, "truncated", lambda self, _: self)
+    source = Decaying(cut).make(Aim(epsilon, math.log(1e-3), 0.2, 3.0))
+    threshold = mpmath.log((mpmath.exp(epsilon) - 0.5) / 0.5) + 0.5
+    low, high = mpmath.ncdf(-threshold), mpmath.ncdf(1 - threshold)
+    truth = (low + high) / 2 - mpmath.exp(epsilon) * low
+    assert contains(ends(source, epsilon), truth)
+    assert not contains(without(source, epsilon, "dropped"), truth)
+
+
+def test_one_use_is_its_closed_form() -> None:
+    """One use of the Laplace mechanism: delta = 1 - e^{(epsilon - 1/b)/2}, at many epsilons."""
+    source = SingleUse(LaplaceLaw(2.0))
+    points = np.array([0.0, 0.4, 1.9, 1.999999])
+    for epsilon, found in zip(points.tolist(), brackets(source, points, 1e-9), strict=True):
+        assert found is not None
+        assert found.bound.lower is not None
+        truth = -mpmath.expm1((mpmath.mpf(epsilon) - 2) / 2)
+        assert found.bound.lower <= truth <= found.bound.upper
+    target = float(-mpmath.expm1((mpmath.mpf(1.9) - 2) / 2))
+    bound = inverse(source, target, target, 1e-9).bound
+    assert bound.lower is not None
+    assert bound.lower <= 1.9 * (1 + 1e-15)
+    assert bound.upper >= 1.9 * (1 - 1e-15)

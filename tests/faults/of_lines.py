@@ -50,7 +50,7 @@ OF_LINES = (
     Fault(
         "contour-truncation",
         "engine/inversion/line_sum.py",
-        "beyond = exp_bound(log_cut(line.log_decay, blocks.end) + SLACK)",
+        "beyond = exp_bound(log_cut(self._log_decay, line.end) + SLACK)",
         "beyond = 0.0",
         "engine",
         "test_engine_source.py",
@@ -89,9 +89,9 @@ OF_LINES = (
     ),
     Fault(
         "dropped-mass",
-        "engine/inversion/line_sum.py",
-        "value + above, value - 0.5 * gap, terms)",
-        "value + above - truncated, value - 0.5 * gap, terms)",
+        "engine/inversion/decaying.py",
+        "(Exponential(cut.log_truncated_mass()),),",
+        "(),",
         "engine/inversion",
         "test_truncated_terms.py",
     ),
@@ -128,14 +128,6 @@ OF_LINES = (
         "test_line_sum_terms.py",
     ),
     Fault(
-        "peak-rounding",
-        "engine/inversion/line_sum.py",
-        "self._peak_error = log_mgf[1] + 16.0 * UNIT * (terms + 1.0)",
-        "self._peak_error = 16.0 * UNIT * (terms + 1.0)",
-        "engine/inversion",
-        "test_line_sum_terms.py",
-    ),
-    Fault(
         "quadrature-error",
         "engine/inversion/line_sum.py",
         "wrong = errors + UNIT * units",
@@ -152,12 +144,12 @@ OF_LINES = (
         "test_line_sum_terms.py",
     ),
     Fault(
-        "decay-estimated",
-        "engine/inversion/decaying.py",
-        "total += count * law.log_decay(cut, (wanted - total) / count)",
-        "total += 2.0 * decay",
+        "decay-of-one-use",
+        "engine/inversion/tail_lines.py",
+        "value, size = value + n * log_decay",
+        "value, size = value + 2.0 * n * log_decay",
         "engine/inversion",
-        "test_line_sum_terms.py",
+        "test_tail_split_bounds.py",
     ),
     Fault(
         "measures-above",
@@ -184,14 +176,6 @@ OF_LINES = (
         "test_split_terms.py",
     ),
     Fault(
-        "split-small-losses",
-        "engine/inversion/tail_split.py",
-        "above += [small] if small else []",
-        "above += []",
-        "engine/inversion",
-        "test_split_terms.py",
-    ),
-    Fault(
         "split-finite-masses",
         "engine/inversion/tail_split.py",
         "finite_p += count * math.log1p(-m)",
@@ -202,7 +186,7 @@ OF_LINES = (
     Fault(
         "split-negligible",
         "engine/inversion/tail_split.py",
-        "above += [Exponential(math.log(mass) + closed.error)] if mass > 0.0 else []",
+        "above += [Exponential(math.log(closed.p) + closed.error)] if closed.p > 0.0 else []",
         "above += []",
         "engine/inversion",
         "test_tail_split_bounds.py",

@@ -31,7 +31,7 @@ from tests.allocation_truth import sampled_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.losses.allocated_measures import LatticeMeasure
+    from privcalc.losses.lattice_sums import LatticeMeasure
 
 
 @cache

@@ -101,6 +101,7 @@ class Measures:
         log_scale: of delta there, about.
         farthest: logarithms by which terms may have changed where something is still claimed.
         slack: displacement of losses.
+        tilted: standard deviation of the tilted loss, where it is known.
         alone: the line, where one is all there is: for certificates.
         split: the lines, where it is split in the plain way: for certificates.
     """
@@ -113,6 +114,7 @@ class Measures:
     log_scale: float
     farthest: float = math.inf
     slack: float = 0.0
+    tilted: float = 0.0
     alone: WholeLine | None = None
     split: SplitLines | None = None
 
@@ -126,7 +128,7 @@ class Measures:
     @property
     def deviation(self) -> float:
         """Return the change of epsilon that is felt."""
-        return 2.0 / self.fastest
+        return self.tilted or 2.0 / self.fastest
 
     @np.errstate(all="ignore")
     def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.inversion.line_sum import added, nothing
-from privcalc.engine.inversion.tail_search import PLAIN_FROM, far_sums, near_logs
+from privcalc.engine.inversion.tail_search import far_sums, near_logs
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled.cut import JoinedContour
-from privcalc.losses.sampled.line import QuadratureContour
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record, replace
@@ -23,13 +22,12 @@ if TYPE_CHECKING:
     from privcalc.engine.inversion.tail_search import Parts
     from privcalc.losses.contour import ContourLaw
     from privcalc.losses.sampled.cut import CutLaw, PowerContour, PowerPart
+    from privcalc.losses.sampled.line import QuadratureContour
     from privcalc.numerics.arrays import Array
 
 
 # Work for an exponential by itself, in units of what one costs in a product of matrices.
 BY_ITSELF = 16
-# Logarithms of scaled powers.
-MOST_POWER = 1e8
 
 
 @record
@@ -45,10 +43,7 @@ class Laws:
     def size(self) -> int:
         """Return the work for one t."""
         near = sum(each.size for each in self.near)
-        others = sum(
-            each.size * (1 if isinstance(each, QuadratureContour) else BY_ITSELF)
-            for each, _ in self.others
-        )
+        others = sum(each.size if each.size > 1 else BY_ITSELF for each, _ in self.others)
         return near + sum(each.size for each in self.far if each) + others
 
     def values(self, step: float, nodes: int) -> tuple[Known, Known]:
@@ -111,44 +106,17 @@ class Frame:
         """Return the event that no outcome is one of J."""
         return replace(self, cuts=tuple((replace(cut, far=cut.top), n) for cut, n in self.cuts))
 
-    def between(self, level: float) -> Frame:
-        """Return the event that no outcome is one of J, but some loss is above a level."""
-        cuts = []
-        for cut, n in self.cuts:
-            top = min(cut.law.place(level), cut.top)
-            if not cut.low < top - 0.1 * cut.piece.deviation:
-                raise NotCertifiedError("the split lies below all that the samples do")
-            cuts.append((replace(cut, top=top, far=cut.top), n))
-        return replace(self, cuts=tuple(cuts))
-
-    @property
-    def log_mass(self) -> float:
-        """Return an upper bound on the log P-mass of some outcome being one of J, for removing."""
-        return min(0.0, math.log(sum(n * cut.mass_beyond for cut, n in self.cuts) * MARGIN))
-
-    def at(self, c: float) -> list[CutLaw]:
-        """Return the cut laws, scaled where a record is added and powers are large.
-
-        Up to MOST_POWER the log of a tilted density, the sum of four such terms, is off by 5e-7.
-
-        Raises:
-            NotCertifiedError: they are larger.
-        """
-        scaled = []
-        for cut, _ in self.cuts:
-            size = -c * math.log1p(-cut.law.rate)
-            if not self.parts.remove and size > MOST_POWER:
-                raise NotCertifiedError("the powers of the split are beyond what doubles know")
-            if not self.parts.remove and c * cut.law.rate > PLAIN_FROM:
-                log_scale = float(near_logs(cut.law, cut.top, np.array([-c]))[0])
-                scaled.append(replace(cut, log_scale=log_scale))
-            else:
-                scaled.append(cut)
-        return scaled
+    def deviation(self, c: float) -> float:
+        """Return about the deviation of the loss, tilted by c where nothing is cut."""
+        if self.cuts:
+            variance = self.parts.variance
+        else:
+            variance = sum(n * law.cumulants(c)[2] for law, _, n in self.parts.others)
+        return math.sqrt(max(variance, 1e-300))
 
     def exponents(self, orders: Array, *, right: bool) -> Array:
         """Return the exponents of 1 + y at orders of one side."""
-        return orders + 1.0 if right and self.parts.remove else -orders
+        return orders + 1.0 if right else -orders
 
     def rough(self, grid: Array, *, right: bool) -> Array:
         """Return about log F on the real axis; infinite where it is no choice."""
@@ -180,15 +148,14 @@ class Frame:
         near, counts = [], []
         far: list[PowerPart | None] = []
         share = math.log(self.relative / (10.0 * (len(self.cuts) + len(self.parts.others))))
-        for cut, (_, n) in zip(self.at(c), self.cuts, strict=True):
+        for cut, n in self.cuts:
             exponent = self.exponents(np.array([c]), right=right)
             size = float(near_logs(cut.law, cut.top, exponent)[0])
             if not math.isfinite(size):
                 raise NotCertifiedError("the transform of the cut law overflows")
             counts.append(n)
             error = share - math.log(n) + size
-            remove = right and self.parts.remove
-            near.append(cut.contour(c, t_max, error, remove=remove))
+            near.append(cut.contour(c, t_max, error, remove=right))
             if cut.alone:
                 far.append(None)
                 continue
@@ -197,7 +164,7 @@ class Frame:
                 raise NotCertifiedError("the transform beyond the split is out of range")
             room = share - math.log(n) - self._log_saddle(c, right=right)
             error = min(max(room, share + log_j), log_j - 3.0)
-            far.append(cut.beyond(c, t_max, error, remove=remove))
+            far.append(cut.beyond(c, t_max, error, remove=right))
         whole = self.parts.whole(right=right)
         others = [(law.on_contour(c, t_max, share - math.log(n)), n) for law, n in whole]
         return Laws(counts, near, far, others)
@@ -221,12 +188,14 @@ class Reals:
     Attributes:
         near: bounds on each A.
         far: upper bounds on each J.
-        log_others: upper bound on the others' cumulants.
+        others: the other laws, known at t = 0 alone.
+        log_others: upper bound on their cumulants.
         log_f: upper bound on log F.
     """
 
     near: tuple[tuple[float, float], ...]
     far: tuple[float, ...]
+    others: Sequence[tuple[ContourLaw, int]]
     log_others: float
     log_f: float
 
@@ -237,7 +206,7 @@ class Reals:
         real = [each for each in laws.near if not isinstance(each, JoinedContour)]
         near = tuple(each.mgf_range for each in real)
         far = tuple(each.range[1] if each else 0.0 for each in laws.far)
-        if not min(low for low, _ in near) > 0.0:
+        if not all(low > 0.0 for low, _ in near):
             raise NotCertifiedError("the transform of the cut law is not known to be positive")
         others = total = rest = 0.0
         for each, n in laws.others:
@@ -249,7 +218,7 @@ class Reals:
             rest += n * math.log1p(far[index] / near[index][1])
         log_f = others + total + (0.0 if frame.alone else _log_expm1(rest))
         slack = 2e-9 + 2e-9 * abs(rest) + 1e-12 * (abs(others) + abs(total) + abs(rest))
-        return cls(near, far, others + slack, log_f + slack)
+        return cls(near, far, laws.others, others + slack, log_f + slack)
 
 
 def _log_expm1(x: float) -> float:

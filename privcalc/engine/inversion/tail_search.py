@@ -54,19 +54,18 @@ class Parts:
     """Sampled Gaussians, of one record or a group, and laws that tilt by themselves, with counts.
 
     Attributes:
-        sampled: laws that are cut, all of one direction.
+        sampled: laws that are cut, all of one direction; none for a whole line.
         others: laws that stay whole, with their pairs in the other order.
-        remove: the direction. For adding a record no large loss is rare: nothing is split, and the
-            right side alone, cut where nothing is left, is all there is.
     """
 
     sampled: tuple[tuple[TailSplitLaw, int], ...]
     others: tuple[tuple[LineLaw, LineLaw, int], ...]
-    remove: bool
 
     @classmethod
     def of(cls, composition: Composition) -> Parts | None:
         """Tell the laws apart; None where they are not known, or none is cut.
+
+        Where a record is added no large loss is rare, and a line knows all.
 
         A whole law, which may be a list, has a pair in the other order: the adding side needs it.
         """
@@ -83,16 +82,20 @@ class Parts:
             if not isinstance(backward, LineLaw):
                 return None
             others.append((whole, backward, count))
-        directions = {law.remove for law, _ in sampled}
-        if len(directions) != 1:
+        if not sampled or not all(law.remove for law, _ in sampled):
             return None
-        return cls(tuple(sampled), tuple(others), remove=directions.pop())
+        return cls(tuple(sampled), tuple(others))
+
+    @classmethod
+    def uncut(cls, composition: Composition) -> Parts:
+        """Take all laws whole, for a line: lists have become such, and there is one side."""
+        return cls((), tuple((law, law, count) for law, count in composition.lines))
 
     def listed(self, wanted: Wanted) -> Parts:
         """Return the same with lists in the place of sketches."""
         terms = listed(Composition(tuple((law, n) for law, _, n in self.others)), wanted).lines
-        others = tuple((law, cast("LineLaw", law.reverse_direction), n) for law, n in terms)
-        return Parts(self.sampled, others, self.remove)
+        others = tuple((law, cast("LineLaw", law.reverse_direction or law), n) for law, n in terms)
+        return Parts(self.sampled, others)
 
     @property
     def lists_wanted(self) -> bool:
@@ -114,26 +117,12 @@ class Parts:
         return sum(count for _, count in self.sampled)
 
     @property
-    def few(self) -> bool:
-        """Return whether less than one sample with little noise is expected."""
-        samples = sum(count * law.rate for law, count in self.sampled)
-        return samples < 1.0 and max(law.farthest for law, _ in self.sampled) > 1.0
-
-    @property
     def variance(self) -> float:
         """Return about the variance of the loss, overflow cut off."""
         total = sum(n * law.cumulants(0.0)[2] for law, _, n in self.others)
         for law, n in self.sampled:
-            # Adding, large outcomes hardly count.
-            total += n * law.variance(500.0 if self.remove else 0.2)
+            total += n * law.variance(500.0)
         return total
-
-    @property
-    def most(self) -> float:
-        """Return about the largest epsilon: adding, sampled laws alone lose no more than this."""
-        if self.remove or self.others:
-            return math.inf
-        return -sum(count * math.log1p(-law.rate) for law, count in self.sampled)
 
     @property
     def largest_loss(self) -> float:
@@ -167,7 +156,7 @@ class Parts:
         for law, count in self.sampled:
             piece = law.normal
             low, far = piece.mean - z * piece.deviation, piece.mean + z * piece.deviation
-            top = law.place(level) if self.remove else far
+            top = law.place(level)
             if not low < top - 0.1 * piece.deviation:
                 raise NotCertifiedError("the split lies below all that the samples do")
             if top >= far:
@@ -223,7 +212,7 @@ class Tables:
 
     @classmethod
     def of(cls, law: TailSplitLaw, count: int, orders: Array, levels: Array) -> Tables:
-        """Evaluate one law, for the removing side at the orders and for the adding side alike."""
+        """Evaluate one law."""
         charge(PER_LAW)
         found = _outcomes(law)
         index = np.clip(np.searchsorted(found.loss, levels) - 1, 0, len(found.loss) - 1)
@@ -242,10 +231,6 @@ class Tables:
             )
             log_q = count * np.log1p(-np.minimum(tail_r, 1.0))
             log_whole = np.log1p(whole)
-        if not law.remove:
-            large = orders * law.rate > PLAIN_FROM
-            powers = _log_powers(-orders[large], found.loss, found.weights)
-            log_whole[large] = powers[:, None]
         return cls(right, count * log_whole, rest, log_p, log_q)
 
     def __add__(self, other: Tables) -> Tables:
@@ -341,8 +326,6 @@ LEAST_LOG_P = -40.0
 LEAST_PART = 1e-3
 BISECTIONS = 14
 EPSILONS = (1e-9, 3e3)
-# How near to the largest epsilon one is looked for, as a part of it.
-NEAREST = 1e-7
 
 
 @record
@@ -368,10 +351,7 @@ class Search:
     def __init__(self, parts: Parts) -> None:
         """Evaluate all laws at all orders and levels."""
         largest = min(max(60.0, 60.0 / math.sqrt(max(parts.variance, 1e-300))), MOST_ORDER)
-        self._most, count = parts.most, ORDERS
-        if self._most < math.inf:
-            largest, count = max(largest, 10.0 * parts.uses / (NEAREST * self._most)), 3 * ORDERS
-        self._orders = np.geomspace(LEAST_ORDER, largest, count)
+        self._orders = np.geomspace(LEAST_ORDER, largest, ORDERS)
         self._step = math.log(self._orders[1] / self._orders[0])
         low = min(law.rate for law, _ in parts.sampled)
         self._levels = np.geomspace(low, parts.largest_loss, LEVELS)
@@ -389,10 +369,6 @@ class Search:
         self._right = table.right + other
         self._p, self._q = -np.expm1(table.log_p), -np.expm1(table.log_q)
         self._allowed = table.log_p > LEAST_LOG_P
-        if not parts.remove:
-            # All of the law, which is what lies below the last level.
-            whole = np.broadcast_to(table.left[:, -1:], table.left.shape)
-            self._right, self._p = whole + other, np.zeros(LEVELS)
 
     def at(self, epsilon: float, allowed: float, move: float = 1.0) -> Choice:
         """Choose for an epsilon; what has P-mass at most `allowed` may be truncated."""
@@ -428,22 +404,14 @@ class Search:
 
     def epsilon(self, log_delta: float, allowed: float) -> float:
         """Return about the epsilon at which delta is that."""
-        least, largest = EPSILONS
-        most, sign = self._most, 1.0
-        near = most < math.inf and self.at(0.5 * most, allowed).log_delta > log_delta
-        if near:
-            # Nothing is seen of what is nearer to the largest.
-            least, largest, sign = NEAREST * most, 0.5 * most, -1.0
-        low, high = math.log(least), math.log(min(largest, most))
+        low, high = (math.log(each) for each in EPSILONS)
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            epsilon = most - math.exp(middle) if near else math.exp(middle)
-            if sign * (self.at(epsilon, allowed).log_delta - log_delta) > 0.0:
+            if self.at(math.exp(middle), allowed).log_delta > log_delta:
                 low = middle
             else:
                 high = middle
-        middle = math.exp(0.5 * (low + high))
-        return most - middle if near else middle
+        return math.exp(0.5 * (low + high))
 
     def _least(self, sizes: Array) -> tuple[Array, Array, Array]:
         """Return the best order at each level, the size there, and the saddle point's estimate."""

@@ -23,11 +23,6 @@ by P(D) below and e^epsilon Q(D) above; the left side lacks at most e^epsilon Q(
 the truth lies between the sum less P(D) and the sum plus P(D) + e^epsilon (Q(D) + Q(H)). Where B
 itself is negligible, the right side alone lacks between 0 and P(B) + P(D).
 
-Of few samples with little noise most paths have small losses alone. These are an atom, nearly, of
-whose transform, which hardly falls, nothing is in delta: Chernoff's bound on what has no loss above
-a lower level is negligible. So the right side is the measure of the paths up to the cuts on which
-some loss is above that level, whose transform falls like 1 / t, and lacks at most that bound.
-
 A law whose outcomes beyond the level are as rare as that is not cut: B is of the others, and H has
 what is truncated of it, of which a path outside of B, too, may contribute up to its P-mass. All of
 this holds for finite positive measures: for the pairs on the paths on which laws that stay whole
@@ -47,7 +42,7 @@ from privcalc.engine.inverse import LEAST_ERROR, error_for
 from privcalc.engine.inversion.measures import Exponential, Measures, Reversed
 from privcalc.engine.inversion.solve import COARSE, PLAIN, Aim, Inversion, Tuning
 from privcalc.engine.inversion.tail_cut import Frame
-from privcalc.engine.inversion.tail_lines import make_side, skipped
+from privcalc.engine.inversion.tail_lines import make_line, saddle_near, skipped
 from privcalc.engine.inversion.tail_search import Parts, Search
 from privcalc.engine.lists.factor import ListLaw, Wanted
 from privcalc.engine.lists.losses import TINY
@@ -165,8 +160,6 @@ FEW_USES = 500
 FIRST_SLOPE, LEAST_CENTRE = 4.0, 1e-9
 # Part of the error that may be made by truncating what lies beyond the split.
 DROP = 0.1
-# Levels below which losses are small, as parts of the split's.
-SMALL = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 # A plan holds while its terms change by less than this in their logarithm.
 STALE = 0.7
 # Logarithms of terms that a split that is to serve neighbours is made finer by, for each deviation.
@@ -190,7 +183,7 @@ class TailSplit:
         """
         parts = Parts.of(composition)
         if parts is None:
-            raise NotCertifiedError("the split is for samples of Gaussians, all in one direction")
+            raise NotCertifiedError("the split is for samples of Gaussians, removing")
         self._parts, self._search, self._tuning = parts, Search(parts), tuning
 
     def start(self, log_delta: float) -> tuple[float, float, float]:
@@ -202,13 +195,13 @@ class TailSplit:
         first = COARSE if self._parts.uses <= FEW_USES else 0.0
         return epsilon, FIRST_SLOPE / max(epsilon, LEAST_CENTRE), first
 
-    def expected(self, epsilon: float, width: float) -> tuple[float, float, float]:
+    def expected(self, epsilon: float, width: float) -> tuple[float, float]:
         """Return about log delta."""
         found = self._search.at(epsilon, 0.0).log_delta
         for _ in range(2):
             choice = self._search.at(epsilon, DROP * error_for(width) * math.exp(found))
             found = min(0.0, choice.log_delta)
-        return found, 0.0, 0.0
+        return found, 0.0
 
     def make(self, aim: Aim) -> Measures:
         """Cut the laws and place the nodes."""
@@ -246,19 +239,13 @@ def split(
     below = [Exponential(log_d) for log_d, _ in rare]
     lists = parts.lists
     above = [*below, *_truncated(frame)]
-    terms: list[Part] = []
-    right, small, least = _parted(frame, choice)
-    lines: list[WholeLine | None] = [None, None]
-    above += [small] if small else []
-    if right:
-        log_mass, start = right.log_mass if small else 0.0, choice.right * tuning.shift
-        side = make_side(right, start, log_mass, right=True, refine=refine).sum()
-        lines[0] = side.alone
-        terms.append(side)
+    c = saddle_near(frame.small, choice.right, right=True) * tuning.shift
+    right = make_line(frame.small, c, 0.0, right=True, refine=refine)
+    terms: list[Part] = [right]
+    other: WholeLine | None = None
     if choice.left is None or closed.q == 0.0:
-        # B itself is negligible; P is R for adding.
-        mass = closed.p if parts.remove else closed.q
-        above += [Exponential(math.log(mass) + closed.error)] if mass > 0.0 else []
+        # B itself is negligible.
+        above += [Exponential(math.log(closed.p) + closed.error)] if closed.p > 0.0 else []
     elif not max(epsilon, -log_delta) < LARGEST:
         raise NotCertifiedError("the closed form of the split leaves the range of doubles")
     else:
@@ -267,9 +254,9 @@ def split(
         terms.append(closed)
         negligible = skipped(frame, choice.left, right=False)
         if negligible is None:
-            start = choice.left * tuning.shift
-            left = make_side(frame, start, closed.log_q, right=False, refine=refine).sum()
-            lines[1] = left.alone
+            w = saddle_near(frame, choice.left, right=False) * tuning.shift
+            left = make_line(frame, w, closed.log_q, right=False, refine=refine)
+            other = left.alone
             terms.append(Reversed(left))
         else:
             above.append(negligible)
@@ -284,32 +271,7 @@ def split(
     found = Measures(Proof.TAIL_SPLIT, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
     if lists.step > 0.0:
         return replace(found, slack=lists.slack(parts.contours(0.0)))
-    if not parts.remove:
-        return replace(found, alone=lines[0])
-    return replace(found, split=SplitLines(choice.level, lines[0], lines[1], least))
-
-
-def _parted(frame: Frame, choice: Choice) -> tuple[Frame | None, Exponential | None, float | None]:
-    """Return the right side's measure, if it matters, what is left out of it, and up to what loss.
-
-    For any level, A of the right side is the disjoint union of "no loss is above the level" and
-    "some is". Both have finite positive measures with transforms as `Frame` has them, so that what
-    the first contributes is between 0 and Chernoff's bound. The largest level of a few is taken
-    where that is negligible; where the cut itself is one, all of the right side is.
-    """
-    found: tuple[Frame | None, Exponential | None, float | None] = frame.small, None, None
-    first, last = 0, len(SMALL) - 1 if frame.parts.remove and frame.parts.few else -1
-    middle = first
-    while first <= last:
-        level = choice.level * SMALL[middle]
-        right = frame.between(level)
-        small = skipped(right.small, choice.right, right=True)
-        if small is None:
-            last = middle - 1
-        else:
-            first, found = middle + 1, (None if right.alone else right, small, level)
-        middle = (first + last + 1) // 2
-    return found
+    return replace(found, split=SplitLines(choice.level, right.alone, other))
 
 
 def _truncated(frame: Frame) -> Iterator[Exponential]:

@@ -25,8 +25,6 @@ FIRST_LOG_DELTA, LEAST_LOG_DELTA = -80.0, -690.0
 REFINEMENTS = 6
 # So many points there may be, however little work is left; and of that one list may take so much.
 FEWEST_POINTS, PART_OF_WORK = 2.0**13, 0.5
-# Near the largest loss, in units of tau (`spread.py`).
-NEAR_TOP = 1e3
 # Of more uses the rounding of transforms, some units for each use, leaves nothing of a lower end,
 # and the upper one is above that of a Renyi order: so at delta 1e-5 with noise of four kinds.
 MOST_USES = 1e9
@@ -62,21 +60,11 @@ class Seen:
                 reason += ", and coarser lattices more work than a question may cost"
                 break
             try:
-                return self._source(self._journey(tolerance, most / 2.0**trial))
+                journey = self._journey(tolerance, most / 2.0**trial)
+                return ListSource(compose_levels(self.composition, journey, self.log_drop))
             except LatticeError as error:
                 reason = str(error)
         raise NotCertifiedError(reason)
-
-    def _source(self, journey: Journey) -> ListSource:
-        """Return the list; near the largest loss of few uses of atoms without spreads, too."""
-        found = compose_levels(self.composition, journey, self.log_drop)
-        atoms = any(law.atom_locations for law, _ in self.composition)
-        one_level = not any(route.uses for route in journey.routes)
-        top = self.composition.max_loss().upper - self.scales.epsilon
-        if not (atoms and one_level and top <= NEAR_TOP * math.sqrt(found.variance)):
-            return ListSource(found)
-        floor = compose_levels(self.composition, journey, self.log_drop, floor=True)
-        return ListSource(found, ListSource(floor))
 
     def _affordable(self, tolerance: float, most_points: float) -> float:
         """Return the points that the work that is left pays for, at most so many."""

@@ -24,10 +24,11 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.lists.losses import discretised, tilted
 from privcalc.engine.lists.sketch import LIGHT, sketch
 from privcalc.engine.lists.spread import Spread
-from privcalc.engine.lists.steps import common_step, fast_length, origin_of, step_near
-from privcalc.engine.lists.transform import eta
+from privcalc.engine.lists.steps import common_step, origin_of, step_near
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw, LineLaw
+from privcalc.losses.law import LossLaw
+from privcalc.numerics.convolution import fast_size, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -147,7 +148,7 @@ class ListContour(ContourLaw):
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return K at t = k step by a transform of the tilted list.
 
-        The sum of the moduli of its inputs is 1; see `eta` of `transform.py`.
+        The sum of the moduli of its inputs is 1; see `transform_error`.
         """
         lattice = self._tilted.lattice
         own = float(lattice.step)
@@ -169,7 +170,7 @@ class ListContour(ContourLaw):
         first = float(lattice.origin) + stretched * lattice.first
         turns = step * first * np.arange(count)
         wraps = 1.0 + lattice.count / points
-        wrong = eta(points) + 3.0 * UNIT * wraps + self._tilted.relative
+        wrong = transform_error(points) + 3.0 * UNIT * wraps + self._tilted.relative
         return self._logs(phi, np.full(count, wrong), turns)
 
     def _logs(self, phi: ComplexArray, wrong: Array, turns: Array) -> tuple[ComplexArray, Array]:
@@ -224,7 +225,7 @@ class Lists:
         """Return a step h of nodes, at most the one given, for which W is a multiple of a."""
         if self.step == 0.0:
             return step
-        points = fast_length(math.ceil(2.0 * math.pi / (self.step * step)))
+        points = fast_size(math.ceil(2.0 * math.pi / (self.step * step)))
         return few_bits(2.0 * math.pi / (self.step * points), BITS)
 
     def check(self, c: float) -> None:

@@ -31,7 +31,7 @@ WINDOW = 22.0
 MOST_LEVELS = 7
 # See `plan_journey`.
 COST = 0.9
-FEW, FEWER, FINE = 0.8, 0.25, 1e-7
+FEW = 0.8
 # What is known of H needs tau times the tilt below this.
 LARGEST_TILT = 0.9
 
@@ -104,8 +104,8 @@ def plan_journey(
         affordable = max(affordable, span * math.sqrt(largest) / most_points)
         unit = max(wanted, affordable)
         error = unit * unit * levels
-        # Every level brings rounding of its own: where much is asked, fewer are better.
-        if error < (FEWER if tolerance < FINE else FEW) * best[0]:
+        # Every level brings rounding of its own.
+        if error < FEW * best[0]:
             best = (error, unit, levels)
         if affordable <= wanted:
             break
@@ -160,13 +160,10 @@ def _route(law: LossLaw, count: int, final: Fraction, share: int) -> Route:
     return Route(origin_of(law), final / math.prod(factors), uses, factors)
 
 
-def compose_levels(
-    composition: Composition, journey: Journey, log_drop: float, *, floor: bool = False
-) -> Tilted:
+def compose_levels(composition: Composition, journey: Journey, log_drop: float) -> Tilted:
     """Return the list of a whole composition.
 
-    It counts P-mass of about e^{log_drop} as infinite loss for each window it uses. With `floor` it
-    proves lower ends only; there is one level.
+    It counts P-mass of about e^{log_drop} as infinite loss for each window it uses.
     """
     c = journey.scales.c
     uses = sum(count for _, count in composition)
@@ -175,7 +172,7 @@ def compose_levels(
         composition, journey.sketches, journey.routes, strict=True
     ):
         low = seen.floor(c, LIGHT / uses)
-        found = discretised(law, route.origin, route.step, low, seen.high, floor=floor)
+        found = discretised(law, route.origin, route.step, low, seen.high)
         parts += _levels(tilted(found, c), count, route, log_drop)
     return compose(parts, log_drop)
 

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 TINY = 1e-300
 # No list is longer.
 MOST_POINTS = 2**23
-# Losses that are moved down begin so far below their point, in steps.
-JUST_BELOW = 1e-6
 # e^l is formed up to this exponent.
 LARGEST_EXPONENT = 700.0
 
@@ -200,21 +198,17 @@ class LossList:
 
 @np.errstate(all="ignore")
 def discretised(
-    law: LossLaw, origin: Fraction, step: Fraction, low: float, high: float, *, floor: bool = False
+    law: LossLaw, origin: Fraction, step: Fraction, low: float, high: float
 ) -> LossList:
     """Return the list of one use on a lattice.
-
-    With `floor` losses are moved down to the next point, from just below it: no P-mass has a larger
-    loss than it had. Of first order where there is a density, but all but exact for atoms on the
-    lattice, which decide delta near the largest loss.
 
     Losses may be displaced by `shift` from where the tails put them. Moved back into their cell,
     outcomes keep p and change q by a factor of at most e^{shift}; the slack moves them out again.
     """
     lattice = Lattice.between(origin, step, low, high)
-    distance = JUST_BELOW * float(step) if floor else away(law, origin, step)
+    distance = away(law, origin, step)
     if distance is not None:
-        return _on_points(law, lattice, distance, JUST_BELOW if floor else 0.5)
+        return _on_points(law, lattice, distance)
     points = lattice.points
     found = cells(law, points)
     masses, errors, relative = connect_the_dots(found, points, lattice.error)
@@ -247,10 +241,10 @@ def connect_the_dots(found: Cells, points: Array, off: float) -> tuple[Array, Ar
 MARGIN_UP = 1.0 + 4.0 * UNIT
 
 
-def _on_points(law: LossLaw, lattice: Lattice, distance: float, before: float) -> LossList:
-    """Return a list with the mass from `before` each point, in steps, up to before the next."""
+def _on_points(law: LossLaw, lattice: Lattice, distance: float) -> LossList:
+    """Return a list with the mass between the middles of points."""
     step = float(lattice.step)
-    edges = float(lattice.origin) + step * (np.arange(lattice.count + 1) + lattice.first - before)
+    edges = float(lattice.origin) + step * (np.arange(lattice.count + 1) + lattice.first - 0.5)
     found = cells(law, edges)
     masses, errors = found.p + found.p_error, found.p_error * 2.0
     relative = np.where(errors > 0.0, errors / np.maximum(found.p, 0.0), 0.0)

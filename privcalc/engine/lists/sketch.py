@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.certified import EPSILON_FLOOR
+from privcalc.engine.lists.losses import cells
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -28,7 +29,7 @@ SMALLEST_LOSS, LARGEST_LOSS = 1e-18, 1e7
 # P-mass below the range of a law, over all its uses.
 LOG_LOW_MASS = -50.0
 CELLS = 300
-REFINEMENTS, PARTS = 6, 24
+REFINEMENTS, PARTS = 2, 24
 BISECTIONS = 26
 SHRUNK = 1e-5
 # Part of tilted mass that may be moved up to the first point of a list, over all uses.
@@ -89,9 +90,8 @@ def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
         raise NotCertifiedError("the law has no finite losses to speak of")
     low, median, high = min(low, high), min(median, high), max(high, low)
     points = _points(low, median, high)
-    tails = law.tails(points)
-    p = cell_masses(tails.above_p, tails.below_p)
-    q = cell_masses(tails.above_q, tails.below_q)
+    found = cells(law, points)
+    p, q = found.p, found.q
     keep = p > 0.0
     if not keep.any():
         return Sketch(low, high, median, np.array([median]), np.zeros(1))
@@ -101,13 +101,6 @@ def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
     left, right = points[:-1][keep], points[1:][keep]
     losses = np.where(np.isfinite(mean), np.clip(mean, left, right), 0.5 * (left + right))
     return Sketch(low, high, median, losses, np.log(p[keep]))
-
-
-def cell_masses(above: Array, below: Array) -> Array:
-    """Return the masses between neighbouring points, from whichever tail is smaller."""
-    from_above = above[:-1] - above[1:]
-    from_below = below[1:] - below[:-1]
-    return np.maximum(np.where(above[:-1] < below[1:], from_above, from_below), 0.0)
 
 
 def _points(low: float, median: float, high: float) -> Array:

@@ -105,9 +105,3 @@ def gap_of(law: LossLaw) -> Fraction | None:
             # The whole spread over a whole number, so that the last atom is met, too.
             return spread / round(spread / unit)
     return spread
-
-
-def fast_length(least: int) -> int:
-    """Return 1, 3, 5, 9 or 15 times a power of two that is at least so large."""
-    odd = (1, 3, 5, 9, 15)
-    return min(each << max(0, math.ceil(math.log2(least / each))) for each in odd)

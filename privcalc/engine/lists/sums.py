@@ -67,9 +67,9 @@ class ListSource:
     # It is good wherever the list is.
     deviation = 0.0
 
-    def __init__(self, found: Tilted, floor: ListSource | None = None) -> None:
-        """Form the sums; another list may prove lower ends, too."""
-        self.found, self._floor = found, floor
+    def __init__(self, found: Tilted) -> None:
+        """Form the sums."""
+        self.found = found
         self.spread = Spread(found.variance)
         spend(PER_POINT * len(found.weights))
         c, step = found.c, float(found.lattice.step)
@@ -132,8 +132,6 @@ class ListSource:
                     lower = (payoff * (1.0 - units) - lost) * factor * (1.0 - 4.0 * UNIT)
                     ends.append(np.maximum(lower - SUBNORMAL, 0.0))
         upper, lower = ends
-        if self._floor is not None:
-            lower = np.maximum(lower, self._floor.deltas(epsilons).lower)
         value = np.where(np.isfinite(upper), 0.5 * (lower + upper), lower)
         terms = {"truncation": np.full(len(epsilons), found.lost)}
         return Deltas(np.zeros(len(epsilons)), lower, upper, value, terms)

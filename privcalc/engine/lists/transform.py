@@ -3,16 +3,9 @@
 The weights are tilted, so that their sum is about 1 and what matters for delta is near the mean:
 an error of a few units of each weight is then a few units of delta, however small that is.
 
-Transform. Cooley and Tukey's algorithm forms each output as a sum of the inputs times products of
-twiddle factors, in log2 N stages at most. With twiddles correct to 2 units and complex operations
-to 3, an output is off by at most 8 UNIT log2 N times the sum of the moduli of the inputs, and all
-together, as root mean squares, by as much of themselves (Higham 2002, section 24.1). ETA is twice
-that, for stages of 3 and 5.
-
 Power. If |f_j - g_j| <= e_j and both are at most b_j, then |prod f_j^n_j - prod g_j^n_j| is at most
-prod b_j^n_j sum n_j e_j / b_j (change one factor at a time); b_j = |g_j| + ETA will do. The root of
-the sum of its squares is at most that with ETA for all e_j, and at most that of sum n_j e_j times
-the largest of prod b_j^n_j / min b_j, where sum e_j^2 <= N ETA^2 sum w_j^2.
+prod b_j^n_j sum n_j e_j / b_j (change one factor at a time); b_j = |g_j| + ETA will
+do, with the rounding ETA of a transform (`numerics/convolution.py`).
 
 Window. The cyclic sum adds to each index those that differ by a multiple of N. What lies above the
 window is counted as infinite; weights that are added for being outside, or lacking for being below,
@@ -37,8 +30,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.lists.losses import Lattice, LatticeError, Tilted
-from privcalc.engine.lists.steps import fast_length
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.convolution import fast_size, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -64,11 +57,6 @@ PER_LAW, PER_POINT, PER_LEVEL = 0.2, 1.6, 2.4
 def per_point(laws: int) -> float:
     """Return the work for a point of the transform of so many laws."""
     return PER_POINT + PER_LAW * laws
-
-
-def eta(size: int) -> float:
-    """Return ETA for a transform of so many points."""
-    return 16.0 * UNIT * math.log2(size + 2.0)
 
 
 @record
@@ -126,14 +114,14 @@ def find_window(parts: Parts, centres: Sequence[int], log_excess: float) -> Wind
 
 
 def _rates(parts: Parts) -> list[float]:
-    variance, reach = 0.0, 1.0
+    variance = 0.0
     for law, count in parts:
         k = np.arange(len(law.weights)).astype(float)
         total = float(law.weights.sum())
         mean = float((law.weights * k).sum()) / total
         variance += count * max(float((law.weights * (k - mean) ** 2).sum()) / total, 0.0)
-        reach = max(reach, float(len(k)))
     deviation = math.sqrt(variance) + 1.0
+    reach = float(max(len(law.weights) for law, _ in parts))
     return sorted([rate / deviation for rate in RATES] + [rate / reach for rate in RANGE_RATES])
 
 
@@ -177,14 +165,16 @@ def compose(parts: Parts, log_drop: float, align: int = 1) -> Tilted:
     )
     log_mgf = math.fsum(count * law.log_mgf for law, count in parts)
     window = find_window(parts, centres, log_mgf - first.c * float(origin) - log_drop)
-    size = fast_length(window.high - window.low)
+    size = fast_size(window.high - window.low)
     if size > LARGEST_SIZE:
         raise LatticeError(f"the transform would need {size} points")
     charge(per_point(len(parts)) * size)
     low = window.low - (size - (window.high - window.low)) // 2
     product, wrong = _power(parts, centres, size)
     values = np.fft.irfft(product, size)
-    noise = (wrong / math.sqrt(size) + eta(size) * float(np.linalg.norm(values))) * MARGIN
+    noise = (
+        wrong / math.sqrt(size) + transform_error(size) * float(np.linalg.norm(values))
+    ) * MARGIN
     weights = np.roll(np.maximum(values, 0.0), -(low % size))
     end = low + size
     lost = math.fsum(count * law.lost for law, count in parts)
@@ -222,14 +212,13 @@ def _power(parts: Parts, centres: Sequence[int], size: int) -> tuple[ComplexArra
     product: ComplexArray = np.ones(half, np.complex128)
     bounds, relative = np.ones(half), np.zeros(half)
     rounding = np.full(half, 32.0 * UNIT)
-    square = log_largest = 0.0
     for (law, count), centre in zip(parts, centres, strict=True):
         places = (law.lattice.indices - centre) % size
         cyclic = np.bincount(places, weights=law.weights, minlength=size)
         total = float(law.weights.sum())
         spectrum: ComplexArray = np.fft.rfft(cyclic)
         # Gathering the weights adds a unit for each sum of two of them.
-        units = (eta(size) + (2.0 + len(law.weights) / size) * UNIT) * MARGIN
+        units = (transform_error(size) + (2.0 + len(law.weights) / size) * UNIT) * MARGIN
         modulus = np.abs(spectrum)
         bound = modulus + units * total
         relative += count * units * total / bound
@@ -243,15 +232,11 @@ def _power(parts: Parts, centres: Sequence[int], size: int) -> tuple[ComplexArra
         product *= spectrum
         bounds *= bound
         rounding += 16.0 * UNIT
-        log_largest += count * math.log(total * (1.0 + units))
-        square += count * units * float(np.linalg.norm(law.weights)) / total
     with np.errstate(over="ignore", invalid="ignore"):
         # Half of the nodes: the others are conjugate.
-        each = math.sqrt(2.0) * float(np.linalg.norm(bounds * relative))
-        whole = square * math.sqrt(size) * exp_bound(log_largest + 1e-9)
+        wrong = math.sqrt(2.0) * float(np.linalg.norm(bounds * relative))
         rounded = np.abs(product) * np.expm1(np.minimum(rounding, 1.0))
-    wrong = min(each, whole) + math.sqrt(2.0) * float(np.linalg.norm(rounded))
-    return product, wrong * (1.0 + 1e-6)
+    return product, (wrong + math.sqrt(2.0) * float(np.linalg.norm(rounded))) * (1.0 + 1e-6)
 
 
 def _mean(law: Tilted) -> float:

@@ -60,21 +60,17 @@ class CutLaw:
         low: outcomes below are left out.
         top: where it is cut.
         far: outcomes beyond are left out of J; at least `top`, and no more where there is no J.
-        log_scale: R is divided by e to this in A, J and the densities, lest powers overflow; a
-            part of the density's constant, whose rounding is charged with it.
     """
 
     law: TailSplitLaw
     low: float
     top: float
     far: float
-    log_scale: float = 0.0
 
     @property
     def piece(self) -> Normal:
         """Return the density of x under R."""
-        density = self.law.normal
-        return replace(density, constant=density.constant - self.log_scale)
+        return self.law.normal
 
     @property
     def part(self) -> SampledPart | MixturePart:
@@ -83,8 +79,7 @@ class CutLaw:
 
     def between(self, low: float, high: float) -> SampledPart | MixturePart:
         """Return the outcomes between two places."""
-        part = self.law.between(low, high)
-        return replace(part, density=self.piece) if self.log_scale else part
+        return self.law.between(low, high)
 
     @property
     def top_loss(self) -> float:
@@ -94,7 +89,7 @@ class CutLaw:
     @property
     def whole(self) -> bool:
         """Whether nothing is cut off but what is left out."""
-        return self.law.remove and self.alone
+        return self.alone
 
     @property
     def alone(self) -> bool:
@@ -166,13 +161,11 @@ class CutLaw:
     ) -> QuadratureContour | JoinedContour | PowerContour:
         """Prepare the same; where phases are long, what lies beyond a turn or so apart.
 
-        Where they are so below the turn, too, as losses differ by -log(1 - rate) there, or where
-        powers are scaled, A is a sum of powers.
+        Where they are so below the turn, too, as losses differ by -log(1 - rate) there, A is a sum
+        of powers.
         """
-        long = self.law.lines and -t_max * math.log1p(-self.law.rate) > LONG
-        if self.log_scale or long:
+        if self.law.lines and -t_max * math.log1p(-self.law.rate) > LONG:
             exponent, ends = c + 1.0 if remove else -c, (self.low, self.top)
-            log_error -= self.log_scale
             return PowerContour(PowerPart(self, exponent, ends, t_max, log_error, remove=remove))
         middle = self.law.place(TURN / max(t_max, 1e-9))
         if not self.law.lines or t_max * self.top_loss <= LONG or middle >= self.top - LEAST_LENGTH:
@@ -212,7 +205,7 @@ class PowerPart:
     ) -> None:
         """Place the nodes of the real line, and sum up what the errors depend on."""
         part = cut.between(*ends)
-        self.log_scale, self._part, self._exponent = cut.log_scale, part, exponent
+        self._path = part, exponent
         self._log_error, self._direction = log_error, 1.0 if remove else -1.0
         longest = float(part.losses(np.array(ends[1:]))[1][0])
         short = not cut.law.lines or t_max * longest <= LONG
@@ -252,8 +245,8 @@ class PowerPart:
         while first < count:
             block = min(first, count - first)
             times = (first * step, (first + block) * step)
-            whole = cast("SampledPart", self._part)
-            part = ShiftedPart(whole, self._exponent, times, self._log_error)
+            whole, exponent = self._path
+            part = ShiftedPart(cast("SampledPart", whole), exponent, times, self._log_error)
             found = part.progression(step, first, block)
             values.append(found if self._direction > 0.0 else found.conj())
             errors.append(np.full(block, part.error))
@@ -282,11 +275,11 @@ class JoinedContour:
 
 
 class PowerContour:
-    """A of a cut law as powers, with R divided by a number where they would overflow."""
+    """A of a cut law as powers."""
 
     def __init__(self, part: PowerPart) -> None:
         """Take the powers."""
-        self._part, self._log_scale = part, part.log_scale
+        self._part = part
 
     @property
     def size(self) -> int:
@@ -295,15 +288,14 @@ class PowerContour:
 
     @property
     def mgf_range(self) -> tuple[float, float]:
-        """Return bounds on A(a), divided alike."""
+        """Return bounds on A(a)."""
         return self._part.range
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
-        """Return log A and its error at t = k step, k < count: log of a sum of powers, and scale.
+        """Return log A and its error at t = k step, k < count.
 
-        Less 1 a power is off by a unit of both more, and the sum of the logs by one of theirs.
+        Less 1 a power is off by a unit of both more.
         """
         value, error = self._part.progression(step, count)
         less = UNIT * (1.0 + np.abs(value))
-        log, wrong = log1p_with_error(value - 1.0, error + less)
-        return log + self._log_scale, wrong + UNIT * (np.abs(log) + abs(self._log_scale))
+        return log1p_with_error(value - 1.0, error + less)

@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 BLOCK, SIMILAR = 128, 1.5
 # The rule of searches: nodes so far apart, in deviations, and less where the loss bends faster.
 APART = 0.5
-# How many times faster a product in a sum over many rows is than one for a single law.
-PRODUCTS = 16.0
 # What a node of that rule costs.
 PER_SEARCH = 0.3
 # What a cell costs.
@@ -497,16 +495,6 @@ class ManySampledContour(ContourLaw):
         """Return the number of nodes that every t costs."""
         blocks = zip(self.law.many.blocks, self.sums, strict=True)
         return sum(len(block.counts) * each.size for block, each in blocks)
-
-    @property
-    def line_size(self) -> float:
-        """Products of matrices take as much less time."""
-        return self.size / PRODUCTS
-
-    @property
-    def look_work(self) -> float:
-        """All is charged where it is done."""
-        return 0.0
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) and a bound on its error."""

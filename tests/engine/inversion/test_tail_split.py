@@ -96,11 +96,11 @@ def test_one_split_serves_its_neighbours() -> None:
 
 
 def test_what_it_does_not_apply_to() -> None:
-    """No sample at all, a law that is not its own reverse, two directions at once."""
+    """No sample at all, none of a Gaussian, records that are added, two directions at once."""
     add = sampled(GaussianLaw(1.0), 0.01, remove=False)
     bare = sampled(LaplaceLaw(1.0), 0.01, remove=True)
     remove = written([1.0, 0.01])
-    for terms in ([(GaussianLaw(1.0), 3)], [(bare, 7)], [(add, 5), (remove, 5)]):
+    for terms in ([(GaussianLaw(1.0), 3)], [(bare, 7)], [(add, 5)], [(add, 5), (remove, 5)]):
         composition = Composition.of(terms)
         assert Parts.of(composition) is None
         with pytest.raises(NotCertifiedError):

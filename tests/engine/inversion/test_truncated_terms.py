@@ -11,7 +11,8 @@ from mpmath import mp, mpf
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.certificate import log_cut
-from privcalc.engine.inversion.decaying import make_plan
+from privcalc.engine.inversion.decaying import Decaying
+from privcalc.engine.inversion.solve import Aim
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TailSplit, split
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -38,14 +39,15 @@ def sampled_delta(mu: float, q: float, epsilon: float) -> Any:
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.6])
-def test_what_laws_leave_out_is_added(epsilon: float) -> None:
+def test_what_laws_leave_out_is_added(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundredth of the outcomes is truncated: the line knows less than the closed form says."""
     law = sampled(GaussianLaw(1.5), 0.3, remove=True)
     assert isinstance(law, SampledLaw)
     cut = Composition(((law.truncated(math.log(0.01)), 1),))
     truth = float(sampled_delta(1.5, 0.3, epsilon))
-    line = make_plan(cut, 2.0, epsilon, math.log(truth), 1e-3).sum(cut, epsilon)
-    found = line.deltas(np.array([epsilon]), 0.0)
+    monkeypatch.setattr(Composition, "truncated", lambda self, _: self)
+    source = Decaying(cut).make(Aim(epsilon, math.log(truth), 0.2, 2.0))
+    found = source.deltas(np.array([epsilon]), 0.0)
     dropped = float(found.terms["dropped"][0])
     assert 0.005 <= dropped <= 0.02
     # It is what keeps the bracket true.

@@ -94,12 +94,10 @@ class Off:
 def test_errors_of_tails(error: float) -> None:
     """P may be less than the truth, and Q more, or the opposite: both ends make up for it."""
     law = cast("LossLaw", Off(GaussianLaw(1.0), error))
-    for floor in (False, True):
-        found = discretised(law, Fraction(0), Fraction(1, 4), -6.0, 7.0, floor=floor)
-        for epsilon in EPSILONS:
-            truth = float(gaussian_deltas(1.0, epsilon))
-            assert below(found, epsilon) <= truth
-            assert floor or truth <= above(found, epsilon)
+    found = discretised(law, Fraction(0), Fraction(1, 4), -6.0, 7.0)
+    for epsilon in EPSILONS:
+        truth = float(gaussian_deltas(1.0, epsilon))
+        assert below(found, epsilon) <= truth <= above(found, epsilon)
 
 
 @pytest.mark.parametrize("which", ["p", "q"])
@@ -126,16 +124,6 @@ def test_losses_on_the_lattice_are_not_split() -> None:
             assert abs(above(found, epsilon) - below(found, epsilon)) <= 1e-13
     assert int((atoms.masses > 1e-12).sum()) == 2
     assert abs(above(atoms, 0.0) - float(np.tanh(0.375))) <= 1e-13
-
-
-def test_a_floor_is_below() -> None:
-    """Of first order for a density, and all but exact for an atom at the largest loss."""
-    law = LaplaceLaw(1.0)
-    found = discretised(law, Fraction(-1), Fraction(1, 8), -1.0, 1.0, floor=True)
-    for epsilon in (0.0, 0.5, 0.99, 0.9999):
-        truth = laplace_delta(1.0, epsilon)
-        assert below(found, epsilon) <= truth
-    assert below(found, 0.9999) >= 0.99 * laplace_delta(1.0, 0.9999)
 
 
 def test_the_reversed_list_is_the_other_order() -> None:

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.engine.lists.losses import Lattice, Tilted, discretised, tilted
+from privcalc.engine.lists.losses import Lattice, Tilted
 from privcalc.engine.lists.spread import Spread
 from privcalc.engine.lists.sums import ListSource, falling
-from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.record import replace
-from tests.truths import gaussian_deltas
 
 
 @pytest.mark.parametrize("rate", [0.0, 1e-6, 0.3, 40.0, 900.0])
@@ -92,14 +90,3 @@ def test_what_spreads_add_is_taken() -> None:
         assert truth * (1.0 - 1e-9) <= found <= truth * (1.0 + 1e-9) + 1e-300
     wide = ListSource(replace(law, variance=0.5))
     assert wide.deltas(np.array([0.3])).lower[0] == 0.0
-
-
-def test_a_floor_proves_lower_ends() -> None:
-    """Another list may be nearer."""
-    fine = tilted(discretised(GaussianLaw(1.0), Fraction(0), Fraction(1, 64), -6.0, 7.0), 1.0)
-    coarse = tilted(discretised(GaussianLaw(1.0), Fraction(0), Fraction(1, 2), -6.0, 7.0), 1.0)
-    points = np.array([0.0, 1.0, 2.0])
-    both = ListSource(coarse, ListSource(fine)).deltas(points)
-    assert (both.lower == ListSource(fine).deltas(points).lower).all()
-    for epsilon, lower, upper in zip(points.tolist(), both.lower, both.upper, strict=True):
-        assert lower <= gaussian_deltas(1.0, epsilon) <= upper
