@@ -568,8 +568,8 @@ OF_CURVES = (
     Fault(
         "noisy-max-tail",
         "losses/choices/noisy_max.py",
-        "low, high = self.count * found.lower, self.count * found.upper",
-        "low, high = found.lower, found.upper",
+        "found = np.logaddexp(self.law.renyi(c)[1], tail + exponent",
+        "found = np.logaddexp(self.law.renyi(c)[1], tail",
         "losses",
         "test_noisy_max.py",
     ),

@@ -291,7 +291,7 @@ def test_answers_that_stop_are_counted(cutoff: int, most: int) -> None:
 def test_answers_that_reveal_nearly_everything() -> None:
     """With mu of 300 the sums of the answers are 1 up to a loss of 10^4, and beyond."""
     with pytest.raises(NotCertifiedError, match="nearly everything may be revealed"):
-        sparse_vector_bounds.gaussian_bound(300.0, 2)
+        sparse_vector_bounds.gaussian_points(300.0, 2.0)
 
 
 def test_races_of_too_many_points_prove_nothing() -> None:
