@@ -28,8 +28,7 @@ so that f'' = 2 g' + x g'' <= x / 4, whose integral is c a eta^3 / 8.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,24 +40,22 @@ from privcalc.losses.choices.range_uses import STEP_UNITS, attained_uses, larges
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
 from privcalc.record import record, replace
+from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from privcalc.losses.choices.range_uses import Kinds, UsesProfile
     from privcalc.losses.law import LawProperties
     from privcalc.numerics.arrays import Array
 
-# Up to this a eta the power series of g is used; it converges up to 2 pi.
-SERIES_BELOW = 1.0
-# (2 pi)^-2n < 1e-24 from here on.
-SERIES_TERMS = 16
-# Where the best t is searched for, fewer terms do below this a eta.
+# Where the best t is searched for, two terms of a series do below this a eta.
 NEAR_HALF = 0.01
 
 
 @record
-class BoundedRangeCurve:
+class BoundedRangeCurve(RenyiCurve):
     """The largest divergence of all mechanisms of some ranges, at each order by itself.
 
     Attributes:
@@ -69,8 +66,6 @@ class BoundedRangeCurve:
 
     cheap = True
     convex = True
-    piecewise = False
-    corners = ()
 
     @property
     def limit(self) -> float:
@@ -83,28 +78,11 @@ class BoundedRangeCurve:
         return 0.0, np.full(c.shape, rho * (1.0 + 8.0 * UNIT))
 
     def upper(self, c: Array) -> Array:
-        """Return K and its error, and no more than c eta, summed."""
+        """Return K with its errors, and no more than c eta, summed."""
         total = np.zeros(c.shape)
         for eta, uses in self.kinds:
-            value, error = bounded_range_cumulant(eta, c)
-            total = total + uses * np.minimum(value + error, c * eta)
-        return total * (1.0 + (4.0 + 2.0 * len(self.kinds)) * UNIT)
-
-    def lower(self, c: Array) -> Array | None:
-        """Return None: no one pair attains all orders."""
-        del c
-        return None
-
-    def estimate(self, c: Array) -> Array:
-        """Return K, summed."""
-        found = np.zeros(c.shape)
-        for eta, uses in self.kinds:
-            found = found + uses * bounded_range_cumulant(eta, c)[0]
-        return found
-
-    def rough(self, c: Array) -> Array:
-        """Return the upper bound, which is cheap."""
-        return self.upper(c)
+            total = total + uses * bounded_range_cumulant(eta, c)
+        return total * (1.0 + (8.0 + 2.0 * len(self.kinds)) * UNIT)
 
 
 def best_offset(eta: float, c: float) -> float:
@@ -117,41 +95,12 @@ def best_offset(eta: float, c: float) -> float:
     return min(max(t, 0.5 * eta), eta)
 
 
-def bounded_range_cumulant(eta: float, c: Array) -> tuple[Array, Array]:
-    """Return K(c), c > 0, and a bound on its error."""
-    value, error = np.empty(c.shape), np.empty(c.shape)
-    small = (c + 1.0) * eta <= SERIES_BELOW
-    value[small], error[small] = _by_series(eta, c[small])
-    value[~small], error[~small] = _closed(eta, c[~small])
-    return value, error
-
-
-def _by_series(eta: float, c: Array) -> tuple[Array, Array]:
-    """Return the sum of b_n eta^{2n} (a^{2n+1} - c^{2n+1} - 1), g(x) = sum of b_n x^{2n}.
-
-    a and -c are the roots of x^2 = x + u, u = c a, so that a^m + (-c)^m = 1 + u T_m with
-    T_m = T_{m-1} + 1 + u T_{m-2}, T_1 = 0, T_2 = 2: nothing is subtracted. The T_m are taken times
-    eta^{m-1}. Each is off by 8 m units, and the first term is 70 times as large as the others.
-    """
-    u = c * (c + 1.0)
-    step = u * eta * eta
-    before, here = np.zeros(c.shape), np.full(c.shape, 2.0 * eta)
-    total, power = np.zeros(c.shape), eta
-    for m in range(3, 2 * SERIES_TERMS + 2):
-        power *= eta
-        before, here = here, eta * here + power + step * before
-        if m % 2:
-            total = total + _series()[m // 2 - 1] * here
-    value = u * total
-    return value, 64.0 * UNIT * value
-
-
-def _closed(eta: float, c: Array) -> tuple[Array, Array]:
-    """Return c t + log((1 - r^a) / ((1 - r) a)).
+def bounded_range_cumulant(eta: float, c: Array) -> Array:
+    """Return K(c) = c t + log((1 - r^a) / ((1 - r) a)), c > 0, rounded up.
 
     For c >= 1, log y = log(1 + r^c (1 - r) / (1 - r^c)) - log(1 + 1/c), each off by 24 units of
     itself; for smaller c both logs in K are of numbers whose errors are 16 units, or log(1 + x) of
-    small x.
+    small x. Where a eta is so small that this has no digits c a eta^2 / 8 is as good.
     """
     a = c + 1.0
     gap = -math.expm1(-eta)
@@ -166,18 +115,8 @@ def _closed(eta: float, c: Array) -> tuple[Array, Array]:
     wrong = np.where(near, 24.0 * (rise + spread), 24.0 + 8.0 * np.abs(rest))
     value = c * (eta + log_y) + rest
     error = c * (wrong_y + 4.0 * (eta + np.abs(log_y))) + wrong + 4.0 * np.abs(value)
-    return value, UNIT * error
-
-
-@lru_cache(maxsize=1)
-def _series() -> tuple[float, ...]:
-    """Return b_n = B_{2n} / (2n (2n)!), from (sum of x^{2k} / (4^k (2k+1)!)) and its logarithm."""
-    s = [Fraction(1, 4**k * math.factorial(2 * k + 1)) for k in range(SERIES_TERMS + 1)]
-    b = [Fraction(0)]
-    for n in range(1, SERIES_TERMS + 1):
-        known = sum((j * b[j] * s[n - j] for j in range(1, n)), Fraction(0))
-        b.append(s[n] - known / n)
-    return tuple(float(each) for each in b[1:])
+    found: Array = np.minimum(value + UNIT * error, c * np.minimum(a * eta / 8.0, 1.0) * eta)
+    return found
 
 
 # Uses of one block; of each of several, which are composed; and counts that may be left of all
