@@ -62,7 +62,7 @@ import numpy as np
 from privcalc.losses.atomic.profiles import profile_law
 from privcalc.losses.cells import KnownList
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.numerics.log_sums import TINIEST
+from privcalc.numerics.log_sums import TINIEST, log1p_bracket
 from privcalc.numerics.normal import gaussian_profile, gaussian_profiles
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered
@@ -89,10 +89,10 @@ HALF_LINES, LOWEST, HIGHEST = 600, -40.0, -1e-12
 BLOCK, MOST = 32, 10_000
 # Beyond this step nearly everything is revealed, and the vector bound has to do.
 LARGEST_STEP = 12.0
-# Work for one law.
-PER_BOUND = 5e5
+# Work for one law, and for a loss at one order.
+PER_BOUND, PER_TERM = 5e5, 1.0
 # Orders at which a bound at all orders is asked for, and the first.
-ORDERS, FIRST = 400, 1e-4
+ORDERS, FIRST = 250, 1e-3
 # Of a search for a distance, and what probabilities of fewer than 36 deviations are off by.
 HALVINGS, MOST_TIMES, SLACK = 50, 1e4, 2e-12
 
@@ -231,20 +231,29 @@ class PointsCurve(RenyiCurve):
     def upper(self, c: Array) -> Array:
         """Return K of the list with its tail, rounded up.
 
-        Of P the tail has no more than the list has at its last loss and at infinity, and there
-        E_P[e^{cL}] = count e^{c (c + 1) mu^2 / 2} P(N > l / mu - (c + 1/2) mu). What is below the
-        mirror image of the last loss counts for less. The argument of P is off by 3 units of its
-        terms, and the slope of log P is at most 1 more.
+        The pair is symmetric, Q(L = -l) = P(L = l), so that both signs of a loss count together:
+
+            M(c) - 1 = E_P[G(L); L > 0],    G(l) = e^{cl} (1 - e^{-cl}) (1 - e^{-(c+1)l}).
+
+        Of P the tail has no more than the list has at its last loss and at infinity; there G is
+        less than e^{cl}, of which the mean is e^{c (c + 1) mu^2 / 2} P(N > l / mu - (c + 1/2) mu),
+        `count` times. The argument of P is off by 3 units of its terms, and the slope of log P is
+        at most 1 more. A log of G is off by 16 units, and c l by 2.
         """
         from scipy.special import log_ndtr
 
-        last, mu = self.law.max_loss, self.mu
+        charge(PER_TERM * len(c) * self.law.atom_count)
+        x, p = (each[self.law.columns[0] > 0.0] for each in self.law.columns)
+        column, last, mu = c[:, None], self.law.max_loss, self.mu
+        signs = np.expm1(-column * x) * np.expm1(-(column + 1.0) * x)
+        logs = np.log(p) + column * x + np.log(np.maximum(signs, TINIEST))
+        top = logs.max(axis=1)
+        inner = np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
         exponent = 0.5 * c * (c + 1.0) * mu * mu
-        tail = log_ndtr((c + 0.5) * mu - last / mu)
-        size = 1.0 + (c + 0.5) * mu + last / mu
-        off = UNIT * (32.0 * (1.0 + exponent) + 16.0 * np.abs(tail) + 16.0 * size * size)
-        found = np.logaddexp(self.law.renyi(c)[1], tail + exponent + math.log(2 * self.count) + off)
-        return found * (1.0 + 16.0 * UNIT) + TINIEST
+        tail = math.log(self.count) + exponent + log_ndtr((c + 0.5) * mu - last / mu)
+        size = 1000.0 + exponent + ((c + 0.5) * mu + last / mu) ** 2 + (c + 1.0) * (last + 1.0)
+        total = np.logaddexp(inner, tail) + UNIT * (2.0 * len(x) + 64.0 * size)
+        return log1p_bracket(total, total)[1]
 
 
 @remembered(32)
@@ -258,7 +267,7 @@ def _largest_quotient(curve: PointsCurve) -> float:
     many times e^{c (c + 1) mu^2 / 2} - 1 and K <= log(most) + c (c + 1) mu^2 / 2.
     """
     log_most = math.log(curve.most)
-    last = max(64.0, 1e3 * math.sqrt(log_most) / curve.mu)
+    last = max(64.0, 100.0 * math.sqrt(log_most) / curve.mu)
     c = np.geomspace(FIRST, last, ORDERS)
     k = curve.upper(c)
     q = np.diff(k) / np.diff(c)
