@@ -525,10 +525,10 @@ OF_CURVES = (
         "test_mechanisms_above_threshold.py",
     ),
     Fault(
-        "sampled-keys-chords-only",
+        "sampled-keys-heights",
         "losses/thresholds/sampled_counts.py",
-        "above = corners.joined(middles).points(error, above=True)",
-        "above = corners.points(error, above=True)",
+        "height = own - a * other + error",
+        "height = own - a * before + error",
         "mechanisms",
         "test_partition_selection_ends.py",
     ),
