@@ -41,14 +41,9 @@ decreasing, d log(R(x) / R(y)) / d log mu = y kappa(x) - x kappa(y) > 0. It domi
 and composes adaptively (Zhu, Dong, Wang 2022, Lemma 7 and Theorem 10).
 
 Composing it is never worse than a factor on compositions (Theorem 3.3 of Koskela, Redberg, Wang):
-if H_a(A || B) <= m H_a(P || Q) for all a > 0, then, replacing one factor at a time and integrating
-over the others,
-
-    H_a(A^k || B^k) = E_{A^{k-1}} H_{a / r}(A || B) <= m E_{A^{k-1}} H_{a / r}(P || Q)
-                    = m H_a(A^{k-1} x P || B^{k-1} x Q) <= ... <= m^k H_a(P^k || Q^k),
-
-r being the likelihood ratio of the others; for the last step condition on P x Q in turn. And the
-envelope A, B of min(1, m H_a(P || Q)) satisfies the assumption.
+if H_a(A || B) <= m H_a(P || Q) for all a > 0, as of the envelope A, B of min(1, m H_a(P || Q)),
+then H_a(A^k || B^k) <= m^k H_a(P^k || Q^k), replacing one factor at a time: given the others, it is
+a mean of H at a over their likelihood ratio.
 """
 
 from __future__ import annotations

@@ -172,9 +172,7 @@ def nonnegative_bound(
     before, such an answer has a chance of at most F = Phi((T + s z) / t), as queries are >= 0. So
     the sum of G_o over the answers up to the next "above", or to the end of the stream, is at most
     1 + F + F^2 + ... = 1 / (1 - F), and that over all o is at most G = min(N, (1 - F)^{-c}), by
-    induction over the answers "above". This is the profile that Zhu 2023, Theorem 7.2.1 (7.2) and
-    Proposition 7.2.5, bounds by Hoelder's inequality, as printed without the factor
-    (alpha - 1/2) / (alpha - 1) and with F / (1 - F) for 1 / (1 - F); both are too small.
+    induction over the answers "above" (the profile form of Zhu 2023, Theorem 7.2.1 (7.2)).
 
     Answer by answer: with J <= `length` - c those with fewer than J "below" end
     with the c-th "above", and cost at most their sum. In the same way the sum of G_o over the
