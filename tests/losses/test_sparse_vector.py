@@ -178,8 +178,7 @@ def test_the_law_is_below_the_multiple(sizes: tuple[float, float]) -> None:
     points, plain = answers_points(sizes, cutoff, length, mu, 201.0), gaussian_points(mu, 201.0)
     laws = [law_of_points(each, (201.0, mu), 201.0) for each in (points, plain)]
     epsilons = np.linspace(0.0, 9.0 * mu, 91)
-    values, others = ([upper_delta(law, x) for x in epsilons.tolist()] for law in laws)
-    values, others = np.array(values), np.array(others)
+    values, others = (np.array([upper_delta(law, x) for x in epsilons.tolist()]) for law in laws)
     assert (values <= others * (1 + 1e-12)).all()
     assert (values[30:60] < 0.2 * others[30:60]).all()
     slopes = np.diff(values) / np.diff(np.exp(epsilons))

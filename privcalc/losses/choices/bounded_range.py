@@ -64,9 +64,11 @@ class BoundedRangeLaw(ExponentialLaw):
         if len(uses) > 1:
             total = None if None in sums else sum(filter(None, sums), Fraction(0))
             joined = range_uses(kinds, total) if is_block(kinds) else ()
-            normal = None if joined else range_gaussian(kinds, total)
-            if joined or normal is not None:
-                return joined or ((normal, 1),)
+            if joined:
+                return joined
+            normal = range_gaussian(kinds, total)
+            if normal is not None:
+                return ((normal, 1),)
         for use, kind, largest in zip(uses, kinds, sums, strict=True):
             found += (range_uses((kind,), largest) if use[1] > 1 else ()) or (use,)
         return tuple(found)
