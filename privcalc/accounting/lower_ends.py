@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FACTORS = (
     1.0,
     0.0,
-    *(2.0**power for power in (0.3, -0.3, 0.6, -0.6, 1.0, -1.0)),
+    *(2.0**power for power in (0.3, -0.3, 0.6, -0.6, 1.0, -1.0, -3.0)),
     -0.25,
     -0.5,
     -1.0,
@@ -49,6 +49,8 @@ MOST_OUTCOMES = 20_000
 PER_TRIAL = 1e4
 # The search needs no more digits than this.
 ROUGH = 1e-4
+# Less mass at infinity is where a list was cut.
+CUT = 1e-60
 # So many members serve all of a profile: more where the outcomes of all can be listed.
 MOST_MEMBERS, MOST_LISTED = 4, 20
 
@@ -92,7 +94,7 @@ def lower_end(
     start = _start(part, quantity, at)
     listed = engine == "auto" and part.by_order and _few(part.member(start))
     # Some member may lose as much to infinity as all together.
-    last = (math.inf,) if part.upper.infinity_mass().upper > 0.0 else ()
+    last = (math.inf,) if part.upper.infinity_mass().upper > CUT else ()
     if not listed:
         plain = (None,) if any(members.both for members, _ in part.choices) else ()
         return reduce(Bound.maximum, [solved(part.member(c)) for c in (start, *plain, *last)])

@@ -9,6 +9,8 @@ import numpy as np
 from mpmath import mp, mpf
 from scipy.special import log_ndtr
 
+from privcalc.losses.atomic.atoms import AtomicLaw
+
 mp.dps = 40
 
 
@@ -45,3 +47,16 @@ def epsilon_of(profile: Any, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if profile(middle) > delta else (low, middle)
     return float(high)
+
+
+def upper_delta(law: Any, x: float) -> float:
+    """Return an upper end of the profile of one law: of a list the sum over its outcomes."""
+    direct = law.profile(x)
+    if direct is not None:
+        return float(direct[1])
+    if isinstance(law, AtomicLaw):
+        losses, masses = law.columns
+        over = losses > x
+        return float(masses[over] @ -np.expm1(x - losses[over])) + law.infinity_mass
+    tails = law.tails(np.array([x]))
+    return float(tails.above_p[0] - math.exp(x) * tails.above_q[0]) + 1e-13

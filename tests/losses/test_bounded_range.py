@@ -16,9 +16,6 @@ from privcalc.accounting.realize import realize
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.choices.range_laws import (
     BoundedRangeCurve,
-    _Lattice,
-    _product,
-    bounded_range_cumulant,
     range_attained,
     range_uses,
 )
@@ -163,11 +160,17 @@ def test_closed_form_near_the_largest_loss(kinds: tuple[tuple[float, int], ...],
             assert (rounded >= eta) == (side == "up")
             assert abs(rounded / eta - 1) < 1e-4
             true *= (mp.expm1(-y) / mp.expm1(-rounded)) ** count
-        assert abs(profile.at(epsilon) / true - 1) < 1e-11
-        assert (profile.at(epsilon) >= true) == (side == "up")
+        if side == "down":
+            assert true * (1 - 1e-11) < profile.at(epsilon) <= true
+            continue
+        # The lattice has chords.
+        place = math.floor(epsilon / profile.step)
+        assert profile.values[place] >= true * (1 - 1e-11)
+        assert profile.values[place + 1] <= true * (1 + 1e-2)
     # Just outside the lattice says the same.
     here, there = total - least * (1.0 + 1e-6), total - least * (1.0 - 1e-6)
-    assert profile.at(here) == pytest.approx(profile.at(there), rel=1e-4)
+    if side == "down":
+        assert profile.at(here) == pytest.approx(profile.at(there), rel=1e-4)
 
 
 def test_lines_between_points_of_the_lattice_count() -> None:
@@ -201,20 +204,6 @@ def test_ranges_are_rounded_to_their_side() -> None:
                 assert abs(rounded - Fraction(eta)) < Fraction(step)
 
 
-def test_blocks_keep_the_mass_that_is_far_out() -> None:
-    """Their sums have no less than all mass, with that which has the largest loss."""
-    near = _Lattice(-1, np.array([0.2, 0.3, 0.4]), 0.1, 1.0)
-    faint = _Lattice(-1, np.array([0.5, 0.5, 1e-75]), 0.0, 1.0)
-    both = _product(near, near)
-    assert both.far + both.masses.sum() >= 1.0
-    assert both.far >= 0.19
-    # What is moved there is counted, too.
-    moved = _product(faint, faint)
-    assert moved.far >= 1e-75
-    assert moved.first == -2
-    assert len(moved.masses) == 3
-
-
 def test_values_below_a_line_are_not_proved() -> None:
     """Values that some line is above are refused, or raised by as much."""
     chords = Chords(2.0**-7, 128)
@@ -242,37 +231,38 @@ def test_values_below_a_line_are_not_proved() -> None:
 def test_the_laws_of_all_uses_are_laws(kinds: tuple[tuple[float, int], ...]) -> None:
     """Their masses are those of pairs, and their profiles are on their side of what is known."""
     upper = range_uses(kinds)
-    assert upper is not None
+    assert upper
     block = sum(count for _, count in kinds) <= 64
     attained = range_attained(kinds) if block else None
-    laws: list[AtomicLaw] = [upper] if attained is None else [upper, attained.atoms]
-    assert len(laws) == 1 + block
+    laws: list[AtomicLaw] = [law for law, _ in upper]
+    laws += [] if attained is None else [attained.atoms]
     for law in laws:
         # Sums over all of so many outcomes are off by some units of each.
         assert math.fsum(law.masses) == pytest.approx(1.0, abs=1e-13)
         assert math.fsum(law.lower_masses) <= 1.0 + 1e-13
         both = np.array(law.lower_masses) - np.array(law.masses) * np.exp(-np.array(law.losses))
         assert np.abs(both).max() < 1e-15
-    assert upper.max_loss >= sum(eta * count for eta, count in kinds)
-    centre = sum(count * eta**2 for eta, count in kinds) / 8.0
-    spread = math.sqrt(sum(count * eta**2 for eta, count in kinds)) / 2.0
-    rng = random.Random(str(kinds))
-    for _ in range(24):
-        epsilon = centre + spread * rng.uniform(-2.0, 6.0)
-        if not 0.0 <= epsilon < 0.98 * upper.max_loss:
-            continue
-        costs = [profile_of_law(law, epsilon) for law in laws]
-        if block:
-            assert attained is not None
-            assert upper.closer is not None
-            true = upper.closer.at(epsilon), attained.proved(np.array([epsilon]))[0][0]
-            assert costs[1] <= true[1] <= true[0] <= costs[0] * (1.0 + 1e-12)
-            assert costs[0] - costs[1] < 0.02 * costs[0]
-        elif len(kinds) == 1:
-            ((eta, uses),) = kinds
-            for part in (0.5, 0.55, 0.7):
-                fixed = float(fixed_delta(mpf(eta), uses, mpf(epsilon), part * mpf(eta)))
-                assert fixed <= costs[0] * (1.0 + 1e-13)
+    assert sum(times * law.uses for law, times in upper) == sum(count for _, count in kinds)
+    largest = sum(times * law.max_loss for law, times in upper)
+    assert largest >= sum(eta * count for eta, count in kinds)
+    for first, _ in upper:
+        square = sum(count * eta**2 for eta, count in kinds)
+        square *= first.uses / sum(count for _, count in kinds)
+        rng = random.Random(str(kinds))
+        for _ in range(24):
+            epsilon = square / 8.0 + math.sqrt(square) / 2.0 * rng.uniform(-2.0, 6.0)
+            if not 0.0 <= epsilon < 0.98 * first.max_loss:
+                continue
+            cost = profile_of_law(first, epsilon)
+            if attained is not None:
+                true = attained.proved(np.array([epsilon]))[0][0]
+                assert profile_of_law(attained.atoms, epsilon) <= true <= cost * (1.0 + 1e-12)
+                assert cost - true < 0.02 * cost
+            else:
+                for part in (0.5, 0.55, 0.7):
+                    t = part * mpf(kinds[0][0])
+                    fixed = float(fixed_delta(mpf(kinds[0][0]), first.uses, mpf(epsilon), t))
+                    assert fixed <= cost * (1.0 + 1e-13)
 
 
 def profile_of_law(law: Any, epsilon: float) -> float:
@@ -349,15 +339,13 @@ def test_renyi_divergences_are_maxima_over_offsets(eta: float) -> None:
         c = 2.0 ** rng.uniform(-20.0, 20.0)
         with mp.workdps(500 if eta < 1e-5 else 60):
             true = largest_cumulant(mpf(eta), mpf(c))
-            value, error = (float(each[0]) for each in bounded_range_cumulant(eta, np.array([c])))
-            assert abs(mpf(value) - true) <= mpf(error)
             upper = mpf(float(BoundedRangeCurve(((eta, 3),)).upper(np.array([c]))[0]))
-            assert 3 * true <= upper <= 3 * true * (1 + mpf(10) ** -12)
+            assert 3 * true <= upper <= 3 * true * (1 + mpf(10) ** -6)
             assert true <= mpf(c) * (mpf(c) + 1) * mpf(eta) ** 2 / 8
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("delta", [6.95e-25, 1e-40, 1e-300])
+@pytest.mark.parametrize("delta", [1e-14, 6.95e-25])
 def test_deltas_far_below_what_laws_keep(delta: float) -> None:
     """Lower laws end before the largest loss, which the profile does not."""
     lower, upper = bracket("noisy-max:noise=gumbel,scale=4.99,candidates=7@3", delta=delta)

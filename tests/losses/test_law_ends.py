@@ -155,8 +155,8 @@ def test_blocks_of_ranges() -> None:
     """One use, ranges that are tiny, or huge, are no block; nor are they composed as one."""
     assert block_of(0.1, 1) == block_of(1e-90, 5) == block_of(1e6, 5) == 0
     assert block_of(0.1, 5) == 5
-    assert range_uses(((1e-90, 5),)) is None
-    assert range_uses(((0.1, 1),)) is None
+    assert range_uses(((1e-90, 5),)) == ()
+    assert range_uses(((0.1, 1),)) == ()
     assert RangePairs.together(((RangePairs(1e-90, 0.0), 5), (RangePairs(1e-91, 0.0), 2))) is None
 
 
@@ -239,7 +239,7 @@ def test_answers_that_stop_are_counted(cutoff: int, most: int) -> None:
 def test_answers_that_reveal_nearly_everything() -> None:
     """With mu of 300 the sums of the answers are 1 up to a loss of 10^4, and beyond."""
     with pytest.raises(NotCertifiedError, match="nearly everything may be revealed"):
-        sparse_vector_bounds.gaussian_bound(300.0, 2)
+        sparse_vector_bounds.gaussian_points(300.0, 2.0)
 
 
 def test_races_of_too_many_points_prove_nothing() -> None:

@@ -9,18 +9,15 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
-from privcalc.losses.choices.noisy_max import (
-    NoisyMaxLaw,
-    law_of_points,
-    loss_grid,
-    noisy_max_law,
-)
+from privcalc.losses.cells import KnownList
+from privcalc.losses.choices.noisy_max import PointsCurve, law_of_points, loss_grid, noisy_max_law
 from privcalc.numerics.normal import gaussian_profiles
 from privcalc.spec.parse import parse
 from tests.losses.noisy_max_bounds import (
     largest,
     normal_profile,
     union,
+    upper_delta,
     vector_mu,
 )
 
@@ -31,17 +28,16 @@ from tests.losses.noisy_max_bounds import (
 def test_the_envelope_is_the_least_of_the_three_bounds(m: int, step: float) -> None:
     """Chords are above the least of them by a little, and nowhere below a convex function."""
     law = noisy_max_law(m, step)
-    assert isinstance(law, NoisyMaxLaw)
+    assert isinstance(law, KnownList)
     for share in (0.0, 0.4, 1.1, 2.3, 3.9, 8.0, 20.0):
         x = share * step
-        got = law.profile(x)
-        assert got[0] <= got[1] <= got[0] * (1.0 + 1e-12)
+        got = upper_delta(law, x)
         vector = normal_profile(vector_mu(m, step), x)
         third = largest(m - 1, step, x) if share < 3.0 else 1.0
         least = min(vector, union(m, step, x), third)
-        assert got[1] <= least * (1.002 if least > 1e-30 else 1.3)
+        assert got <= least * (1.002 if least > 1e-30 else 1.3)
         if share >= 8.0:
-            assert got[1] >= least * (1 - 1e-9)
+            assert got >= least * (1 - 1e-9)
 
 
 def test_laws_of_points_are_the_largest_that_meet_them() -> None:
@@ -49,53 +45,37 @@ def test_laws_of_points_are_the_largest_that_meet_them() -> None:
     losses = loss_grid(1.0)
     values = 2.0 * gaussian_profiles(1.0, losses)[1]
     plain = law_of_points((losses, np.minimum(values, 1.0)), (2.0, 1.0), 2.0)
-    for value, expected in ((0.9, plain.profile(0.7)[1]), (0.2, 0.2)):
+    for value, expected in ((0.9, upper_delta(plain, 0.7)), (0.2, 0.2)):
         more = np.append(losses, 0.7), np.append(np.minimum(values, 1.0), value)
         law = law_of_points(more, (2.0, 1.0), 2.0)
-        assert law.profile(0.7)[1] == pytest.approx(expected, rel=1e-12)
+        assert upper_delta(law, 0.7) == pytest.approx(expected, rel=1e-12)
         for x in (0.0, 0.3, 1.2, 4.0):
-            assert law.profile(x)[1] <= plain.profile(x)[1] * (1 + 1e-12)
-
-
-@pytest.mark.parametrize(("m", "step"), [(4, 0.5), (10, 0.5), (30, 0.02), (100, 3.0)])
-def test_tails_are_those_of_the_profile(m: int, step: float) -> None:
-    """P - a Q is the profile, both fall, the pair is symmetric, and all masses are positive."""
-    law = noisy_max_law(m, step)
-    assert isinstance(law, NoisyMaxLaw)
-    x = np.concatenate([-np.linspace(0.01, 30.0, 500)[::-1], np.linspace(0.01, 30.0, 500)]) * step
-    tails = law.tails(x)
-    assert np.max(tails.error) < 1e-6
-    for above, below in ((tails.above_p, tails.below_p), (tails.above_q, tails.below_q)):
-        assert (np.diff(above) <= 1e-9 * above[:-1]).all()
-        assert above + below == pytest.approx(1.0, abs=1e-9)
-    assert tails.above_p == pytest.approx(tails.below_q[::-1], rel=1e-12)
-    for k in range(500, 1000, 23):
-        low, high = law.profile(float(x[k]))
-        delta = tails.above_p[k] - math.exp(x[k]) * tails.above_q[k]
-        assert low - 1e-12 <= delta <= high + 1e-12
+            assert upper_delta(law, x) <= upper_delta(plain, x) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(("m", "step"), [(4, 0.5), (10, 0.5), (1000, 0.1)])
 def test_renyi_divergences_are_integrals_of_the_profile(m: int, step: float) -> None:
     """M - 1 is the integral of f'' (H - (1 - a)_+), here by many trapezoids in log a."""
     law = noisy_max_law(m, step)
-    assert isinstance(law, NoisyMaxLaw)
+    assert isinstance(law, KnownList)
+    curve = law.mechanism_rdp_curve
+    assert isinstance(curve, PointsCurve)
     x = np.linspace(0.0, 16.0 * step, 6001)
-    tails = law.tails(x)
-    h = tails.above_p - np.exp(x) * tails.above_q
+    h = np.array([upper_delta(law, y) for y in x.tolist()])
     for c in (1e-6, 0.5, 3.0, 12.0):
         # Both signs of x at once: f''(a) da, and the mirror image of H.
         weight = np.exp(c * x) + np.exp(-(c + 1.0) * x)
         total = c * (c + 1.0) * float(np.trapezoid(weight * h, x))
-        lower, upper = law.renyi(np.array([c]))
-        assert math.expm1(lower[0]) <= total * (1.0 + 1e-4)
-        assert total <= math.expm1(upper[0]) * (1.0 + 1e-4)
-        assert upper[0] <= lower[0] * (1.0 + 1e-3)
-        assert upper[0] <= law.concentration(np.array([c]))[0] * c * (c + 1.0) * (1.0 + 1e-9)
+        (upper,) = curve.upper(np.array([c]))
+        assert total * (1.0 - 1e-4) <= math.expm1(upper) <= total * (1.0 + 1e-3)
+        assert upper <= curve.line(np.array([c]))[1][0] * c * (c + 1.0) * (1.0 + 1e-9)
+    # Beyond the last loss there is the tail: its distance decides large orders.
+    far = 40.0 / curve.mu
+    assert curve.upper(np.array([far]))[0] > 0.5 * far * (far + 1.0) * curve.mu**2
     mu = law.gaussian_range[1]
     for y in (0.0, 0.3 * step, step, 3.0 * step, 8.0 * step):
         # The mechanism is below the vector bound, whose chords are above it.
-        assert law.profile(y)[0] <= normal_profile(mu, y) * (1.0 + 2e-3)
+        assert upper_delta(law, y) <= normal_profile(mu, y) * (1.0 + 2e-3)
 
 
 @pytest.mark.few(4)
@@ -114,18 +94,3 @@ def test_extreme_noise_has_a_lower_end(noise: str, scale: float, candidates: int
     assert bound is not None
     assert bound.lower is not None
     assert bound.lower > 20.0 if scale < 1.0 else bound.upper < 1e-3
-
-
-def test_points_of_the_tail_are_on_it() -> None:
-    """Beyond the last point the law is one normal profile, which no member of the union exceeds."""
-    law = noisy_max_law(40, 0.5)
-    assert isinstance(law, NoisyMaxLaw)
-    end = float(law.x[-1])
-    for x in (end, 1.1 * end, 1.5 * end):
-        low, high = law.profile(x)
-        assert union(40, 0.5, x) <= high <= low * (1 + 1e-9)
-    below, above = law.profile(end * (1 - 1e-12)), law.profile(end)
-    assert above[0] <= below[1] <= above[1] * (1 + 1e-6)
-    tails = law.tails(np.array([-1.2 * end, 1.2 * end]))
-    for p, q in ((tails.above_p[1], tails.above_q[1]), (tails.below_q[0], tails.below_p[0])):
-        assert p - math.exp(1.2 * end) * q == pytest.approx(law.profile(1.2 * end)[1], rel=1e-9)

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from privcalc.losses.thresholds.sparse_vector_bounds import answers_bound, gaussian_bound
+from privcalc.losses.choices.noisy_max import law_of_points
+from privcalc.losses.thresholds.sparse_vector_bounds import answers_points, gaussian_points
 from privcalc.losses.thresholds.sparse_vector_outcomes import Kind, answer_kinds, outcome_profile
 from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances
 from privcalc.numerics.normal import gaussian_profile
+from tests.losses.noisy_max_bounds import upper_delta
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,11 +137,10 @@ def test_the_law_is_below_the_multiple(sizes: tuple[float, float]) -> None:
     """At every epsilon, by far where delta is small, and convex in e^epsilon."""
     cutoff, length = 1, 200
     mu = math.hypot(1 / sizes[0], 2 / sizes[1])
-    law = answers_bound(sizes, cutoff, length, mu, length + 1)
-    plain = gaussian_bound(mu, length + 1)
+    points, plain = answers_points(sizes, cutoff, length, mu, 201.0), gaussian_points(mu, 201.0)
+    laws = [law_of_points(each, (201.0, mu), 201.0) for each in (points, plain)]
     epsilons = np.linspace(0.0, 9.0 * mu, 91)
-    values = np.array([law.profile(x)[1] for x in epsilons.tolist()])
-    others = np.array([plain.profile(x)[1] for x in epsilons.tolist()])
+    values, others = (np.array([upper_delta(law, x) for x in epsilons.tolist()]) for law in laws)
     assert (values <= others * (1 + 1e-12)).all()
     assert (values[30:60] < 0.2 * others[30:60]).all()
     slopes = np.diff(values) / np.diff(np.exp(epsilons))

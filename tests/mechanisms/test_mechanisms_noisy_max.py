@@ -251,7 +251,7 @@ def test_any_size_is_answered(m: int, ratio: float) -> None:
     law = NoisyMax(standard_deviation=1.0, candidates=m, sensitivity=ratio).laws(ADD)
     upper = Term.of(law).above
     low = Term.of(law).lower
-    assert upper.max_loss == math.inf
+    assert upper.max_loss == math.inf or 0.0 < upper.infinity_mass < 1e-80
     assert low is not None
 
 

@@ -31,7 +31,6 @@ from tests.allocation_truth import sampled_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.losses.lattice_sums import LatticeMeasure
 
 
 @cache
@@ -135,7 +134,7 @@ def test_coarser_lattices_keep_the_order() -> None:
     """Measures of many points are below and above on a coarser lattice, in puts and in calls."""
     rng = np.random.default_rng(5)
     masses = np.exp(-0.5 * ((np.arange(4000) - 1700.0) / 300.0) ** 2) * rng.uniform(0.5, 1.5, 4000)
-    fine = lattice.LatticeMeasure(0.01, 37, masses)
+    fine = LatticeMeasure(0.01, 37, masses)
     low, high = coarsened(fine, 16, lower=True), coarsened(fine, 16, lower=False)
     for strike in np.linspace(0.0, 45.0, 500):
         puts = [put_of(each, strike) for each in (low, fine, high)]

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
-# Beyond this many radians the modulus is bounded by its envelope alone.
-FAR = 1e6
-CELLS = 128
-
 
 def bounded_range(eta: float, error: float = 0.0, known: Fraction | None = None) -> Term:
     """Return the law of a range, which one use attains, and mechanisms that have the range."""
@@ -60,21 +56,21 @@ class BoundedRangeLaw(ExponentialLaw):
     def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
         """Return laws of adaptive uses, of all ranges at once if they are one block."""
         known = [exact_max_loss(law) for law, _ in uses]
-        sums = [n * each for each, (_, n) in zip(known, uses, strict=True) if each is not None]
-        found: list[tuple[LossLaw, int]] = []
+        sums = [
+            None if each is None else n * each for each, (_, n) in zip(known, uses, strict=True)
+        ]
         kinds = tuple((law.most, count) for law, count in uses)
-        total = sum(sums, Fraction(0)) if len(sums) == len(uses) else None
-        if len(uses) > 1 and is_block(kinds):
-            joined = range_uses(kinds, total)
-            if joined is not None:
-                return ((joined, 1),)
-        normal = range_gaussian(kinds, total) if len(uses) > 1 else None
-        if normal is not None:
-            return ((normal, 1),)
-        for (law, count), kind, largest in zip(uses, kinds, known, strict=True):
-            of_kind = None if largest is None else count * largest
-            one = range_uses((kind,), of_kind) if count > 1 else None
-            found.append((law, count) if one is None else (one, 1))
+        found: list[tuple[LossLaw, int]] = []
+        if len(uses) > 1:
+            total = None if None in sums else sum(filter(None, sums), Fraction(0))
+            joined = range_uses(kinds, total) if is_block(kinds) else ()
+            if joined:
+                return joined
+            normal = range_gaussian(kinds, total)
+            if normal is not None:
+                return ((normal, 1),)
+        for use, kind, largest in zip(uses, kinds, sums, strict=True):
+            found += (range_uses((kind,), largest) if use[1] > 1 else ()) or (use,)
         return tuple(found)
 
     @property

@@ -41,38 +41,34 @@ decreasing, d log(R(x) / R(y)) / d log mu = y kappa(x) - x kappa(y) > 0. It domi
 and composes adaptively (Zhu, Dong, Wang 2022, Lemma 7 and Theorem 10).
 
 Composing it is never worse than a factor on compositions (Theorem 3.3 of Koskela, Redberg, Wang):
-if H_a(A || B) <= m H_a(P || Q) for all a > 0, then, replacing one factor at a time and integrating
-over the others,
-
-    H_a(A^k || B^k) = E_{A^{k-1}} H_{a / r}(A || B) <= m E_{A^{k-1}} H_{a / r}(P || Q)
-                    = m H_a(A^{k-1} x P || B^{k-1} x Q) <= ... <= m^k H_a(P^k || Q^k),
-
-r being the likelihood ratio of the others; for the last step condition on P x Q in turn. And the
-envelope A, B of min(1, m H_a(P || Q)) satisfies the assumption.
+if H_a(A || B) <= m H_a(P || Q) for all a > 0, as of the envelope A, B of min(1, m H_a(P || Q)),
+then H_a(A^k || B^k) <= m^k H_a(P^k || Q^k), replacing one factor at a time: given the others, it is
+a mean of H at a over their likelihood ratio.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.losses.atomic.profiles import profile_law
-from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.cells import KnownList
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.numerics.hull import lower_hull
 from privcalc.numerics.log_sums import TINIEST, log1p_bracket
 from privcalc.numerics.normal import gaussian_profile, gaussian_profiles
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered
+from privcalc.record import record
+from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
 # Places of points, u = l / mu - mu / 2, in steps of FINE up to NEAR; from there on steps of u^2 / 2
@@ -88,16 +84,12 @@ HALF_LINES, LOWEST, HIGHEST = 600, -40.0, -1e-12
 BLOCK, MOST = 32, 10_000
 # Beyond this step nearly everything is revealed, and the vector bound has to do.
 LARGEST_STEP = 12.0
-# Work for one law.
-PER_BOUND = 5e5
-# Work for a loss at one order, and orders at once.
-PER_TERM, CHUNK = 2.0, 64
-SMALLEST = 1e-300
-CHORD_UNITS = 64.0
+# Work for one law, and for a loss at one order.
+PER_BOUND, PER_TERM = 5e5, 1.0
 # Orders at which a bound at all orders is asked for, and the first.
-ORDERS, FIRST = 400, 1e-4
-# Of a search for a distance.
-HALVINGS, MOST_TIMES = 50, 1e4
+ORDERS, FIRST = 250, 1e-3
+# Of a search for a distance, and what probabilities of fewer than 36 deviations are off by.
+HALVINGS, MOST_TIMES, SLACK = 50, 1e4, 2e-12
 
 
 @remembered(32)
@@ -189,8 +181,8 @@ def _largest(count: float, step: float) -> tuple[Array, Array]:
 
 def law_of_points(
     points: tuple[Array, Array], tail: tuple[float, float], most: float, vector: float = math.inf
-) -> NoisyMaxLaw:
-    """Return the law of the largest profile that meets points, and a normal one beyond the last.
+) -> KnownList:
+    """Return the law of the largest profile that meets points, and what is known besides.
 
     Args:
         points: losses >= 0 and bounds there, the one at the largest loss being that of `tail`.
@@ -198,157 +190,69 @@ def law_of_points(
         most: a factor with which that bounds the profile of the mechanism at every loss.
         vector: a distance whose normal profile bounds that of the mechanism at every loss.
     """
-    losses, first = np.unique(points[0], return_index=True)
-    values = points[1][first]
-    kept = lower_hull(np.expm1(losses), values)
-    known = dict(zip(losses[kept].tolist(), values[kept].tolist(), strict=True))
-    atoms = profile_law(tuple((Fraction(x), Fraction(h)) for x, h in known.items()))
-    x = np.array([loss for loss in atoms.losses if loss >= 0.0])
-    h = np.array([known[loss] for loss in x.tolist()])
-    if x[0] > 0.0:
-        # The mirror image of the first corner.
-        h = np.insert(h, 0, -math.expm1(-x[0]) + math.exp(-x[0]) * h[0])
-        x = np.insert(x, 0, -x[0])
-    return NoisyMaxLaw(atoms, x, h, *tail, most, vector)
+    # Of two bounds at one loss the smaller one is last.
+    pairs = sorted(zip(points[0].tolist(), points[1].tolist(), strict=True), key=lambda x: -x[1])
+    law = profile_law(tuple((Fraction(x), Fraction(h)) for x, h in pairs))
+    mu = min(vector, _enough_mu(law, dict(pairs), tail[1]))
+    return KnownList.of(law, PointsCurve(law, *tail, most, vector), (0.0, mu))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NoisyMaxLaw(LossLaw):
-    """A symmetric pair: finitely many losses, and a normal profile beyond the last.
+@record
+class PointsCurve(RenyiCurve):
+    """Divergences of a pair with finitely many losses, and a normal profile beyond the last.
 
     Attributes:
-        atoms: the law of the points, whose mass at infinity is spread as the tail has it.
-        x: losses of the corners, from 0 on or from the mirror image of the first one.
-        h: the profile there.
+        law: the law of the points, whose mass at infinity is spread as the tail has it.
         count: factor of the tail.
         mu: its distance.
         most: see `law_of_points`.
         vector: see there.
     """
 
-    atoms: AtomicLaw
-    x: Array
-    h: Array
+    law: AtomicLaw
     count: float
     mu: float
     most: float
     vector: float
 
-    max_loss = math.inf
+    limit = math.inf
+    cheap = True
+    convex = True
 
-    def profile(self, epsilon: float) -> tuple[float, float]:
-        """Bound delta at epsilon >= 0."""
-        if epsilon >= self.x[-1]:
-            found = gaussian_profile(self.mu, epsilon)
-            low, high = self.count * found.lower, self.count * found.upper
-        else:
-            low = high = float(self.chords(np.array([epsilon]))[0])
-        return low * (1.0 - CHORD_UNITS * UNIT), min(1.0, high * (1.0 + CHORD_UNITS * UNIT))
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the largest D_a / a of all orders."""
+        return 0.0, np.full(c.shape, _largest_quotient(self))
 
-    def chords(self, losses: Array) -> Array:
-        """Return the profile between the first and the last corner, off by CHORD_UNITS units.
-
-        Weights are off by 16 units, and differences of losses are rounded once.
-        """
-        i = np.clip(np.searchsorted(self.x, losses, side="right") - 1, 0, len(self.x) - 2)
-        start, end = self.x[i], self.x[i + 1]
-        w = np.minimum(np.expm1(losses - start) / np.expm1(end - start), 1.0)
-        other = np.minimum(np.expm1(losses - end) / np.expm1(start - end), 1.0)
-        found: Array = other * self.h[i] + w * self.h[i + 1]
-        return found
-
-    def tails(self, losses: Array) -> Tails:
-        """Return sums of the masses, and beyond the last loss those of the tail, on both sides.
-
-        The tail with t = l / mu is count P(N > t -+ mu / 2). t is rounded once, its sum with mu / 2
-        once more: with y = 1 + mu / 2 + |t| the arguments are off by 2 units of y, which changes it
-        by at most 2 y^2 units.
-        """
-        from scipy.special import ndtr
-
-        inner = self.atoms.tails(losses)
-        left, right = losses < -self.x[-1], losses >= self.x[-1]
-        size, half = np.abs(losses) / self.mu, 0.5 * self.mu
-        p, q = self.count * ndtr(half - size), self.count * ndtr(-half - size)
-
-        def joined(middle: Array, below: Array, above: Array) -> Array:
-            return np.where(left, below, np.where(right, above, middle))
-
-        infinite, missing = self.atoms.infinity_mass, self.atoms.lower_infinity_mass
-        own = UNIT * (24.0 + 6.0 * (1.0 + half + size) ** 2)
-        return Tails(
-            joined(inner.above_p + infinite, 1.0 - q, p),
-            joined(inner.above_q, 1.0 - p, q),
-            joined(inner.below_p, q, 1.0 - p),
-            joined(inner.below_q + missing, p, 1.0 - q),
-            np.where(left | right, own, np.asarray(inner.error) + 4.0 * UNIT),
-            inner.shift,
-        )
-
-    def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K by sums over the positive losses, and the tail.
+    def upper(self, c: Array) -> Array:
+        """Return K of the list with its tail, rounded up.
 
         The pair is symmetric, Q(L = -l) = P(L = l), so that both signs of a loss count together:
 
             M(c) - 1 = E_P[G(L); L > 0],    G(l) = e^{cl} (1 - e^{-cl}) (1 - e^{-(c+1)l}).
 
-        Beyond the last loss it is E_P[e^{cL}] of the tail but for a factor that increases with the
-        loss and is at most 1: e^{c (c + 1) mu^2 / 2} P(N > l / mu - (c + 1/2) mu), `count` times.
-        The argument is off by 3 units of its terms, and the slope of log P is at most 1 more.
-        Of the last loss the tail has taken count e^l Q(L > l). A log of G is off by 16 units, and
-        c l by 2; sums of positive terms are off by their number of units.
+        Of P the tail has no more than the list has at its last loss and at infinity; there G is
+        less than e^{cl}, of which the mean is e^{c (c + 1) mu^2 / 2} P(N > l / mu - (c + 1/2) mu),
+        `count` times. The argument of P is off by 3 units of its terms, and the slope of log P is
+        at most 1 more. A log of G is off by 16 units, and c l by 2.
         """
-        from scipy.special import log_ndtr, ndtr
+        from scipy.special import log_ndtr
 
-        charge(PER_TERM * len(c) * len(self.x))
-        losses, masses = self.atoms.columns
-        x, p = losses[losses > 0.0], masses[losses > 0.0]
-        last, mu = float(x[-1]), self.mu
-        rest = p[-1] - math.exp(last) * self.count * float(ndtr(-0.5 * mu - last / mu))
-        slack = UNIT * (64.0 + 16.0 * (1.0 + 0.5 * mu + last / mu) ** 2) * p[-1]
-        low, high = (
-            np.log(np.append(p[:-1], max(rest + sign * slack, SMALLEST))) for sign in (-1.0, 1.0)
-        )
+        charge(PER_TERM * len(c) * len(self.law.columns[0]))
+        x, p = (each[self.law.columns[0] > 0.0] for each in self.law.columns)
+        column, last, mu = c[:, None], self.law.max_loss, self.mu
+        signs = np.expm1(-column * x) * np.expm1(-(column + 1.0) * x)
+        logs = np.log(p) + column * x + np.log(np.maximum(signs, TINIEST))
+        top = logs.max(axis=1)
+        inner = np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
         exponent = 0.5 * c * (c + 1.0) * mu * mu
-        tail = log_ndtr((c + 0.5) * mu - last / mu)
-        size = 1.0 + (c + 0.5) * mu + last / mu
-        off = UNIT * (32.0 * (1.0 + exponent) + 16.0 * np.abs(tail) + 16.0 * size * size)
-        tail += math.log(self.count) + exponent
-        far = _log_g(c, last) - c * last
-        error = UNIT * (2.0 * len(x) + 64.0 * (1000.0 + (c + 1.0) * (last + 1.0)))
-        ends = np.empty((2, len(c)))
-        for i in range(0, len(c), CHUNK):
-            part = slice(i, i + CHUNK)
-            terms = _log_g(c[part, None], x)
-            ends[0, part] = np.logaddexp(_log_sum(terms + low), (tail - off + far)[part])
-            ends[1, part] = np.logaddexp(_log_sum(terms + high), (tail + off)[part])
-        return log1p_bracket(ends[0] - error, ends[1] + error)
-
-    def concentration(self, c: Array) -> Array:
-        """Bound D_a / a of the mechanism at all orders."""
-        return np.full(c.shape, _largest_quotient(self) + TINIEST)
-
-    @property
-    def gaussian_range(self) -> tuple[float, float]:
-        """Return an upper end for the mechanism."""
-        return 0.0, _enough_mu(self)
-
-
-def _log_g(c: Array, x: Array | float) -> Array:
-    """Return log G(x) = c x + log((1 - e^{-cx}) (1 - e^{-(c+1)x}))."""
-    value: Array = c * x + np.log(np.expm1(-c * x) * np.expm1(-(c + 1.0) * x))
-    return value
-
-
-def _log_sum(logs: Array) -> Array:
-    """Return the log of each row's sum; terms below e^-700 of the largest are next to nothing."""
-    top = logs.max(axis=1)
-    value: Array = np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
-    return value
+        tail = math.log(self.count) + exponent + log_ndtr((c + 0.5) * mu - last / mu)
+        size = 1000.0 + exponent + ((c + 0.5) * mu + last / mu) ** 2 + (c + 1.0) * (last + 1.0)
+        total = np.logaddexp(inner, tail) + UNIT * (2.0 * len(x) + 64.0 * size)
+        return log1p_bracket(total, total)[1]
 
 
 @remembered(32)
-def _largest_quotient(law: NoisyMaxLaw) -> float:
+def _largest_quotient(curve: PointsCurve) -> float:
     """Return a bound on D_a / a of the mechanism at all orders a = c + 1 > 1.
 
     Up to the first order of a grid D is at most what it is there. Between two orders K is at most
@@ -357,52 +261,47 @@ def _largest_quotient(law: NoisyMaxLaw) -> float:
     H - (1 - a)_+ is at most `most` times that of the tail's distance, so that M - 1 is at most that
     many times e^{c (c + 1) mu^2 / 2} - 1 and K <= log(most) + c (c + 1) mu^2 / 2.
     """
-    log_most = math.log(law.most)
-    last = max(64.0, 1e3 * math.sqrt(log_most) / law.mu)
+    log_most = math.log(curve.most)
+    last = max(64.0, 100.0 * math.sqrt(log_most) / curve.mu)
     c = np.geomspace(FIRST, last, ORDERS)
-    k = law.renyi(c)[1]
+    k = curve.upper(c)
     q = np.diff(k) / np.diff(c)
     p = np.minimum(k[:-1] - q * c[:-1], 0.0)
     middle = np.clip((np.sqrt(p * p - p * q) - p) / np.maximum(q, 1e-300), c[:-1], c[1:])
     inside = (k[:-1] + q * (middle - c[:-1])) / (middle * (middle + 1.0))
-    beyond = log_most / (last * (last + 1.0)) + 0.5 * law.mu * law.mu
+    beyond = log_most / (last * (last + 1.0)) + 0.5 * curve.mu**2
     largest = max(float(k[0] / c[0]), float((k / (c * (c + 1.0))).max()), float(inside.max()))
-    return min(0.5 * law.vector**2, max(largest, beyond)) * (1.0 + 1e-11)
+    return min(0.5 * curve.vector**2, max(largest, beyond)) * (1.0 + 1e-11)
 
 
-@remembered(32)
-def _enough_mu(law: NoisyMaxLaw) -> float:
-    """Return a mu whose normal profile is at least that of the mechanism.
+def _enough_mu(law: AtomicLaw, known: dict[float, float], least: float) -> float:
+    """Return a mu whose normal profile is at least that of points, or infinity.
 
-    A normal profile is above its tangents P - a Q. Between two points on a chord it is enough that
-    one of these is at or above both. Beyond the last it is enough to be so there, as mu is at least
-    that of the tail. With size = 1 + the modulus of their arguments, P and Q are off by 16 +
-    6 size^2 units. Both pairs are symmetric.
+    A normal profile is above its tangents P - a Q. Between two corners it is enough that one of
+    these is at or above both, also between the first and its mirror image. Beyond the last it is
+    enough to be so there, as mu is at least that of the tail. With size = 1 + the modulus of their
+    arguments, P and Q are off by 16 + 6 size^2 units: less than SLACK.
     """
-    from scipy.special import log_ndtr
+    from scipy.special import ndtr
 
-    fine = loss_grid(law.mu)
-    x = np.union1d(law.x[law.x >= 0.0], fine[fine < law.x[-1]])
-    h = law.chords(x) * (1.0 + CHORD_UNITS * UNIT)
+    x = np.array([loss for loss in law.losses if loss >= 0.0])
+    h = np.array([known[loss] for loss in x.tolist()])
+    if x[0] > 0.0:
+        x, h = np.insert(x, 0, -x[0]), np.insert(h, 0, 1.0 - math.exp(-x[0]) * (1.0 - h[0]))
     middle = 0.5 * (x[:-1] + x[1:])
-    rise = np.exp(x[:-1] - middle), np.exp(x[1:] - middle)
 
     def enough(mu: float) -> bool:
-        t, half = middle / mu, 0.5 * mu
-        p, q = np.exp(log_ndtr(half - t)), np.exp(middle + log_ndtr(-half - t))
-        units = 64.0 + 16.0 * (1.0 + half + t) ** 2 + 4.0 * middle
-        slack = 1.01 * UNIT * units * (p + rise[1] * q)
-        return all(
-            bool((p - up * q - slack >= value).all())
-            for up, value in zip(rise, (h[:-1], h[1:]), strict=True)
-        )
+        p, q = ndtr(0.5 * mu - middle / mu), ndtr(-0.5 * mu - middle / mu)
+        tangents = (p - np.exp(end) * q * (1.0 + SLACK) for end in (x[:-1], x[1:]))
+        below = (t - SLACK * p >= value for t, value in zip(tangents, (h[:-1], h[1:]), strict=True))
+        return all(bool(each.all()) for each in below)
 
-    low = high = law.mu * (1.0 + 4.0 * UNIT)
-    while high < law.vector and not enough(high):
-        if high > MOST_TIMES * law.mu:
-            return law.vector
+    low = high = least * (1.0 + 4.0 * UNIT)
+    while not enough(high):
         low, high = high, 2.0 * high
+        if high > MOST_TIMES * least:
+            return math.inf
     for _ in range(HALVINGS):
         mean = math.sqrt(low * high)
         low, high = (low, mean) if enough(mean) else (mean, high)
-    return min(high, law.vector)
+    return high

@@ -64,7 +64,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left
 from privcalc.record import record
@@ -373,28 +372,24 @@ class UsesProfile:
         )
 
     def at(self, epsilon: float) -> float:
-        """Return a bound at any epsilon >= 0, on the same side."""
-        up = not self.around
+        """Return a bound at any epsilon >= 0 from below."""
         gap = self.largest - epsilon
         if gap <= self._least * (1.0 - 8.0 * UNIT):
             # The gap is rounded once, so that the power is off by few units for each factor.
             rise = -math.expm1(-max(gap, 0.0) / (self._uses + 1))
             if rise == 0.0:
-                return TINIEST if up else 0.0
+                return 0.0
             log_value = (self._uses + 1) * math.log(rise) - self._log_whole
             slack = 64.0 * (self._uses + 1) * UNIT * (1.0 - math.log(rise) - self._log_whole)
-            value = math.exp(min(0.0, log_value))
-            return value * (1.0 + slack) + TINIEST if up else value * (1.0 - slack)
+            return math.exp(min(0.0, log_value)) * (1.0 - slack)
         # Multiples of the step are exact, its quotients are not.
         place = int(epsilon / self.step)
         place += (epsilon >= (place + 1) * self.step) - (epsilon < place * self.step)
-        here, there = (self._value(j) for j in (place, place + 1))
-        # Where in the cell, in a: 0 at its beginning and 1 at its end; a chord, or the two lines.
-        s = min(1.0, math.expm1(epsilon - place * self.step) / math.expm1(self.step))
-        if up:
-            return min(1.0, (here * (1.0 - s) + there * s) * (1.0 + 16.0 * UNIT))
         if place + 1 >= len(self.values):
             return 0.0
+        here, there = self.values[place : place + 2].tolist()
+        # Where in the cell, in a: 0 at its beginning and 1 at its end.
+        s = min(1.0, math.expm1(epsilon - place * self.step) / math.expm1(self.step))
         before, after = self.around
         lines = (1.0 - s) * here + s * after[place], (1.0 - s) * before[place + 1] + s * there
         return max(0.0, float(max(lines)) * (1.0 - 16.0 * UNIT))
@@ -403,9 +398,6 @@ class UsesProfile:
         """Return a multiple of the step, and bounds at its multiples: a few, and what is beyond."""
         stride = -(-len(self.values) // points)
         return self.step * stride, np.append(self.values[::stride], self.beyond)
-
-    def _value(self, place: int) -> float:
-        return float(self.values[place]) if place < len(self.values) else self.beyond
 
 
 @record

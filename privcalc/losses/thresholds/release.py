@@ -98,9 +98,7 @@ def noises_apart(
     revealed with probability 1 - prod (1 - p)^n. Each log1p is rounded up by more than the 4 units
     that it and its product are off by, their sum is rounded once, expm1 is off by 4 units.
 
-    The noises have contours, or few losses, which max(H, p) has not: a lattice for many of those
-    takes long, and is coarse. What this costs more is at most p of delta for each, and a small part
-    of that beside many others.
+    A lattice for many of max(H, p) takes long. What this costs more is at most p of delta for each.
 
     Args:
         releases: the law of H, p or slightly more, and how often it is used.
@@ -219,24 +217,17 @@ class ThresholdedLaw(LossLaw):
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K, roughly where the mass at infinity makes divergences infinite anyway.
 
-        Removing: finite losses are at most x and have P-mass 1 - p, and (Hoelder's inequality, Q
-        having mass 1) M(c) >= (1 - p)^(c+1). They are those of H under Q but smaller beyond x, so
-        that M is at most that of H. Adding: losses of H below -x are raised to it, under P, which
-        raises M by at most e^{-cx} P_H(L < -x), and this is at most e^{-cx}.
+        Removing: finite losses have P-mass 1 - p, and (Hoelder's inequality, Q having mass 1) M(c)
+        >= (1 - p)^(c+1). They are those of H under Q but smaller beyond x, so that M is at most
+        that of H. Adding: losses of H below -x are raised to it, which raises M by at most e^{-cx}.
         """
         low, high = self.base.renyi(c)
+        if self.remove:
+            finite = math.log1p(-self.mass * (1.0 + self.mass_error)) * (1.0 + 16.0 * UNIT)
+            return (c + 1.0) * finite, high
         moved = c * (abs(self.cut) * 8.0 * UNIT + self.cut_error)
-        if not self.remove:
-            # More than the tails of H displace the loss.
-            before = -self.cut + self.cut_error + 1e-9 * (1.0 + abs(self.cut))
-            rest = self.base.tails(np.array([before]))
-            part = float(rest.below_p[0]) * (1.0 + float(np.max(np.asarray(rest.error))))
-            raised = math.log(max(part, 1e-300)) - c * self.cut + moved + 16.0 * UNIT
-            upper = np.logaddexp(high, raised)
-            return low, upper + np.abs(upper) * 16.0 * UNIT
-        finite = math.log1p(-self.mass * (1.0 + self.mass_error)) * (1.0 + 8.0 * UNIT)
-        most = c * self.cut + moved + math.log1p(-self.mass) * (1.0 - 8.0 * UNIT)
-        return (c + 1.0) * finite * (1.0 + 4.0 * UNIT), np.minimum(high, most)
+        upper = np.logaddexp(high, moved - c * self.cut)
+        return low, upper + (np.abs(upper) + 1.0) * 16.0 * UNIT
 
 
 # Beyond, e^l is no double.

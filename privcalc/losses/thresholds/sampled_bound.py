@@ -98,7 +98,7 @@ def sampled_bound(
     places = threshold + np.concatenate([[0.0], steps])
     at: Array = np.unique(np.ceil(places)) if discrete else places
     found = _gained(tail, at, (people, counts), q, slopes, remove=remove, discrete=discrete)
-    return _law(slopes, np.minimum(whole, found))
+    return law_of_heights(slopes, np.minimum(whole, found))
 
 
 def _largest(heights: Heights, mass: float, q: float) -> float:
@@ -256,7 +256,7 @@ def _above(
     return xs, np.minimum(heights * (1.0 + room), 1.0)
 
 
-def _law(slopes: Array, heights: Array) -> AtomicLaw:
+def law_of_heights(slopes: Array, heights: Array) -> AtomicLaw:
     """Return the law of the largest profile with these bounds, of which none is below 1 - a."""
     corners = [START]
     for a, height in zip(slopes.tolist(), heights.tolist(), strict=True):

@@ -16,9 +16,10 @@ sequences and so one itself, E f over n, n + 1, n + 2 people are
 and the square of the second less the product of the others is q^2 (F1^2 - F0 F2) >= 0. Each slope
 is at least its limit for n -> infinity, (1 - q)^k, where the largest j of f decides alone.
 
-So between two corners the function is below both tangents there, and above the chord. Corners are
-added where the two differ by much. No n is omitted above, and below each corner is that of an n.
-Without the people, what is less likely with them is the complement: (y, g) becomes (1 - g, 1 - y).
+So at the slope a = d(n + k) / d(n) the profile is r(n + k) - a r(n), and below chords between such
+points; each corner is that of an n, from below. Corners are added where the two differ by much. At
+a = (1 - q)^k the profile is 1 - a. Without the people, what is less likely with them is the
+complement: (y, g) becomes (1 - g, 1 - y), and a slope its inverse.
 
 Noisy counts above a threshold, of people who are sampled: what keys with n others cost.
 
@@ -50,6 +51,7 @@ from privcalc.losses.atomic.profiles import concave_hull, polygon_law
 from privcalc.losses.term import Term
 from privcalc.losses.thresholds.chances import PER_CHANCE, binomial_chances, moved
 from privcalc.losses.thresholds.release import CountMembers
+from privcalc.losses.thresholds.sampled_bound import law_of_heights
 from privcalc.numerics.binomials import log_probabilities
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left as left_over
@@ -67,13 +69,14 @@ MOST_COUNTS, MOST_PEOPLE, HALF = 20_000, 2.0**30, 0.5
 # Chances of all but one of the counts with the most people that are looked at, and with a group
 # more: far above what is omitted.
 LEAST_LOG, LEAST_GROUP_LOG = -150.0, -300.0
-# The two functions may differ by this part of what the test there gains, or by this probability.
-CLOSE, FAINT = 1e-7, 1e-40
+# Chords may miss this part of the profile, or of this probability.
+CLOSE, FAINT = 3e-7, 1e-40
 # Corners; products of a probability of N and a p(N) that are formed for them, at once and in all,
 # and the part of the work that is left that one direction may take.
 MOST_CORNERS, AT_ONCE, MOST_PRODUCTS, PART = 1200, 2_000_000, 8_000_000, 0.2
-# Corners among which members are, and other numbers of corners to begin with.
-TRIED, FIRST = 32, 40
+# Corners among which members are, and other numbers of corners to begin with; the chance that the
+# member without order is shown.
+TRIED, FIRST, PLAIN = 100, 40, Fraction(1, 4)
 # What is omitted is nothing next to r(n) and d(n) where the least increment is not below.
 LEAST_STEP = Fraction(1, 10**60)
 # More counts, where keys are shown for certain, that have a part in small r(n).
@@ -82,7 +85,7 @@ BEYOND = 300
 
 @record
 class Corners:
-    """Corners of the function, or other points; `y_rest` and `g_rest` are what is missing to 1.
+    """Corners of the function; `y_rest` and `g_rest` are what is missing to 1.
 
     Attributes:
         people: n of each, in increasing order.
@@ -90,8 +93,7 @@ class Corners:
         y_rest: 1 less it.
         g: probability with them.
         g_rest: 1 less it.
-        left: slope on its left.
-        right: slope on its right.
+        slope: the slope on its right.
     """
 
     people: Array
@@ -99,8 +101,7 @@ class Corners:
     y_rest: Array
     g: Array
     g_rest: Array
-    left: Array
-    right: Array
+    slope: Array
 
     def joined(self, other: Self) -> Self:
         """Return all of both, in order."""
@@ -108,15 +109,32 @@ class Corners:
         order = np.argsort(columns[0], kind="stable")
         return type(self)(*(each[order] for each in columns))
 
-    def points(self, error: float, *, above: bool) -> list[Point]:
-        """Return them, moved to one side by the error; nobody's key is never shown."""
-        y = moved(self.y, self.y_rest, error, up=not above)
-        g = moved(self.g, self.g_rest, error, up=above)
+    def points(self, error: float) -> list[Point]:
+        """Return them, moved to the right and down by the error; nobody's key is never shown."""
+        y = moved(self.y, self.y_rest, error, up=True)
+        g = moved(self.g, self.g_rest, error, up=False)
         of_nobody = (self.people + self.y == 0.0).tolist()
         return [(0 * a if z else a, b) for a, b, z in zip(y, g, of_nobody, strict=True)]
 
+    def profile(self, error: float, *, remove: bool) -> tuple[Array, Array, Array]:
+        """Return slopes in increasing order, bounds on the profile there, and what chords miss.
 
-COLUMNS = ("people", "y", "y_rest", "g", "g_rest", "left", "right")
+        H(a) = own - a other, with the slope -other. A slope that is too small by less than 4 errors
+        of it adds that times what is `other` for smaller slopes, that of the corner before.
+        """
+        own, other, a = self.y_rest, self.g_rest, 1.0 / self.slope
+        if remove:
+            own, other, a = self.g[::-1], self.y[::-1], self.slope[::-1]
+        before = np.append(1.0, other[:-1])
+        height = own - a * other + error * (2.0 * own + a * (2.0 * other + 4.0 * before))
+        step, fall = np.diff(a), np.diff(other)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chord = np.diff(height) / step
+            missed = (chord + other[:-1]) * (chord + other[1:]) / fall * step
+        return a, height, np.nan_to_num(missed)
+
+
+COLUMNS = ("people", "y", "y_rest", "g", "g_rest", "slope")
 
 
 class Keys:
@@ -137,15 +155,12 @@ class Keys:
 
     def corners(self, people: Array) -> Corners:
         """Return the corners of some n."""
-        before = np.maximum(people - 1.0, 0.0)
-        used = np.unique(np.concatenate([x + j for x in (before, people) for j in (0, self.k)]))
+        used = np.unique(np.concatenate([people, people + self.k]))
         found = self._at(used)
-        (y, y_rest, d), (g, g_rest, more), (_, _, d_before), (_, _, more_before) = (
-            found[:, np.searchsorted(used, x)]
-            for x in (people, people + self.k, before, before + self.k)
+        (y, y_rest, d), (g, g_rest, more) = (
+            found[:, np.searchsorted(used, x)] for x in (people, people + self.k)
         )
-        left = np.where(people == 0.0, np.inf, more_before / d_before)
-        return Corners(people, y, y_rest, g, g_rest, left, more / d)
+        return Corners(people, y, y_rest, g, g_rest, more / d)
 
     def _at(self, people: Array) -> Array:
         """Return r(n), 1 - r(n) and d(n) as rows.
@@ -173,49 +188,6 @@ class Keys:
             found.append(np.array([r, left, d]))
         return np.concatenate(found, axis=1)
 
-    def between(self, corners: Corners, *, remove: bool) -> tuple[Corners, Array]:
-        """Return points above the tangents of neighbours where these meet, and what chords miss.
-
-        That is how much more they are above the chord than is allowed, in one of the orders.
-
-        The last neighbour is (1, 1) with the limit of the slopes. Wherever a point is, the chords
-        to both corners are above the tangents if it is. Slopes and corners are off by `error`,
-        which moves a tangent by 4 times that: of its values, as G(0) >= 0.
-        """
-        one, none = np.ones(1), np.zeros(1)
-        limit = one * (1.0 - self.q) ** self.k
-        a, end = corners, Corners(np.inf * one, one, none, one, none, limit, none)
-        b = Corners(*(np.append(getattr(a, x)[1:], getattr(end, x)) for x in COLUMNS))
-        width, rise = _less(b.y, b.y_rest, a.y, a.y_rest), _less(b.g, b.g_rest, a.g, a.g_rest)
-        bend = a.right - b.left
-        bent = bend > 1e-12 * a.right
-        part = np.where(bent, (rise - b.left * width) / np.where(bent, bend, 1.0), width)
-        part = np.clip(part, 0.0, width)
-        up, down = a.right * part, b.left * (width - part)
-        slack = (4.0 * self.error + 16.0 * UNIT) * (1.0 + 1e-9)
-        found = Corners(
-            a.people,
-            a.y + part,
-            np.maximum(a.y_rest - part, b.y_rest),
-            np.minimum(np.maximum(a.g + up, b.g - down) + slack * b.g, 1.0),
-            np.maximum(np.minimum(a.g_rest - up, b.g_rest + down) - slack * a.g_rest, 0.0),
-            a.right,
-            b.left,
-        )
-        share = part / np.where(width > 0.0, width, 1.0)
-        gap = np.maximum(up, rise - down) - share * rise
-        gained, least, most = a.g - a.right * a.y, a.g, b.g
-        if not remove:
-            gap = gap * width / np.where(rise > 0.0, rise, 1.0)
-            gained, least, most = b.y_rest - b.g_rest / b.left, b.y_rest, a.y_rest
-        allowed = CLOSE * np.maximum(gained, FAINT / CLOSE) + 8.0 * self.error * least
-        return found, gap + slack * most - allowed
-
-
-def _less(b: Array, b_rest: Array, a: Array, a_rest: Array) -> Array:
-    """Return b - a >= 0 of numbers that are given with what they miss to 1."""
-    return np.maximum(0.0, np.where(b < HALF, b - a, a_rest - b_rest))
-
 
 def sampled_counts(
     shown: Sequence[Fraction], k: int, rate: tuple[float, bool], *, remove: bool
@@ -239,25 +211,34 @@ def sampled_counts(
     corners = keys.corners(np.unique(first))
     most = min(MOST_PRODUCTS, PART * left_over() / PER_CHANCE)
     while True:
-        middles, missed = keys.between(corners, remove=remove)
+        slopes, heights, missed = corners.profile(2.0 * keys.error, remove=remove)
         wide = np.diff(corners.people) > 1.0
-        more = np.flatnonzero(wide & (missed[:-1] > 0.0))
+        gap = missed - CLOSE * np.maximum(heights[1:], FAINT)
+        gap = gap[::-1] if remove else gap
+        more = np.flatnonzero(wide & (gap > 0.0))
         room = min(MOST_CORNERS - len(wide), int((most - keys.products) / (4 * len(shown))))
         if not len(more) or room <= 0:
             break
         # Those where most is missed.
-        more = np.sort(more[np.argsort(-missed[more])[:room]])
+        more = np.sort(more[np.argsort(-gap[more])[:room]])
         new = np.floor(0.5 * (corners.people[more] + corners.people[more + 1]))
         corners = corners.joined(keys.corners(new))
-    error = 2.0 * keys.error + 8.0 * UNIT
-    open_ = np.append(wide, [True])
-    middles = Corners(*(getattr(middles, x)[open_] for x in COLUMNS))
-    above = corners.joined(middles).points(error, above=True)
-    below = corners.points(error, above=False)
+    # Of slopes that rounding may have exchanged none is needed.
+    clear = np.append(True, slopes[1:] > slopes[:-1] * (1.0 + 16.0 * keys.error))
+    slopes, heights = slopes[clear], heights[clear]
+    limit = (1.0 - rate[0]) ** k * (1.0 - 8.0 * (k + 1) * UNIT)
+    inside = slopes > limit if remove else slopes < 1.0 / limit
+    slopes, heights = slopes[inside], heights[inside]
+    if remove:
+        slopes, heights = np.append(limit, slopes), np.append(1.0 - limit, heights)
+    else:
+        slopes, heights = np.append(slopes, 1.0 / limit), np.append(heights, 0.0)
+    below = corners.points(2.0 * keys.error + 8.0 * UNIT)
     step = max(1, len(below) // TRIED)
-    tests = [below[0], *below[1:-1:step], below[len(below) // 2]]
+    plain = min(below, key=lambda point: abs(point[1] - PLAIN))
+    tests = [below[0], *below[1:-1:step], plain]
     return Term(
-        polygon_law(_turned(above, remove=remove), above=True),
+        law_of_heights(slopes, heights),
         polygon_law(_turned(below, remove=remove), above=False),
         members=SampledCountMembers(tuple((g, y) for y, g in tests), remove),
     )

@@ -58,6 +58,7 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
+from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -76,7 +77,7 @@ FARTHEST = 34
 
 
 @record
-class ScreeningCurve:
+class ScreeningCurve(RenyiCurve):
     """The largest divergence of several tests at each order by itself.
 
     Attributes:
@@ -89,10 +90,7 @@ class ScreeningCurve:
     losses: Array
     errors: Array
 
-    cheap = False
     convex = True
-    piecewise = False
-    corners = ()
 
     # Arrays have no hash: a curve is itself only.
     __eq__ = object.__eq__
@@ -102,10 +100,6 @@ class ScreeningCurve:
     def limit(self) -> float:
         """Return the largest loss, rounded up."""
         return float((self.losses + self.errors).max())
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return the constant line at the largest loss."""
-        return self.limit, np.zeros(c.shape)
 
     def upper(self, c: Array) -> Array:
         """Return the largest K, rounded up.
@@ -130,11 +124,6 @@ class ScreeningCurve:
         top = np.logaddexp(*logs).max(axis=1)
         top = top + 8.0 * UNIT * (1.0 + np.abs(top))
         return log1p_bracket(top, top)[1]
-
-    def lower(self, c: Array) -> Array | None:
-        """Return None: no one pair attains all orders."""
-        del c
-        return None
 
 
 @remembered(32)
@@ -251,19 +240,16 @@ def _points(yes: Array, no: Array, error: float, *, above: bool) -> list[tuple[F
 def _curve(yes: Array, no: Array, error: float) -> ScreeningCurve:
     """Return the curve of all tests, whose probabilities are all above CLEAR.
 
-    Far from 1 the logarithm of a quotient is off by the errors of both masses. Near 1 it is that of
-    1 and a quotient, by a difference of the smaller of yes and no: it is off by their errors, and
-    the quotient by a part of itself.
+    The logarithm of a quotient is off by the errors of both masses, which may be more than itself
+    where hardly anything is hidden: such an outcome counts for nothing beside the other one.
     """
-    few = yes.sum(axis=0) <= no.sum(axis=0)
-    small = np.where(few, yes, no)
-    rise = (small[1] - small[0]) * np.where(few, 1.0, -1.0)
-    columns = []
-    for (q, p), sign in ((yes, 1.0), (no, -1.0)):
-        excess = sign * rise / q
-        near = np.abs(excess) < 0.5
-        loss = np.where(near, np.log1p(np.where(near, excess, 0.0)), np.log(p / q))
-        off = np.where(near, error * (small.sum(axis=0) / p + 4.0 * np.abs(excess)), 2.0 * error)
-        columns.append((p * (1.0 + error + 4.0 * UNIT), loss, off + 16.0 * UNIT * np.abs(loss)))
+    columns = [
+        (
+            p * (1.0 + error + 4.0 * UNIT),
+            np.log(p / q),
+            (2.0 * error + 8.0 * UNIT) * np.ones(p.shape),
+        )
+        for q, p in (yes, no)
+    ]
     masses, losses, errors = (np.stack(each, axis=1) for each in zip(*columns, strict=True))
-    return ScreeningCurve(masses, losses, errors * MARGIN)
+    return ScreeningCurve(masses, losses, (errors + 16.0 * UNIT * np.abs(losses)) * MARGIN)

@@ -22,8 +22,10 @@ from privcalc.numerics.work import OutOfWorkError, charge, remembered
 
 if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.choices.noisy_max import NoisyMaxLaw
+    from privcalc.losses.cells import KnownList
     from privcalc.numerics.arrays import Array
+
+    Points = tuple[Array, Array]
 
 # Distance of the points of the profile of Laplace noise, and their number.
 STEP, FEWEST, MOST = 0.01, 60, 600
@@ -73,13 +75,8 @@ def laplace_bound(threshold: Fraction, queries: Fraction) -> AtomicLaw:
     return profile_law(tuple(points))
 
 
-@remembered(32)
-def gaussian_bound(mu: float, outcomes: int) -> NoisyMaxLaw:
-    """Return the law for Gaussian noise, of streams of bounded length.
-
-    Args:
-        mu: (D^2 / sigma_rho^2 + 4 c D^2 / sigma_nu^2)^{1/2}, rounded up.
-        outcomes: N, the number of possible answers to the whole stream.
+def gaussian_points(mu: float, outcomes: float) -> Points:
+    """Return points of a profile for Gaussian noise, of streams of bounded length.
 
     With x = (r, n), phi its density, and w = (D, v), whose length in deviations is at most mu,
 
@@ -87,54 +84,54 @@ def gaussian_bound(mu: float, outcomes: int) -> NoisyMaxLaw:
 
     h(mu) the profile of N(mu, 1) and N(0, 1), as 0 <= g <= 1. Summed over the outcomes the profile
     is at most N h(mu). That is below what each order of the Renyi bounds of Zhu 2023, Theorems
-    7.2.1 (7.1) and 7.6.6, proves of N h(mu). The law is that of points of min(1, N h(mu)), and N
-    h(mu) itself beyond the last.
+    7.2.1 (7.1) and 7.6.6, proves of N h(mu).
+
+    Args:
+        mu: (D^2 / sigma_rho^2 + 4 c D^2 / sigma_nu^2)^{1/2}, rounded up.
+        outcomes: N, the number of possible answers to the whole stream, rounded up.
 
     Raises:
         NotCertifiedError: nearly everything may be revealed.
     """
-    return _law(mu, float(outcomes), np.empty((2, 0)))
-
-
-def _law(mu: float, outcomes: float, more: Array) -> NoisyMaxLaw:
-    """Return the law of N h(mu) and of other points, losses and bounds there."""
-    count = outcomes * (1.0 + 4.0 * UNIT)
     losses = loss_grid(mu)
-    values = count * gaussian_profiles(mu, losses)[1]
+    values = outcomes * gaussian_profiles(mu, losses)[1] * (1.0 + 4.0 * UNIT)
     if not values[-1] < LEAST_HIDDEN:
         raise NotCertifiedError(REVEALED)
-    points = np.append(losses, more[0]), np.append(np.minimum(values, 1.0), more[1])
-    return law_of_points(points, (count, mu), count)
+    return losses, np.minimum(values, 1.0)
 
 
-@remembered(32)
-def answers_bound(
-    sizes: tuple[float, float], cutoff: int, length: int, mu: float, outcomes: int
-) -> NoisyMaxLaw:
-    """Return the law of the least of N h(mu) and of what each answer costs at most, summed.
-
-    Both are upper bounds at every epsilon, and the profile is convex in a: between points it is
-    below chords. Points of both are taken, and their largest convex function with its mirror image.
+def answers_points(
+    sizes: tuple[float, float], cutoff: int, length: int, mu: float, outcomes: float
+) -> Points:
+    """Return these points, and some of what each answer costs at most, summed.
 
     Args:
         sizes: s and t, of rho and nu, in units of D.
         cutoff: c.
         length: most queries.
-        mu: as for `gaussian_bound`.
+        mu: as for `gaussian_points`.
         outcomes: N.
 
     Raises:
-        NotCertifiedError: see `gaussian_bound`.
+        NotCertifiedError: see `gaussian_points`.
     """
-    plain = gaussian_bound(mu, outcomes)
+    losses, values = gaussian_points(mu, outcomes)
     least = max(LEAST_DELTA, outcomes * LEAST_SHARE)
-    end = float(plain.x[np.searchsorted(-plain.h, -least)])
-    epsilons = end * np.arange(1, KNOTS + 1) / KNOTS
+    epsilons = losses[np.searchsorted(-values, -least)] * np.arange(1, KNOTS + 1) / KNOTS
     try:
         sums = outcome_profile(sizes, answer_kinds(cutoff, length), epsilons)
     except OutOfWorkError:
-        return plain
-    return _law(mu, float(outcomes), np.array([epsilons, np.minimum(sums, 1.0)]))
+        return losses, values
+    return np.append(losses, epsilons), np.append(values, np.minimum(sums, 1.0))
+
+
+@remembered(32)
+def answers_bound(
+    sizes: tuple[float, float], cutoff: int, length: int, mu: float, outcomes: float
+) -> KnownList:
+    """Return the law of the least profile through these points, and N h(mu) beyond the last."""
+    points = answers_points(sizes, cutoff, length, mu, outcomes)
+    return law_of_points(points, (outcomes, mu), outcomes)
 
 
 # Cells of the noise of the threshold, points of the profile, and of the table of h.
@@ -156,7 +153,7 @@ def nonnegative_bound(
     deviations: tuple[float, float],
     cutoff: int,
     threshold: float,
-    known: tuple[float, float, NoisyMaxLaw | None],
+    known: tuple[int, float, float] | None,
 ) -> AtomicLaw:
     """Return the law for Gaussian noise, queries >= 0 and thresholds <= T.
 
@@ -164,8 +161,7 @@ def nonnegative_bound(
         deviations: s and t, of rho and nu, in units of D, off by a unit or two.
         cutoff: c.
         threshold: T in units of D, rounded up.
-        known: most queries, the number N of possible answers, rounded up, and the law for queries
-            of any sign; infinite and None for streams of any length.
+        known: most queries, and mu and N of `answers_points`; None for streams of any length.
 
     With mu = 2 c^{1/2} / t, rho = s z, l(z) = z / s + 1 / (2 s^2) the loss of moving rho by D, and
     h(x) the profile of N(mu, 1) and N(0, 1) at any real x, integrate over n first: for answers o
@@ -176,9 +172,7 @@ def nonnegative_bound(
     before, such an answer has a chance of at most F = Phi((T + s z) / t), as queries are >= 0. So
     the sum of G_o over the answers up to the next "above", or to the end of the stream, is at most
     1 + F + F^2 + ... = 1 / (1 - F), and that over all o is at most G = min(N, (1 - F)^{-c}), by
-    induction over the answers "above". This is the profile that Zhu 2023, Theorem 7.2.1 (7.2) and
-    Proposition 7.2.5, bounds by Hoelder's inequality, as printed without the factor
-    (alpha - 1/2) / (alpha - 1) and with F / (1 - F) for 1 / (1 - F); both are too small.
+    induction over the answers "above" (the profile form of Zhu 2023, Theorem 7.2.1 (7.2)).
 
     Answer by answer: with J <= `length` - c those with fewer than J "below" end
     with the c-th "above", and cost at most their sum. In the same way the sum of G_o over the
@@ -190,7 +184,7 @@ def nonnegative_bound(
     Raises:
         NotCertifiedError: streams of any length have infinitely many answers.
     """
-    length, outcomes, signed = known
+    outcomes = math.inf if known is None else known[2]
     weights, ends = answer_weights(deviations, cutoff, threshold, outcomes)
     s, t = deviations
     mu = 2.0 * math.sqrt(cutoff) / t * (1.0 + 4.0 * UNIT)
@@ -207,8 +201,7 @@ def nonnegative_bound(
         return float(table[places] @ answers) * ROUNDING + REST
 
     def delta(epsilon: float) -> float:
-        mean = averaged(epsilon, weights)
-        return mean if signed is None else min(mean, signed.profile(epsilon)[1])
+        return averaged(epsilon, weights)
 
     high = 1.0
     while delta(high) > 2.0 * REST + table[-1] * float(weights.sum()):
@@ -223,14 +216,14 @@ def nonnegative_bound(
         else:
             high = middle
     points = high * np.arange(POINTS + 1) / POINTS
-    if signed is not None:
-        # Of which chords are to follow its own.
-        points = np.union1d(points, signed.x[(signed.x >= 0.0) & (signed.x < high)])
     found = [(x, min(1.0, delta(x))) for x in points.tolist()]
+    if known is not None:
+        signed = answers_points(deviations, cutoff, *known)
+        found += zip(*map(np.ndarray.tolist, signed), strict=True)
     knots = high * np.arange(STREAM_KNOTS + 1) / STREAM_KNOTS
     for part in PARTS:
         most = _counted(ends, deviations, threshold, part)
-        if not 0 < most <= length - cutoff:
+        if not 0 < most <= (known[0] if known else math.inf) - cutoff:
             continue
         later, _ = answer_weights(deviations, cutoff, threshold, outcomes, most)
         rest = np.array([averaged(x, later) for x in knots])

@@ -143,13 +143,16 @@ def race_tests(technique: Technique, length: int, threshold: float) -> tuple[Arr
             found.append(_searched(technique, first, rounds, others, threshold))
     races = [race for each in found for race in each.races]
     p, q = (np.concatenate([each[k] for each in found]) for k in (1, 2))
-    # Of what happens at all.
+    both = [race_chances(technique, races[k]) for k in _best(p, q, SLOPES[technique.noise])]
+    return np.array([low for low, _ in both]), np.array([high for _, high in both])
+
+
+def _best(p: Array, q: Array, count: int) -> list[int]:
+    """Return the tests that are best at one of so many slopes, of those that happen at all."""
     seen = p > LEAST
     largest = float(np.log(p[seen] / np.maximum(q[seen], 1e-300)).max(initial=0.0))
-    slopes = np.exp(np.linspace(0.0, max(largest, 1e-3), SLOPES[technique.noise]))
-    kept = sorted({int(np.argmax(p - a * q)) for a in slopes})
-    both = [race_chances(technique, races[k]) for k in kept]
-    return np.array([low for low, _ in both]), np.array([high for _, high in both])
+    slopes = np.exp(np.linspace(0.0, max(largest, 1e-3), count))
+    return sorted({int(np.argmax(p - a * q)) for a in slopes})
 
 
 def race_chances(technique: Technique, race: Race) -> tuple[float, float]:
@@ -270,9 +273,7 @@ def stream_tests(
         t, u = np.unique(np.minimum(t, threshold)), np.unique(np.minimum(u, threshold - 1.0))
         lower, upper = stream_chances(sizes, (below, tops), (t, u))
         p, q = np.append(p, lower), np.append(q, upper)
-    largest = float(np.log(np.maximum(p, 1e-300) / q).max())
-    slopes = np.exp(np.linspace(0.0, max(largest, 1e-3), STREAM_SLOPES))
-    kept = sorted({int(np.argmax(p - a * q)) for a in slopes})
+    kept = _best(p, q, STREAM_SLOPES)
     return threshold_tests(p[kept], q[kept])
 
 

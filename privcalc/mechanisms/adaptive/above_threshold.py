@@ -219,17 +219,16 @@ class AboveThreshold(Mechanism):
         sizes = 1.0 / threshold.nearest()[0], 1.0 / queries.nearest()[0]
         highest = None if self.threshold is None else self.threshold.doubles()[1]
         upper: LossLaw
-        signed = None
+        stream = None
+        if self.length is not None and self.noise == GAUSSIAN:
+            mu = self._mu(threshold, queries)
+            stream = self.length, mu, self.answers * (1.0 + 4.0 * UNIT)
         if self.noise == LAPLACE:
             upper = laplace_bound(threshold.high, queries.high * (2 * self.cutoff))
-        else:
-            if self.length is not None:
-                mu = self._mu(threshold, queries)
-                upper = signed = answers_bound(sizes, self.cutoff, self.length, mu, self.answers)
-            if highest is not None:
-                count = math.inf if signed is None else self.answers * (1.0 + 4.0 * UNIT)
-                known = self.length or math.inf, count, signed
-                upper = nonnegative_bound(sizes, self.cutoff, highest, known)
+        elif highest is not None:
+            upper = nonnegative_bound(sizes, self.cutoff, highest, stream)
+        elif stream is not None:
+            upper = answers_bound(sizes, self.cutoff, *stream)
         length = LONGEST if self.length is None else self.length
         most = math.inf if self.threshold is None else self.threshold.doubles()[0]
         tests = stream_tests(self.noise, sizes, self.cutoff, length, most)
