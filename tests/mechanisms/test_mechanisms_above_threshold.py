@@ -6,20 +6,12 @@ import math
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
-from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.thresholds.sparse_vector_bounds import (
-    answer_weights,
-    gaussian_bound,
-    normal_profile,
-)
 from privcalc.losses.thresholds.sparse_vector_tests import stream_chances
 from privcalc.mechanisms.adaptive.above_threshold import AboveThreshold
 from privcalc.spec.parse import parse
@@ -141,50 +133,6 @@ def test_laplace_is_pure() -> None:
     assert 0.95 * 0.2 < bound.lower < bound.upper < 0.2
 
 
-def test_laplace_is_below_the_noise_of_the_threshold_moved() -> None:
-    """The profile 1 - e^{(x - e) / 2} at x = epsilon - 2 c D / b, and that of pure privacy."""
-    e, f = 0.5, 2 * 2 / 5
-    found = bounds("svt:threshold_noise=2,query_noise=5,cutoff=2", epsilons=[0.1, 0.9, 1.0, 1.25])
-    for epsilon, bound in zip((0.1, 0.9, 1.0, 1.25), found, strict=True):
-        pure = (math.exp(e + f) - math.exp(epsilon)) / (1.0 + math.exp(e + f))
-        moved = -math.expm1((epsilon - e - f) / 2)
-        assert bound.upper <= pure * (1.0 + 1e-9)
-        if epsilon >= f:
-            assert bound.upper == pytest.approx(moved, rel=1e-4)
-
-
-def renyi_epsilon(rho: float, log_answers: float, delta: float) -> float:
-    """Return min over orders of a rho + (log N + log 1/delta) / (a - 1) (Zhu, Wang 2020)."""
-    return rho + 2.0 * math.sqrt(rho * (log_answers + math.log(1.0 / delta)))
-
-
-def test_gaussian_noise_against_the_published_bound() -> None:
-    """The reference of Figure 7.2 of the thesis, 0.0433788, which the bound here undercuts."""
-    rho = 1.0 / (2 * 210**2) + 2.0 / 420**2
-    published = renyi_epsilon(rho, math.log(1001), 1e-6)
-    assert published == pytest.approx(0.0433788, rel=1e-6)
-    text = "svt:noise=gaussian,threshold_noise=210,query_noise=420,length=1000"
-    (bound,) = bounds(text, deltas=[1e-6])
-    assert bound.lower is not None
-    assert 0.015 < bound.lower < bound.upper < 0.76 * published
-
-
-def test_gaussian_noise_is_a_multiple_of_one_profile() -> None:
-    """N h(mu) with 1 + 5 + 10 answers for two of five queries, which those one by one undercut."""
-    mu = math.sqrt(1 / 4.0 + 4 * 2 / 25.0)
-    text = "svt:noise=gaussian,threshold_noise=2,query_noise=5,cutoff=2,length=5"
-    law = gaussian_bound(mu, 16)
-    for epsilon, bound in zip((2.5, 4.0), bounds(text, epsilons=[2.5, 4.0]), strict=True):
-        h = ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
-        assert 16 * h <= law.profile(epsilon)[1] <= 16 * h * 1.001
-        assert bound.upper < 0.01 * 16 * h
-    # Where the sum of all answers is nothing that can be computed, it is the multiple that is left.
-    (far,) = bounds(text, deltas=[1e-60])
-    h = ndtr(mu / 2 - far.upper / mu) - math.exp(far.upper) * ndtr(-mu / 2 - far.upper / mu)
-    assert h > 0.0
-    assert math.log10(16 * h) == pytest.approx(-60.0, abs=0.05)
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "apart"),
@@ -217,33 +165,6 @@ def test_all_answers_are_counted(length: int, cutoff: int, answers: int) -> None
         for word in map("".join, product("01", repeat=length))
     }
     assert len(words) == answers
-
-
-@pytest.mark.parametrize(
-    ("threshold", "moment"),
-    [(0.0, 12.9644), (0.5, 38.8064), (1.0, 161.435), (2.0, 8789.61), (4.0, 4.92623e9)],
-)
-def test_answers_of_nonnegative_streams(threshold: float, moment: float) -> None:
-    """E (1 - F)^{-2} by mpmath, for noises 1 and 3^{1/2}: not E (F / (1 - F))^2, which is less."""
-    weights, ends = answer_weights((1.0, math.sqrt(3.0)), 2, threshold, math.inf)
-    assert moment <= weights.sum() <= 1.1 * moment
-    with mpmath.workdps(30):
-        rest = mpmath.quad(
-            lambda z: mpmath.npdf(z) / mpmath.ncdf(-(threshold + z) / mpmath.sqrt(3)) ** 2,
-            [float(ends[-1]), float(ends[-1]) + 5, mpmath.inf],
-        )
-    assert 0.0 < rest < 1e-31
-
-
-def test_the_normal_profile_at_any_loss() -> None:
-    """Upper ends that are near, of small and large distances, on both sides of 0."""
-    with mpmath.workdps(40):
-        for mu in (1e-4, 0.03, 1.0, 12.0):
-            x = np.array([-20.0, -3.0, -0.1, 0.0, 0.1, 3.0, 20.0]) * mu
-            for found, loss in zip(normal_profile(mu, x), x, strict=True):
-                u = mpmath.mpf(loss) / mu
-                truth = mpmath.ncdf(mu / 2 - u) - mpmath.exp(loss) * mpmath.ncdf(-mu / 2 - u)
-                assert truth <= found <= truth * (1 + 2e-9) + 1e-15
 
 
 @pytest.mark.few(1)
@@ -341,11 +262,3 @@ def test_refusals(text: str, words: str) -> None:
     """Errors name what is out of range."""
     with pytest.raises(DomainError, match=words):
         bounds(f"svt:{text}", deltas=[1e-5])
-
-
-@pytest.mark.slow
-def test_calibrate_the_noise_of_queries() -> None:
-    """With Laplace noise the scale that is sufficient is about that of pure privacy."""
-    tree = parse("svt:threshold_noise=10,query_noise=_,cutoff=3").tree
-    found = calibrate(tree, CalibrationTarget("epsilon", 1.0, 1e-6))
-    assert found.sufficient == pytest.approx(2 * 3 / 0.9, rel=1e-4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import mpmath
@@ -112,12 +111,6 @@ class TestZcdp:
         assert fixed is not None
         assert fixed.upper < upper("zcdp:rho=0.02@wor:q=0.001@10000", 1e-6)
 
-    def test_a_larger_rate_costs_more(self) -> None:
-        """The best order is found where it is a whole one: epsilon grows with the rate."""
-        spec = "zcdp:rho=2.05641e-05@poisson:q={}@10000000"
-        values = [upper(spec.format(q), 6.5e-19) for q in (0.0344, 0.034477, 0.0348, 0.035)]
-        assert values == sorted(values)
-
     def test_delta(self) -> None:
         """Delta at an epsilon is the inverse question."""
         epsilon = upper("zcdp:rho=0.3", 1e-7)
@@ -125,14 +118,6 @@ class TestZcdp:
         assert found is not None
         assert found.upper == pytest.approx(1e-7, rel=1e-6)
         assert found.lower is None
-
-    def test_profile(self) -> None:
-        """A profile of upper ends, none of which increases."""
-        answer = compose(parse("zcdp:rho=0.3").tree).answers[0]
-        values = [bound.upper for _, bound in answer.profile]
-        assert len(values) == 21
-        assert all(a >= b for a, b in pairwise(values))
-        assert values[-1] < 1e-9
 
 
 class TestRdp:
@@ -178,14 +163,6 @@ class TestRdp:
             assert bound is not None
             # Pinsker: the total variation distance is at most (D / 2)^{1/2}.
             assert bound.upper <= 0.0708
-
-    def test_long_files(self, tmp_path: Path) -> None:
-        """Ten thousand points are no burden."""
-        file = tmp_path / "a.csv"
-        points = [1.0 + 0.01 * k for k in range(1, 9999)]
-        file.write_text("".join(f"{order} {0.02 * order}\n" for order in points))
-        smooth = upper("zcdp:rho=0.02", 1e-6)
-        assert upper(f"rdp:file={file}", 1e-6) == pytest.approx(smooth, rel=1e-4)
 
     @pytest.mark.parametrize(
         ("content", "message"),

@@ -74,21 +74,6 @@ def test_the_rule_of_pate_ptr(share: str, order: float, sigma: float, beta: floa
     assert (back.epsilon, back.order) == pytest.approx((float(share), rule.order), rel=1e-12)
 
 
-def test_the_setting_of_the_experiment() -> None:
-    """Sigma 15 and delta 1e-5 stand for epsilon 0.5817412254, and the release costs less."""
-    rule = Rule(Fraction(1, 10**5), sigma=Fraction(15))
-    assert rule.epsilon == pytest.approx(0.5817412254, abs=1e-10)
-    assert rule.order == pytest.approx(42.9639, abs=1e-4)
-    curve = Gnss(standard_deviation=15, delta=1e-5).renyi(Adjacency.ADD)
-    c = np.arange(30.0, 42.0, 0.01)
-    # The exact pair, by plain conversion at delta / 2.
-    best = float(((curve.upper(c) + math.log(2e5)) / c).min())
-    assert best == pytest.approx(0.54305, abs=2e-4)
-    at_order = float(curve.upper(np.array([rule.order - 1.0]))[0]) / (rule.order - 1.0)
-    assert at_order <= (3 * rule.order + 2) / (2 * 15**2)
-    assert upper("gnss:sigma=15,delta=1e-5", 5e-6) < 0.54305
-
-
 @pytest.mark.parametrize(
     ("share", "exact"), [("0.5", 0.218938), ("1", 0.429635), ("2", 0.829449), ("5", 1.897837)]
 )
@@ -182,14 +167,6 @@ def test_a_sum_of_growing_amounts_costs_the_lower_end(sigma: int, beta: str, del
         for factor, sign in (("2e-6", 1), ("-2e-6", -1)):
             moved = profile(mpf(answer.bound.lower) * (1 + mpf(factor)))
             assert sign * moved < sign * delta
-
-
-def test_the_published_bound_is_not_used() -> None:
-    """At order 20 with beta 0.01 and sigma 50 the release costs more than (a + 1) / sigma^2."""
-    curve = Gnss(standard_deviation=50, beta=0.01).renyi(Adjacency.ADD)
-    found = float(curve.upper(np.array([19.0]))[0]) / 19
-    assert found - 20 / (2 * 50**2) == pytest.approx(0.009234, abs=1e-6)
-    assert found - 20 / (2 * 50**2) > 21 / 50**2
 
 
 def test_refusals() -> None:

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import random
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,9 @@ from mpmath import mp, mpf
 from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
-from privcalc.accounting.realize import realize
-from privcalc.accounting.select import select
 from privcalc.bounds import Bound
 from privcalc.calibration.target import CalibrationTarget
-from privcalc.engine.planner import certified_epsilon
-from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
+from privcalc.errors import DomainError, SpecError, UnsupportedError
 from privcalc.mechanisms.adaptive.stability import Stability
 from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
@@ -103,46 +99,6 @@ def test_normal_tests_to_40_digits(seed: int) -> None:
             assert bound.lower <= both + p
             if mode == "bit":
                 assert bound.upper <= float(least) * 1.05 + 1e-15
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    ("t", "m", "mass", "epsilon"),
-    [
-        (0.125, 0.25, 1e-29, 2.0),
-        (0.125, 0.25, 1e-29, 5.0),
-        (0.125, 0.25, 1e-40, 3.0),
-        (0.5, 0.01, 1e-30, 4.0),
-        (0.01, 0.5, 1e-30, 5.0),
-        (2.0, 0.3, 1e-60, 25.0),
-        (0.3, 1.5, 1e-18, 20.0),
-        (1.0, 1.0, 1e-12, 12.0),
-    ],
-)
-def test_bits_far_out(t: float, m: float, mass: float, epsilon: float) -> None:
-    """Where next to nothing is left, probabilities near 1 have digits of their own."""
-    with mp.workdps(60):
-        (found,) = deltas(spec(f"gdp:mu={t}", f"gdp:mu={m}", mass, "bit"), [epsilon])
-        truth = _passing(t, m, epsilon, mpf(repr(mass)))
-        assert found.lower is not None
-        assert found.lower <= truth * 1.05
-        assert truth <= found.upper
-
-
-@pytest.mark.slow
-@pytest.mark.few(1)
-@pytest.mark.parametrize("sigma", [0.05, 0.033, 0.027])
-def test_a_bit_of_a_test_that_tells_nearly_everything(sigma: float) -> None:
-    """Slopes and tails of tests are no doubles; once an upper end of 0 was reported."""
-    text = spec(f"gaussian:sigma={sigma}", "gaussian:sigma=2", 1e-20, "bit")
-    epsilons = [0.0, 1.0, 50.0, 300.0, 560.0]
-    answers = compose(parse(text).tree, epsilons=epsilons).answers
-    for epsilon, answer in zip(epsilons, answers, strict=True):
-        with mp.workdps(400):
-            truth = _passing(1.0 / sigma, 0.5, epsilon, mpf("1e-20"))
-            assert answer.bound is not None
-            assert answer.bound.lower <= truth
-            assert truth <= mpf(answer.bound.upper) * (1 + mpf(10) ** -15)
 
 
 def _passing(t: float, m: float, epsilon: float, p: Any) -> Any:
@@ -279,15 +235,6 @@ def test_no_algorithm_of_10_000_costs_more() -> None:
     assert all(ratio <= 1 + 1e-9 for ratio in worst.values()), worst
 
 
-def test_mass_is_not_scaled() -> None:
-    """Where a statistic is published the normalised mixture is too small, and is not used."""
-    mass = 1e-3
-    (bound,) = deltas(spec("gdp:mu=0.5", "gdp:mu=0.5", mass, "sum"), [1.5])
-    with mp.workdps(40):
-        both = _normal_profile(mp.sqrt(mpf("0.5")), mpf("1.5"))
-        assert bound.upper >= both + mpf("0.001") > (1 - mpf("0.001")) * both + mpf("0.001")
-
-
 @pytest.mark.parametrize(
     ("noise", "threshold", "log_tail"),
     [
@@ -326,60 +273,6 @@ def test_stability_is_the_larger_of_both_modes(noise: str) -> None:
         assert max(test.lower, tail) <= bound.upper * (1 + 1e-12)
         assert bound.lower == pytest.approx(bound.upper, rel=1e-5)
     assert epsilon(text, 1e-13).lower == math.inf
-
-
-def test_sums_and_samples_are_between_their_ends() -> None:
-    """In a sum, in a sample and for a group: above what good data cost, and near it."""
-    base = spec("gdp:mu=0.3", "gdp:mu=0.4", 1e-9, "max")
-    for after in ("@5", "+gaussian:sigma=1.1@poisson:q=0.01@1000", "@poisson:q=0.2", "@group:k=2"):
-        found, good = epsilon(base + after, 1e-6), epsilon("gdp:mu=0.5" + after, 1e-6)
-        assert good.lower is not None
-        assert good.lower <= found.upper <= good.upper * 1.4
-        assert found.lower is None or found.lower <= good.upper
-
-
-@pytest.mark.slow
-def test_engines_agree() -> None:
-    """The contour and the lattice have the same law."""
-    _agree(random.Random(5), 1)
-
-
-@pytest.mark.slow
-def test_engines_agree_on_many() -> None:
-    """The same of more; `engine/test_adaptive_pairs.py` has 135, of all adaptive mechanisms."""
-    _agree(random.Random(6), 24)
-
-
-def _agree(rng: random.Random, count: int) -> None:
-    for _ in range(count):
-        t, m = (f"{math.exp(rng.uniform(-3, 0)):.3g}" for _ in range(2))
-        own = spec(f"gdp:mu={t}", f"gdp:mu={m}", 1e-9, rng.choice(("sum", "max", "bit")))
-        other = rng.choice(("laplace:scale=3", "gaussian:sigma=2@poisson:q=0.1@20", "rr:epsilon=1"))
-        text = f"{own}@{rng.randint(1, 4)}+{other}"
-        delta = 10 ** rng.uniform(-6, -2)
-        for part in realize(parse(text).tree, Relation.ADD_OR_REMOVE_ONE).values():
-            found = []
-            for engine in ("contour", "fft"):
-                with suppress(NotCertifiedError):
-                    found.append(certified_epsilon(part.upper, delta, 1e-9, engine=engine).bound)
-            assert found, text
-            assert max(each.lower or 0.0 for each in found) <= min(each.upper for each in found)
-
-
-@pytest.mark.slow
-def test_selection_beats_liu_and_talwar() -> None:
-    """Geometric runs over a test and a release: 2.3 times less noise than Liu, Talwar 2019."""
-    # What their theorem leaves for one run, at mean 600 and delta 1e-6: (1/3, 1.6495e-21).
-    theirs = 0.0375431982 / math.sqrt(2.0)
-    assert epsilon(spec(f"gdp:mu={theirs}", f"gdp:mu={theirs}", 1e-24, "max"), 1.6495e-21).upper > (
-        1 / 3 - 1e-4
-    )
-    ours = 2.29 * theirs
-    tree = parse(spec(f"gdp:mu={ours}", f"gdp:mu={ours}", 1e-24, "max")).tree
-    runs = parse("gdp:mu=1@select:runs=geometric,mean=600").tree
-    found = select(tree, runs.parameters, deltas=[1e-6])  # type: ignore[union-attr]
-    assert found.answers[0].bound is not None
-    assert found.answers[0].bound.upper < 1.0
 
 
 def test_text_and_json_are_twins() -> None:

@@ -21,8 +21,6 @@ from privcalc.spec.parse import parse
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
 
-EPSILONS = [0.0, 0.05, 0.2, 0.45, 0.5, 0.6, 1.0, 2.5]
-
 
 def deltas(text: str, epsilons: list[float]) -> list[Bound]:
     """Return delta at epsilons."""
@@ -57,46 +55,12 @@ def mixture(profile: Any, p: Any, new: int, loss: Any) -> Any:
     return 1 - rest + rest * profile(loss - mp.log(rest))
 
 
-def added(profile: Any, p: Any, new: int, loss: Any) -> Any:
-    """Return that of adding: P has no new key, Q has none shown with probability (1 - p)^new."""
-    return profile(loss + new * mp.log(1 - p))
-
-
 def holds(bound: Bound, true: Any, width: float = 1e-11) -> None:
     """Check that a bracket holds the truth, and is narrow."""
     assert bound.lower is not None
     assert bound.lower <= true * (1 + mpf("1e-20"))
     assert true * (1 - mpf("1e-20")) <= bound.upper
     assert bound.upper - bound.lower <= width * bound.upper + 1e-300
-
-
-@pytest.mark.parametrize("threshold", [1, 4.5, 20, 60])
-def test_one_laplace_key(threshold: float) -> None:
-    """The larger of noise and of a new key, also where the threshold hides hardly anything."""
-    e = mpf(1) / 2
-    p = mp.exp(-(mpf(threshold) - 1) / 2) / 2
-    found = deltas(f"thresholded-counts:scale=2,threshold={threshold}", EPSILONS)
-    for loss, bound in zip(EPSILONS, found, strict=True):
-        costs = [
-            direction(lambda x, m=1 - j: laplace_profile(m * e, x), p, j, mpf(loss))
-            for direction in (mixture, added)
-            for j in (0, 1)
-        ]
-        holds(bound, max(costs))
-
-
-@pytest.mark.parametrize("keys", [1, 2, 3, 30])
-def test_gaussian_keys(keys: int) -> None:
-    """The largest over all numbers of new keys, in both orders of the neighbours."""
-    p = 1 - mp.ncdf(mpf(29) / 4)
-    found = deltas(f"thresholded-counts:noise=gaussian,sigma=4,threshold=30,keys={keys}", EPSILONS)
-    for loss, bound in zip(EPSILONS, found, strict=True):
-        costs = [
-            direction(lambda x, m=keys - j: normal_profile(mp.sqrt(m) / 4, x), p, j, mpf(loss))
-            for direction in (mixture, added)
-            for j in range(keys + 1)
-        ]
-        holds(bound, max(costs))
 
 
 @cache
@@ -206,26 +170,6 @@ def test_laplace_keys_are_between_their_tests_and_one_count() -> None:
     ]
     tests = mp.fsum(max(mpf(0), a - mp.exp(mpf("1.2")) * b) for a, b in rows)
     assert found.lower == pytest.approx(float(tests), rel=1e-9)
-
-
-@pytest.mark.slow
-def test_samples() -> None:
-    """A Poisson sample of one use shows a new key with q p, and otherwise hides by sampling."""
-    q, p = mpf("0.1"), mp.exp(-mpf(19) / 2) / 2
-    text = "thresholded-counts:scale=2,threshold=20@poisson:q=0.1"
-    for loss, bound in zip((0.01, 0.03, 1.0), deltas(text, [0.01, 0.03, 1.0]), strict=True):
-        inner = mp.log1p(mp.expm1(mpf(loss)) / q)
-        noise = q * laplace_profile(mpf(1) / 2, inner)
-        assert bound.lower is not None
-        assert bound.lower <= bound.upper <= 1.01 * bound.lower
-        if loss == 1.0:
-            assert bound.lower <= q * p <= bound.upper * (1 + mpf("1e-15"))
-        else:
-            # The others are sampled, too, and hide the record: noise alone costs more.
-            assert bound.upper < 0.5 * noise
-    several = epsilon(f"{text}@20", 1e-3)
-    assert several.lower is not None
-    assert 0.0 < several.lower <= several.upper
 
 
 def test_a_trade_off_curve_is_not_that_of_one_data_set() -> None:
@@ -434,23 +378,3 @@ def test_samples_with_any_number_of_others(
         assert bound.lower >= 0.98 * true - 1e-13
         if group == 1:
             assert bound.upper <= 1.05 * true + 1e-13
-
-
-@pytest.mark.parametrize("group", [1, 2, 3, 5])
-@pytest.mark.parametrize(
-    ("scale", "threshold"), [("0.32", 56), ("0.44", 52), ("0.472", 73), ("0.5", 120)]
-)
-def test_groups_of_keys_that_hardly_ever_show(scale: str, threshold: int, group: int) -> None:
-    """The probability that one shows has digits of its own, far below those of 1 less it."""
-    loss = group / float(scale)
-    text = f"thresholded-counts:noise=discrete-laplace,scale={scale},threshold={threshold}"
-    with mp.workdps(600):
-        a = mp.exp(-1 / mpf(scale))
-        one, all_ = (a ** (threshold - j) / (1 + a) for j in (1, group))
-        truth = max(1 - (1 - one) ** group, all_)
-        # The losses 1 / 0.5 and 3 / 0.32 are doubles: there nothing but this is left.
-        far = loss if scale in ("0.5", "0.32") else 1.5 * loss
-        for bound in bounds(f"{text}@group:k={group}", [far, 1.5 * loss, 4.0 * loss]):
-            assert mpf(bound.lower) * (1 - mpf(10) ** -14) <= truth
-            assert truth <= mpf(bound.upper) * (1 + mpf(10) ** -14)
-            assert bound.lower > 0.0

@@ -14,10 +14,6 @@ from privcalc.spec.parse import parse
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
 
-# Scale, bound and sensitivity, with and without exact quotients, from nearly uniform to nearly
-# whole noise.
-SHAPES = (("2", "40", "1"), ("0.3", "7", "2"), ("30", "1.1", "1"), ("0.1", "5", "1/3"))
-
 
 class Noise:
     """The noise in units of its scale, by its definition."""
@@ -33,22 +29,6 @@ class Noise:
         """Return the density at a point."""
         inside = abs(x) <= self.end
         return mp.exp(-abs(x)) / (2 * (1 - mp.exp(-self.end))) if inside else mpf(0)
-
-    def integral(self, integrand: Any, step: Any, *corners: Any) -> Any:
-        """Integrate over all outputs of two data sets, between all corners."""
-        places = {-self.end, self.end, step - self.end, step + self.end, mpf(0), step, *corners}
-        return mp.quad(integrand, sorted(places))
-
-    def delta(self, epsilon: Any, step: Any = None) -> Any:
-        """Integrate (p - e^epsilon q)_+ for a move by a step."""
-        step = self.step if step is None else step
-        corner = min(max((step - epsilon) / 2, mpf(0)), step)
-        a = mp.exp(epsilon)
-
-        def excess(x: Any) -> Any:
-            return max(mpf(0), self.density(x) - a * self.density(x - step))
-
-        return self.integral(excess, step, corner)
 
     def loss(self, x: Any) -> Any:
         """Return the loss of an output that both data sets may have."""
@@ -68,25 +48,6 @@ def holds(bound: Bound, true: Any, width: float = 1e-12) -> None:
     assert bound.lower <= true * (1 + mpf("1e-20"))
     assert true * (1 - mpf("1e-20")) <= bound.upper
     assert bound.upper - bound.lower <= width * bound.upper
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids="-".join)
-def test_one_use_is_the_integral_of_the_excess(shape: tuple[str, str, str]) -> None:
-    """Delta below, at and beyond the largest finite loss."""
-    noise = Noise(*shape)
-    epsilons = [0.0, *(float(noise.step) * share for share in (0.01, 0.5, 0.99, 1.5))]
-    for epsilon, bound in zip(epsilons, deltas(noise.text, *epsilons), strict=True):
-        holds(bound, noise.delta(mpf(epsilon)))
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids="-".join)
-def test_a_smaller_move_gives_less(shape: tuple[str, str, str]) -> None:
-    """No move by less than the sensitivity has a larger delta, at any epsilon."""
-    noise = Noise(*shape)
-    epsilons = [float(noise.step) * share for share in (0.0, 0.95)]
-    for epsilon, bound in zip(epsilons, deltas(noise.text, *epsilons), strict=True):
-        for share in ("0.5", "0.999"):
-            assert noise.delta(mpf(epsilon), noise.step * mpf(share)) <= bound.upper
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 1e-9), (3.0, 0.01)])
@@ -129,28 +90,6 @@ def test_two_uses_are_a_double_integral() -> None:
         )
         # At 0 the loss of both uses has an atom, where lower ends of lattices are of first order.
         holds(deltas(f"{noise.text}@2", epsilon)[0], revealed + rest, 2e-6 if epsilon else 2e-5)
-
-
-@pytest.mark.parametrize("epsilon", [0.05, 0.2])
-def test_a_sample_is_the_integral_of_its_mixture(epsilon: float) -> None:
-    """Both directions of a Poisson sample: (p - a m)_+ and (m - a p)_+ for m = (1 - q) p + q w."""
-    noise = Noise("2", "9", "1")
-    q, a = mpf("0.3"), mp.exp(mpf(epsilon))
-
-    def excess(x: Any, *, remove: bool) -> Any:
-        p = noise.density(x)
-        m = (1 - q) * p + q * noise.density(x - noise.step)
-        return max(mpf(0), m - a * p if remove else p - a * m)
-
-    worst = mpf(0)
-    for remove in (False, True):
-        # Where the loss of the sample is epsilon.
-        ratio = (a - (1 - q)) / q if remove else (1 / a - (1 - q)) / q
-        corner = (noise.step + mp.log(ratio)) / 2
-        place = min(max(corner, mpf(0)), noise.step)
-        found = noise.integral(lambda x, r=remove: excess(x, remove=r), noise.step, place)
-        worst = max(worst, found)
-    holds(deltas(f"{noise.text}@poisson:q=0.3", epsilon)[0], worst, 1e-6)
 
 
 def test_a_group_moves_the_output_as_far_as_its_records_do() -> None:

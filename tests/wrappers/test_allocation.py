@@ -12,17 +12,13 @@ import pytest
 from mpmath import mp, mpf
 from scipy.special import ndtr
 
-from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize
-from privcalc.calibration.target import CalibrationTarget
-from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import PrivcalcError, UnsupportedError
-from privcalc.exact import Enclosed
 from privcalc.losses import allocated_measures as lattice
 from privcalc.losses.allocated import allocated_laws
-from privcalc.losses.allocated_measures import above, below, below_from_zero, cells, coarsened
+from privcalc.losses.allocated_measures import above, below, below_from_zero, cells
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.allocation_mellin import contradictions, delta_of_epochs, random_question
@@ -84,18 +80,6 @@ def test_published_and_measured_rows(row: tuple[float, int, int, float, float, f
         assert found.upper - found.lower <= 1e-6 * found.upper
 
 
-@pytest.mark.slow
-def test_adding_by_itself() -> None:
-    """The smaller direction of ten epochs, by its laws alone."""
-    tree = parse("gaussian:sigma=1@allocation:t=100@10").tree
-    part = realize(tree, Relation.ADD_OR_REMOVE_ONE)["add"]
-    assert part.lower is not None
-    wanted = Enclosed.of(1e-5)
-    low, high = (certified_epsilon(each, wanted, 1e-7).bound for each in (part.lower, part.upper))
-    assert low.lower is not None
-    assert 1.547725 <= low.lower <= high.upper <= 1.54773
-
-
 def put_of(measure: LatticeMeasure, strike: float) -> float:
     """Return the put function of a measure."""
     return float(np.maximum(strike - measure.points(), 0.0) @ measure.masses)
@@ -128,21 +112,6 @@ def test_half_the_correction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """With half of the excess of chords the lower measure is above the truth somewhere."""
     monkeypatch.setattr(lattice, "RAISED", -0.5)
     assert worst_order(1.0, 0.03)[0] > 1e-7
-
-
-def test_coarser_lattices_keep_the_order() -> None:
-    """Measures of many points are below and above on a coarser lattice, in puts and in calls."""
-    rng = np.random.default_rng(5)
-    masses = np.exp(-0.5 * ((np.arange(4000) - 1700.0) / 300.0) ** 2) * rng.uniform(0.5, 1.5, 4000)
-    fine = lattice.LatticeMeasure(0.01, 37, masses)
-    low, high = coarsened(fine, 16, lower=True), coarsened(fine, 16, lower=False)
-    for strike in np.linspace(0.0, 45.0, 500):
-        puts = [put_of(each, strike) for each in (low, fine, high)]
-        calls = [float(np.maximum(e.points() - strike, 0.0) @ e.masses) for e in (low, fine, high)]
-        for under, truth, over in (puts, calls):
-            assert under <= truth * (1.0 + 1e-12) + 1e-300
-            assert over >= truth * (1.0 - 1e-12)
-    assert low.masses.sum() == pytest.approx(masses.sum(), rel=1e-9)
 
 
 def test_parts_of_one_ratio_are_enclosed() -> None:
@@ -201,12 +170,6 @@ def check_once(rng: random.Random) -> None:
 
 
 @pytest.mark.slow
-def test_once_by_transform() -> None:
-    """One epoch is on both sides of the Mellin transform."""
-    check_once(random.Random(3))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_once_by_transform_at_random(seed: int) -> None:
     """Three epochs drawn by chance are."""
@@ -241,12 +204,6 @@ def test_several_epochs_by_sampling(point: tuple[float, int, int, float]) -> Non
         )
         assert (bound.lower or 0.0) <= mean + 3.0 * error
         assert mean - 3.0 * error <= bound.upper
-
-
-@pytest.mark.slow
-def test_epochs_by_transform() -> None:
-    """Three epochs, and what Poisson sampling proves of them, contradict nothing."""
-    assert not contradictions(1.0, 30, 3, 1e-6)
 
 
 @pytest.mark.slow
@@ -290,14 +247,6 @@ def test_kept_draws_are_less_noise() -> None:
         assert epsilon_of(f"({text})@allocation:t=50") == one
 
 
-@pytest.mark.slow
-def test_more_steps_and_more_noise_cost_less() -> None:
-    """Epsilon falls with both, to 0 for many steps."""
-    brackets_fall([f"gaussian:sigma=1@allocation:t={t}" for t in (20, 20000)])
-    brackets_fall([f"gaussian:sigma={s}@allocation:t=20" for s in (1.0, 2.0)])
-    assert epsilon_of("gaussian:sigma=1@allocation:t=20000").upper < 0.03
-
-
 def brackets_fall(texts: list[str]) -> None:
     """Check that each bracket is below the one before, with nothing between shared."""
     found = [epsilon_of(text) for text in texts]
@@ -316,14 +265,6 @@ def test_chains_of_steps_and_of_noise(epochs: int) -> None:
     noise = (0.55, 0.6, 1.0, 1.01, 5.0, 40.0)
     for t, some in ((2, noise[::2]), (25, noise), (5000, noise[1::2])):
         brackets_fall([f"gaussian:sigma={s}@allocation:t={t}@{epochs}" for s in some])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sigma", [0.7, 1.0, 5.0])
-def test_many_steps_cost_nothing(sigma: float) -> None:
-    """One epoch of 10^5 steps costs about what the deviation of its ratio does, and no more."""
-    bound = epsilon_of(f"gaussian:sigma={sigma}@allocation:t=100000", 1e-3)
-    assert bound.upper < 4.0 * math.sqrt(math.expm1(sigma**-2) / 1e5)
 
 
 @pytest.mark.parametrize(
@@ -423,14 +364,6 @@ def test_many_different_epochs_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     many = "+".join(f"gaussian:sigma={3 + i / 10}@allocation:t=100" for i in range(3))
     with pytest.raises(UnsupportedError, match="at most 2 different epochs"):
         compose(parse(many).tree, deltas=[1e-5])
-
-
-@pytest.mark.slow
-def test_calibrated_noise() -> None:
-    """The noise for a target keeps it, and a little less does not."""
-    tree = parse("gaussian:sigma=_@allocation:t=100@5").tree
-    found = calibrate(tree, CalibrationTarget("epsilon", 1.0, 1e-5))
-    assert epsilon_of(f"gaussian:sigma={found.sufficient!r}@allocation:t=100@5").upper <= 1.0
 
 
 @pytest.mark.slow

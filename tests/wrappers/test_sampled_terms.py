@@ -48,12 +48,6 @@ def test_what_only_dominates_has_no_lower_end(adjacency: Adjacency) -> None:
     assert found.lower is None
 
 
-def two_point_cumulant(epsilon: float, c: float) -> float:
-    """Return K of randomized response."""
-    p = 1.0 / (1.0 + math.exp(-epsilon))
-    return math.log(p * math.exp(c * epsilon) + (1.0 - p) * math.exp(-c * epsilon))
-
-
 @pytest.mark.parametrize("adjacency", [ADD, REMOVE])
 @pytest.mark.parametrize("lost", [0.0, 1e-3])
 def test_a_composition_is_sampled_as_one_pair(adjacency: Adjacency, lost: float) -> None:

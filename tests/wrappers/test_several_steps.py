@@ -169,18 +169,6 @@ def test_all_steps_and_one_step() -> None:
     assert one == answer("gaussian:sigma=2@allocation:t=5")["whole"]
 
 
-@pytest.mark.slow
-def test_more_steps_cost_more() -> None:
-    """Upper ends grow with k, and are below no sampling; lower ends are below upper ones."""
-    found = [
-        answer(f"gaussian:sigma=3@allocation:t=12,k={k}")["whole"] for k in (1, 2, 5, 6, 11, 12)
-    ]
-    uppers = [each.upper for each in found]
-    assert uppers == sorted(uppers)
-    lowers = [each.lower for each in found]
-    assert lowers == sorted(lowers, key=lambda x: x or 0.0)
-
-
 def test_epochs_and_groups() -> None:
     """Epochs are composed; groups are refused, and so are holes of unknown order."""
     epochs = answer("gaussian:sigma=4@allocation:t=100,k=10@20")["whole"]

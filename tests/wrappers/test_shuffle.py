@@ -12,10 +12,8 @@ import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom
 
-from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import PrivcalcError, UnsupportedError
 from privcalc.losses import shuffled as pairs
 from privcalc.losses.shuffled import blanket, clones, law_above, law_below, window
@@ -110,26 +108,6 @@ def test_tests_are_those_of_one_pair(epsilon: float, categories: int, n: int, le
     assert bound.lower >= 0.9 * float(truth)
 
 
-def test_with_others_in_a_third_value_is_not_the_worst() -> None:
-    """Near the largest loss some other data set of three categories costs more."""
-    epsilon, n = 1.0, 4
-    growth = Fraction(math.exp(0.95))
-    truth = worst(response(Fraction(math.exp(epsilon)), 3), n, [growth])[0]
-    third = blanket(n, epsilon, 3, upper=False)
-    assert third.delta(0.95)[1] < float(truth)
-
-
-def test_the_lower_end_of_binary_response_is_a_pair() -> None:
-    """Two data sets of seven people attain it."""
-    growth = Fraction(math.exp(0.5))
-    rows = response(Fraction(math.e), 2)
-    from tests.shuffle_truth import delta, shuffled
-
-    p, q = shuffled(rows, (0,) * 7), shuffled(rows, (0,) * 6 + (1,))
-    bound = deltas_of("rr:epsilon=1@shuffle:n=7", [0.5])[0]
-    assert bound.lower == pytest.approx(float(delta(p, q, growth)), rel=1e-12)
-
-
 def test_reports_of_one_guarantee_hold() -> None:
     """Random reports of that epsilon on three values, all data sets of up to four people."""
     rng = random.Random(5)
@@ -212,14 +190,6 @@ def test_groups_of_sizes_are_outward(monkeypatch: pytest.MonkeyPatch) -> None:
         assert rough[0].delta(loss)[1] >= exact[0].delta(loss)[0]
         assert rough[1].delta(loss)[0] <= exact[1].delta(loss)[1]
         assert rough[0].delta(loss)[1] == pytest.approx(exact[0].delta(loss)[1], rel=0.05)
-
-
-def test_a_seeded_fault_is_caught() -> None:
-    """One per cent more people than there are, and the upper end is below a pair of data sets."""
-    below = blanket(1000, 1.0, 10, upper=False)
-    above, wrong = (blanket(n, 1.0, 10, upper=True) for n in (1000, 1010))
-    for loss in (0.01, 0.05, 0.1):
-        assert wrong.delta(loss)[1] < below.delta(loss)[0] < above.delta(loss)[1]
 
 
 def test_windows_against_exact_binomials() -> None:
@@ -332,25 +302,3 @@ def test_only_replacing_a_record() -> None:
     tree = parse("rr:epsilon=1@shuffle:n=10").tree
     with pytest.raises(PrivcalcError, match="replace-one"):
         compose(tree, relation=Relation.ADD_OR_REMOVE_ONE, deltas=[1e-6])
-
-
-@pytest.mark.slow
-def test_groups_and_sums() -> None:
-    """A group is a chain of records, and rounds go with other mechanisms."""
-    one, three = (
-        epsilon_of(f"rr:epsilon=1@shuffle:n=1000{end}", 1e-6) for end in ("", "@group:k=3")
-    )
-    assert three.lower is None or three.lower <= three.upper
-    assert 2.0 * one.upper < three.upper < 9.0 * one.upper
-    both = epsilon_of("rr:epsilon=1@shuffle:n=1000@2+gaussian:sigma=8", 1e-6)
-    assert both.lower is not None
-    assert both.upper > both.lower > one.upper
-
-
-@pytest.mark.slow
-def test_calibration() -> None:
-    """The epsilon of reports that meets a target, checked by the question itself."""
-    tree = parse("rr:epsilon=_@shuffle:n=10000").tree
-    found = calibrate(tree, CalibrationTarget("epsilon", 0.1, 1e-6))
-    assert epsilon_of(f"rr:epsilon={found.sufficient!r}@shuffle:n=10000", 1e-6).upper <= 0.1
-    assert 1.5 < found.sufficient < 2.0

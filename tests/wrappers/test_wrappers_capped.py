@@ -63,13 +63,6 @@ def test_binomial_tails_at_forty_digits(n: int, k: int, p: float) -> None:
         assert high - low <= 1e-12 * high
 
 
-def test_tails_below_every_double() -> None:
-    """A bound is all that is said of them."""
-    (low, high), (rest, _) = binomial_tails(10**6, 10**5, 1e-3)
-    assert low == 0.0 < high < 1e-280
-    assert rest > 1.0 - 1e-15
-
-
 @pytest.mark.parametrize(("n", "most", "q"), [(4, 2, "1/2"), (3, 1, "1/3"), (30, 2, "0.1")])
 def test_one_use_is_the_pair_of_a_coin(n: int, most: int, q: str) -> None:
     """The upper end, by sums of rationals and profiles at 40 digits."""
@@ -158,19 +151,6 @@ def test_where_the_cap_binds_others_pull_the_other_way(text: str, width: float) 
     assert low >= high * (1.0 - width)
 
 
-@pytest.mark.slow
-def test_many_records() -> None:
-    """A cap that never binds is none, and one that does has both ends, also of 10^15."""
-    text = "gaussian:sigma=1@poisson:q=1e-5,max={},n={}@1000"
-    plain = epsilon("gaussian:sigma=1@poisson:q=1e-5@1000", 1e-7)
-    for n in (10**12, 10**13 - 1):
-        rare = epsilon(text.format(round(1.1e-5 * n), n), 1e-7)
-        assert rare == pytest.approx(plain, rel=3e-5)
-    low, high = epsilon("gaussian:sigma=1@poisson:q=1e-12,max=1000,n=1000000000000000@100", 1e-13)
-    assert 0.0 < low < high
-    assert low >= epsilon("gaussian:sigma=1@poisson:q=0.9e-12@100", 1e-13)[0]
-
-
 def test_a_cap_that_cannot_bind() -> None:
     """It is Poisson sampling, to the last digit; one that hardly ever does, to nine."""
     plain = epsilon("gaussian:sigma=1@poisson:q=256/60000@14063", 1e-5)
@@ -181,25 +161,6 @@ def test_a_cap_that_cannot_bind() -> None:
         rare = epsilon(f"gaussian:sigma=1@poisson:q=256/60000,max={most},n=60000@14063", 1e-5)
         assert rare == pytest.approx(plain, rel=3e-5)
         assert rare[0] <= plain[1] * (1.0 + 1e-12)
-
-
-@pytest.mark.slow
-def test_above_the_mean_batch_a_higher_cap_costs_less() -> None:
-    """And the record is in more of the batches."""
-    text = "gaussian:sigma=1@poisson:q=256/60000,max={},n=60000@14063"
-    found = [epsilon(text.format(most), 1e-5) for most in (260, 300, 320, 340, 360)]
-    lows, highs = zip(*found, strict=True)
-    assert list(highs) == sorted(highs, reverse=True)
-    assert list(lows) == sorted(lows)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [9, pytest.param(14, marks=pytest.mark.slow)])
-def test_both_engines_agree(most: int) -> None:
-    """The contour of a coin, and the lattice of its masses."""
-    text = f"gaussian:sigma=1.2@poisson:q=0.01,max={most},n=1000@60"
-    first, second = (epsilon(text, engine=engine)[1] for engine in ("contour", "fft"))
-    assert first == pytest.approx(second, rel=1e-5)
 
 
 def test_everybody_in_a_sample_that_is_cut() -> None:

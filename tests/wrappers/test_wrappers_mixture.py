@@ -11,151 +11,17 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
 mp.dps = 40
-TINY = mpf("1e-290")
 
 
 def weights_of(q: float, k: int) -> list[Any]:
     """Return the binomial probabilities."""
     q_ = mpf(q)
     return [mp.binomial(k, j) * q_**j * (1 - q_) ** (k - j) for j in range(k + 1)]
-
-
-def log_ratio(mu: float, weights: list[Any], x: Any) -> Any:
-    """Return log of the mixture's density over the standard normal one."""
-    m = mpf(mu)
-    return mp.log(mp.fsum(w * mp.exp(j * m * x - (j * m) ** 2 / 2) for j, w in enumerate(weights)))
-
-
-def masses(mu: float, weights: list[Any], x: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """Return the masses right and left of x, each of the mixture and of N(0, 1)."""
-    m = mpf(mu)
-    right = mp.fsum(w * mp.ncdf(j * m - x) for j, w in enumerate(weights))
-    left = mp.fsum(w * mp.ncdf(x - j * m) for j, w in enumerate(weights))
-    return (right, mp.ncdf(-x)), (left, mp.ncdf(x))
-
-
-def output_of(mu: float, q: float, weights: list[Any], loss: Any) -> Any:
-    """Return the output of a log ratio above the floor, by Newton's rule; the ratio confirms it.
-
-    What stands above the floor is a sum of exponentials of x: its logarithm is convex.
-    """
-    m, floor = mpf(mu), (1 - mpf(q)) ** (len(weights) - 1)
-    level, x = mp.log(mp.exp(loss) - floor), mpf(0)
-    for _ in range(40):
-        terms = [w * mp.exp(j * m * x - (j * m) ** 2 / 2) for j, w in enumerate(weights)]
-        total = mp.fsum(terms[1:])
-        slope = m * mp.fsum(j * term for j, term in enumerate(terms)) / total
-        move = (level - mp.log(total)) / slope
-        x += move
-        if abs(move) < mpf("1e-20"):
-            break
-    assert abs(log_ratio(mu, weights, x) - loss) < mpf("1e-36") * max(1, abs(loss))
-    return x
-
-
-CASES = [
-    (1.0, 0.01, 2),
-    (0.5, 1e-6, 5),
-    (3.0, 0.3, 5),
-    (1.0, 0.9, 40),
-    (0.05, 0.02, 40),
-    (0.01, 1e-6, 40),
-    (0.1, 0.03, 60),
-    (0.5, 0.1, 3),
-    (1.0, 0.6, 2),
-    (0.2, 0.02, 20),
-]
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize("remove", [True, False])
-@pytest.mark.parametrize(("mu", "q", "k"), CASES)
-def test_tails_at_known_outputs(mu: float, q: float, k: int, remove: bool) -> None:
-    """The loss of an output is computed here; its tails are those of an output within `shift`.
-
-    Losses of outputs far out on both sides, a hair from the floor and below it, are asked in one
-    array, with others around them.
-    """
-    weights = weights_of(q, k)
-    law = GaussianMixtureLaw(mu, q, k, remove)
-    centre = k * q * mu
-    outputs = [mpf(x) for x in (-6, -2, 0, 0.7, centre, centre + 1, centre + 5)]
-    below = 1.1 * k * math.log1p(-q)
-    found = sorted({below, *(float(log_ratio(mu, weights, x)) for x in outputs)})
-    losses = np.array(found if remove else [-loss for loss in reversed(found)])
-    tails = law.tails(losses)
-    error = np.broadcast_to(np.asarray(tails.error), losses.shape)
-    assert (error < 1e-9).all()
-    assert tails.shift < 1e-13 * max(1.0, (k * mu) ** 2)
-    for i, loss in enumerate(losses):
-        level = mpf(float(loss)) if remove else -mpf(float(loss))
-        ends = []
-        for moved in (-1, 1):
-            target = level + moved * mpf(tails.shift)
-            if target <= k * mp.log1p(-mpf(q)):
-                ends.append(((mpf(1), mpf(1)), (mpf(0), mpf(0))))
-                continue
-            ends.append(masses(mu, weights, output_of(mu, q, weights, target)))
-        (most, least), slack = ends, mpf(float(error[i]))
-        right = (tails.above_p, tails.above_q) if remove else (tails.below_q, tails.below_p)
-        left = (tails.below_p, tails.below_q) if remove else (tails.above_q, tails.above_p)
-        for side in (0, 1):
-            ours = mpf(float(right[side][i]))
-            assert least[0][side] * (1 - slack) - TINY <= ours
-            assert ours <= most[0][side] * (1 + slack) + TINY
-            ours = mpf(float(left[side][i]))
-            assert most[1][side] * (1 - slack) - TINY <= ours
-            assert ours <= least[1][side] * (1 + slack) + TINY
-
-
-@pytest.mark.parametrize("remove", [True, False])
-@pytest.mark.parametrize(("mu", "q", "k"), [(1.0, 0.01, 2), (0.3, 0.4, 20)])
-def test_cells_agree_with_integrals(mu: float, q: float, k: int, remove: bool) -> None:
-    """Where masses between losses are told, they are right to what is said of them.
-
-    The cell is shifted as its ends are, which changes its mass by (shift / width) at most, about.
-    """
-    weights = weights_of(q, k)
-    grid = mp.linspace(-1, 1, 161)
-    levels = [float(log_ratio(mu, weights, x)) for x in grid]
-    losses = np.array(levels if remove else [-x for x in reversed(levels)])
-    tails = GaussianMixtureLaw(mu, q, k, remove).tails(losses)
-    assert tails.between_p is not None
-    assert tails.between_q is not None
-    assert tails.between_error is not None
-    cells = (tails.between_p, tails.between_q) if remove else (tails.between_q, tails.between_p)
-    mixture, plain = (c if remove else c[::-1] for c in cells)
-    assert np.isfinite(tails.between_error).any()
-    for i in range(0, 160, 16):
-        (a, b), _ = masses(mu, weights, grid[i])
-        (c, d), _ = masses(mu, weights, grid[i + 1])
-        width = losses[1:] - losses[:-1]
-        slack = 1e-11 + 4.0 * (tails.shift + 1e-16) / float(width.min())
-        index = i if remove else 159 - i
-        if math.isfinite(float(tails.between_error[index])):
-            assert float(mixture[i]) == pytest.approx(float(a - c), rel=slack)
-            assert float(plain[i]) == pytest.approx(float(b - d), rel=slack)
-
-
-@pytest.mark.parametrize("remove", [True, False])
-@pytest.mark.parametrize(("mu", "q"), [(1.0, 0.01), (0.2, 1e-6), (5.0, 0.9)])
-def test_group_of_one_is_the_sampled_gaussian(mu: float, q: float, remove: bool) -> None:
-    """The two ways to the same law agree, near the floor and far out."""
-    floor = math.log1p(-q)
-    near = np.array([1.1 * floor, 0.9 * floor, 0.1 * floor, 0.5 * q, 3 * q, 0.1, 1.0, 5.0])
-    losses = np.sort(near if remove else -near)
-    one = GaussianMixtureLaw(mu, q, 1, remove).tails(losses)
-    other = sampled(GaussianLaw(mu), q, remove=remove).tails(losses)
-    for name in ("above_p", "above_q", "below_p", "below_q"):
-        ours, theirs = getattr(one, name), getattr(other, name)
-        assert np.allclose(ours, theirs, rtol=1e-9, atol=1e-280)
 
 
 def convolved_delta(
@@ -212,15 +78,6 @@ def test_composition_agrees_with_a_plain_convolution(
         assert bound.lower is not None
         plain = convolved_delta(mu, q, k, count, epsilon, remove=name == "remove")
         assert bound.lower * (1 - 1e-5) - 1e-10 <= plain <= bound.upper * (1 + 1e-5) + 1e-10
-
-
-def test_large_losses_below_zero() -> None:
-    """Thirty-seven below zero e^loss is nothing beside 1, but not beside the floor of e^-92."""
-    weights = weights_of(0.9, 40)
-    tails = GaussianMixtureLaw(1.0, 0.9, 40, False).tails(np.array([37.43]))
-    _, (q_mass, p_mass) = masses(1.0, weights, output_of(1.0, 0.9, weights, mpf("-37.43")))
-    assert float(tails.above_p[0]) == pytest.approx(float(p_mass), rel=1e-10)
-    assert float(tails.above_q[0]) == pytest.approx(float(q_mass), rel=1e-10)
 
 
 def test_larger_groups_cost_more() -> None:
