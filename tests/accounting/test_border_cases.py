@@ -21,7 +21,6 @@ from privcalc.spec.tree import Leaf, Repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from privcalc.bounds import Bound
     from tests.conftest import Outcome
@@ -61,34 +60,6 @@ def test_numbers_beyond_the_doubles_are_enclosed() -> None:
     largest = math.nextafter(math.inf, 0.0)
     assert doubles(huge) == (largest, math.inf)
     assert doubles(-huge) == (-math.inf, -largest)
-
-
-def kept(n: int, e: float, d: float) -> float:
-    """Return the chance that n people's partition is published at the best (e, d) (2022)."""
-    rest = d
-    for _ in range(n - 1):
-        rest = min(math.exp(e) * rest + d, 1.0 - math.exp(-e) * (1.0 - rest - d))
-    return rest
-
-
-@pytest.mark.parametrize(
-    ("e", "d"), [pytest.param(0.08811, 3.135e-6, marks=pytest.mark.slow), (0.08921, 2.027e-5)]
-)
-def test_losses_that_are_the_same_double(e: float, d: float, tmp_path: Path) -> None:
-    """A lattice with two atoms at one place; and rows that differ in the twentieth digit."""
-    text = f"partition-selection:epsilon={e},delta={d}@group:k=2"
-    # As doubles: decimals are rounded again where the number is known.
-    beside = [delta(text, 2.0 * e + move).outward[1] for move in (-1e-6, 0.0, 1e-6)]
-    assert beside == sorted(beside, reverse=True)
-    # Of nobody and two people.
-    assert beside[1] >= kept(2, e, d)
-    table = tmp_path / "rows.csv"
-    rows = ("0.2,0.3", "0.2,0.30000000000000000001", "0.6,0.39999999999999999999")
-    table.write_text("\n".join(rows) + "\n")
-    fft = epsilon(f"pmf:file={table}@50", 1e-6, "fft")
-    plain = epsilon(f"pmf:file={table}@50", 1e-6)
-    assert (fft.lower or 0.0) <= plain.upper
-    assert (plain.lower or 0.0) <= fft.upper <= plain.upper * (1.0 + 1e-7)
 
 
 @pytest.mark.parametrize(

@@ -96,13 +96,6 @@ def test_round_trips(tmp_path: Path) -> None:
     run(tmp_path, 0, 5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(50, 56))
-def test_many_round_trips(seed: int, tmp_path: Path) -> None:
-    """Twenty more each."""
-    run(tmp_path, seed, 20)
-
-
 def test_gaussian_guarantees_come_back() -> None:
     """A mu, its profile, and the mu of every point of it."""
     rng = random.Random(7)
@@ -148,20 +141,3 @@ def test_attacks_on_noisy_descent(text: str, advantage: float, rare: float, comm
         assert isinstance(ours, Bound)
         assert (ours.lower or 0.0) <= theirs
         assert ours.upper == pytest.approx(theirs, rel=2e-4)
-
-
-@pytest.mark.slow
-def test_a_profile_of_an_envelope_is_bracketed_by_several_members() -> None:
-    """Where work is short, no point says nothing, and each is about what is proved by itself."""
-    tree = parse(
-        "gaussian:sigma=1@poisson:q=0.000144@64+exponential:epsilon=1.64@21"
-        "+rr:epsilon=0.254,categories=2@poisson:q=0.0126@291"
-    ).tree
-    epsilons = (10.0, 20.0)
-    [profile] = convert(tree, ConversionQuery(to="profile", epsilons=epsilons)).answers
-    for found, epsilon in zip(bounds(profile.result["delta"]), epsilons, strict=True):
-        [one] = compose(tree, epsilons=[epsilon]).answers
-        assert one.bound is not None
-        assert found.lower is not None
-        assert found.upper == pytest.approx(one.bound.upper, rel=0.01)
-        assert 0.2 * found.upper <= found.lower <= found.upper

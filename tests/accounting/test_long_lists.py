@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.engine import composition as module
 from privcalc.spec.parse import parse
 from tests.pairs import bracket
 
@@ -76,32 +75,6 @@ def test_histories_are_narrow(n: int, seed: int, width: float) -> None:
 def test_ledgers_are_narrow(kind: str, n: int) -> None:
     """The width that ten parts have is that of hundreds."""
     assert relative(ledger(kind, n)) <= 1e-6
-
-
-@pytest.mark.slow
-def test_orders_and_splits_change_nothing() -> None:
-    """Nor do parts that are written twice."""
-    parts = history(40, 5)
-    whole = bracket(text(parts), delta=1e-6)
-    mixed = parts[:]
-    random.Random(1).shuffle(mixed)
-    split = [(s, q, part) for s, q, n in parts for part in (n // 2, n - n // 2)]
-    for other in (mixed, split):
-        low, high = bracket(text(other), delta=1e-6)
-        assert max(low, whole[0]) <= min(high, whole[1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_one_array_and_lines_of_their_own_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brackets of joined laws meet those of laws that are not joined, in both quantities."""
-    spec = text(history(12, seed)) + "+laplace:scale=20"
-    found = [bracket(spec, delta=1e-5), bracket(spec, epsilon=0.5)]
-    monkeypatch.setattr(module, "MANY", 10**9)
-    other = [bracket(spec, delta=1e-5), bracket(spec, epsilon=0.5)]
-    for (low, high), (least, most) in zip(found, other, strict=True):
-        assert max(low, least) <= min(high, most)
-        assert high - low <= 1e-6 * high
 
 
 @pytest.mark.slow

@@ -97,64 +97,6 @@ def test_gaussian_and_answers_at_small_delta(uses: int, delta: float) -> None:
     assert bound.width <= 1e-6 * bound.upper
 
 
-def laplace_by_expansion(scale: float, uses: int, epsilon: Number) -> Number:
-    """Delta of a few Laplace mechanisms from the atoms and the density of the loss.
-
-    With a = 1/scale the loss is a with probability 1/2, -a with e^-a / 2, and in between it has the
-    density e^((l - a) / 2) / 4. Given j draws in between, their sum y has the density
-    (e^(-a/2) / 4)^j e^(y/2) times that of a sum of j uniform draws on [-a, a] times (2a)^j, a
-    piecewise polynomial (Irwin and Hall): sum_i (-1)^i C(j, i) (y + (j - 2i) a)_+^(j-1) / (j-1)!.
-    """
-    a = 1 / mp.mpf(scale)
-    total = mp.zero
-    for j in range(uses + 1):
-        for up in range(uses - j + 1):
-            down = uses - j - up
-            ways = mp.factorial(uses) / (mp.factorial(j) * mp.factorial(up) * mp.factorial(down))
-            weight = ways * mp.mpf(2) ** -(up + down) * mp.exp(-a * down)
-            rest = epsilon - (up - down) * a
-            if j == 0:
-                total += weight * max(mp.zero, 1 - mp.exp(rest))
-                continue
-            weight *= (mp.exp(-a / 2) / 4) ** j / mp.factorial(j - 1)
-            pieces = (
-                (-1) ** i * mp.binomial(j, i) * _piece((j - 2 * i) * a, j, rest, j * a)
-                for i in range(j + 1)
-            )
-            total += weight * mp.fsum(pieces)
-    return total
-
-
-def _piece(shift: Number, j: int, rest: Number, end: Number) -> Number:
-    """Integrate (y + shift)_+^(j-1) e^(y/2) (1 - e^(rest - y)) over y from rest to the end."""
-    start = max(-shift, rest)
-    if start >= end:
-        return mp.zero
-
-    def primitive(y: Number, rate: Number) -> Number:
-        """A primitive of (y + shift)^(j-1) e^(rate y), by parts."""
-        terms = (mp.ff(j - 1, m) * (y + shift) ** (j - 1 - m) / (-rate) ** m for m in range(j))
-        return mp.exp(rate * y) * mp.fsum(terms) / rate
-
-    def integral(rate: Number) -> Number:
-        return primitive(end, rate) - primitive(start, rate)
-
-    half = mp.mpf(1) / 2
-    return integral(half) - mp.exp(rest) * integral(-half)
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0, 9.5, 9.9999])
-def test_residues_agree_with_the_expansion(epsilon: float) -> None:
-    """Two independent forms of the same delta: the oracles check each other."""
-    at = mp.mpf(epsilon)
-    expanded = laplace_by_expansion(1.0, 10, at)
-    assert abs(expanded / laplace_delta(mp.one, 10, at) - 1) < mp.mpf(10) ** -20
-    with mp.workdps(30):
-        small = laplace_by_expansion(5.0, 7, at / 8)
-        assert abs(small - laplace_delta(mp.mpf(5), 7, at / 8)) < mp.mpf(10) ** -20
-
-
 @pytest.mark.parametrize(
     ("scale", "uses", "delta"),
     [

@@ -9,12 +9,10 @@ to the right side, which a slow test shows.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from privcalc.accounting.compose import compose
@@ -27,7 +25,6 @@ from tests.oracles.peers import (
     ask_dp_accounting,
     ask_prv,
     cut,
-    extended_transforms,
     load,
 )
 
@@ -157,20 +154,3 @@ def test_fresh_answers_lie_within_their_stated_error(spec: Spec) -> None:
         assert interval == 0.0 or here in MISSED, here
         if row["delta"] == 1e-5:
             assert row["dp_accounting"] == pytest.approx(ROWS[here]["dp_accounting"], rel=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    bool(np.finfo(np.longdouble).eps > 1e-18), reason="long double is no wider here"
-)
-@pytest.mark.parametrize("text", sorted({text for text, _ in TOO_LOW.keys() | MISSED.keys()}))
-def test_exceptions_vanish_with_finer_transforms(text: str) -> None:
-    """With the same libraries' transforms in 80-bit numbers each exception is where it belongs."""
-    needs_peers()
-    spec = next(spec for spec in SPECS if spec.text == text)
-    # The laws are composed once for all of them.
-    deltas = sorted(delta for one, delta in TOO_LOW.keys() | MISSED.keys() if one == text)
-    with extended_transforms():
-        rows = answers(replace(spec, deltas=tuple(deltas)))
-    for row in rows:
-        assert gaps(spec, row) == (0.0, 0.0), row["delta"]

@@ -373,13 +373,6 @@ class TestStart:
         assert math.isclose(found[0], aim / slope, rel_tol=1e-9, abs_tol=1e-9)
         assert math.isclose(found[1], slope, rel_tol=1e-6)
 
-    def test_inverse_ends_where_the_range_does(self) -> None:
-        """Nothing is known beyond: the end it is, or the last that was known."""
-        assert inverse(lambda x: x, 100.0, -5.0, 5.0) == (5.0, 1.0)
-        assert inverse(lambda _: math.nan, 1.0, -5.0, 5.0) is None
-        found = inverse(lambda x: x if x < 2.0 else math.nan, 10.0, -5.0, 50.0)
-        assert found == (1.0, 1.0)
-
 
 # Specifications with a place for the hole, the range of values that are put there, and whether they
 # are whole; $-names are other random values.

@@ -151,16 +151,6 @@ class TestInSums:
         both = composed(f"{node(base, runs)}+laplace:scale=1e4", delta).upper
         assert (alone.lower or 0.0) <= both <= (alone.upper + 1e-4) * (1.0 + ROOM) + LITTLE
 
-    @pytest.mark.slow
-    def test_many_uses_go_by_renyi(self) -> None:
-        """The published Renyi bound at order 8 adds up (Papernot, Steinke 2022, Theorem 6)."""
-        text = node("rdp:order=8,epsilon=0.2", "poisson,mean=5")
-        # e^epsilon_hat <= 8/7; delta_hat <= the total variation, at most sqrt(KL / 2).
-        order, count, delta = 8.0, 20, 1e-6
-        one = 0.2 + 5.0 * math.sqrt(0.1) + math.log(5.0) / (order - 1.0)
-        many = count * one + math.log1p(-1.0 / order) - math.log(delta * order) / (order - 1.0)
-        assert composed(f"({text})@{count}", delta).upper <= many
-
     def test_laplace_in_renyi_divergences(self) -> None:
         """With a mean of 1, at the order where e = 1 + 1/c, it costs what one run does."""
         order = 1.0 + 1.0 / (math.e - 1.0)
@@ -246,39 +236,6 @@ def check(base: str, runs: str, delta: float, *, in_sums: bool) -> None:
         assert (command.bound.lower or 0.0) <= found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "runs",
-    [
-        pytest.param("binomial,n=1,p=1", marks=pytest.mark.slow),
-        "binomial,n=1,mean=0.9999999999999999",
-    ],
-)
-def test_one_run_for_certain_costs_what_it_costs(runs: str) -> None:
-    """Also where the number is drawn, alone, used again, beside another mechanism and sampled."""
-    node = f"@select:runs={runs}"
-    # Those beside noise take a second together: there the number that is not 1 is a slow test.
-    beside = (("gaussian:sigma=1", "+laplace:scale=10"), ("pure:epsilon=1", "+laplace:scale=10"))
-    for base, rest in (
-        ("gaussian:sigma=1", "@10"),
-        ("gaussian:sigma=1", "@poisson:q=0.5"),
-        ("rdp:order=8,epsilon=1", ""),
-        *(beside if runs.endswith("p=1") else beside[:1]),
-    ):
-        selected = compose(parse(base + node + rest).tree, deltas=[1e-5]).answers[0].bound
-        plain = compose(parse(base + rest).tree, deltas=[1e-5]).answers[0].bound
-        assert selected is not None
-        assert plain is not None
-        least = plain.upper * 0.999 if plain.lower is None else plain.lower
-        assert selected.upper >= least
-    orders = convert(parse(base + node).tree, ConversionQuery(to="rdp", orders=(2.0, 8.0))).answers[
-        0
-    ]
-    column = orders.result["renyi_epsilon"]
-    assert isinstance(column, tuple)
-    assert all(isinstance(each, Bound) and each.upper > 0.3 for each in column)
-
-
 def test_a_curve_without_a_limit_is_refused() -> None:
     """What is not a number would pass for 0 where the larger of two is taken."""
     base = parse("zcdp:rho=0.5").tree
@@ -290,15 +247,6 @@ def test_a_curve_without_a_limit_is_refused() -> None:
         non_negative(math.nan)
 
 
-@pytest.mark.slow
-def test_epsilons_beyond_any_profile() -> None:
-    """A million runs of 0.3 each: the sum goes by orders, and is not refused."""
-    text = "pure:epsilon=0.3@select:runs=fixed,n=1000000+laplace:scale=10"
-    bound = compose(parse(text).tree, deltas=[1e-6]).answers[0].bound
-    assert bound is not None
-    assert bound.upper < 6.0
-
-
 class TestRandomNodes:
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", [17, pytest.param(11, marks=pytest.mark.slow)])
@@ -308,12 +256,3 @@ class TestRandomNodes:
         for number in range(3):
             base, runs = random_node(draw, cheap=True)
             check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number % 8 == 1)
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("seed", range(5))
-    def test_many(self, seed: int) -> None:
-        """Of 35 nodes, no method of the command is ever below the node."""
-        draw = random.Random(seed)
-        for number in range(7):
-            base, runs = random_node(draw, cheap=number > 0)
-            check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number == 0)

@@ -53,23 +53,6 @@ def test_geometric_on_a_gaussian(delta: float, mean: float, epsilon: float, orde
     assert upper - lower <= (6e-3 if delta > 1e-5 else 3e-4)
 
 
-@pytest.mark.parametrize(
-    ("family", "parameters", "epsilon"),
-    [
-        ("logarithmic", {"mean": 30.0}, 1.6363),
-        ("poisson", {"mean": 10.0}, 1.9700),
-        ("binomial", {"n": 20.0, "mean": 10.0}, 2.1931),
-        ("poisson", {"mean": 30.0}, 3.5133),
-    ],
-)
-def test_other_laws_on_a_gaussian(
-    family: str, parameters: dict[str, float], epsilon: float
-) -> None:
-    """Values found before, uncertified, are met from above to 1e-3 at delta = 1e-6."""
-    upper = Pointwise(make_runs(family, **given_of(parameters)), GAUSSIAN).epsilon(1e-6)
-    assert epsilon - 2e-4 <= upper <= epsilon + 1e-3
-
-
 def naive(mu: float, runs: Runs, epsilon: float) -> float:
     """Return the bound by midpoint rules over losses and over thresholds, about.
 
@@ -173,31 +156,6 @@ def test_cost_of_a_price(family: str, parameters: dict[str, float]) -> None:
     assert pricing.cost(pricing.price(1e-3)) <= 1e-3
 
 
-def test_few_points_are_asked() -> None:
-    """At a tolerance for slow bases some 300 points are enough."""
-    base = Blurred(GAUSSIAN, 0.0)
-    found = Pointwise(make_runs("geometric", mean=30.0), base, 2e-5).epsilon(1e-6)
-    assert base.asked < 400
-    assert found <= 1.78864 + 6e-5
-
-
-def test_answers_fit_together() -> None:
-    """delta(epsilon(delta)) is at most delta, epsilon falls, and deltas are those of delta."""
-    runs = make_runs("logarithmic", mean=12.0)
-    pointwise = Pointwise(runs, LEAKY)
-    deltas = [0.9, 0.5, 0.3, 0.25]
-    epsilons = [pointwise.epsilon(delta) for delta in deltas]
-    assert epsilons == sorted(epsilons)
-    for delta, epsilon in zip(deltas, epsilons, strict=True):
-        assert pointwise.delta(epsilon) <= delta * (1.0 + 1e-12)
-    many = Pointwise(runs, LEAKY).deltas(np.array(epsilons))
-    for epsilon, value in zip(epsilons, many, strict=True):
-        assert value == pytest.approx(pointwise.delta(epsilon), rel=1e-3)
-    assert pointwise.delta(-700.0) == 1.0
-    assert pointwise.delta(-math.inf) == 1.0
-    assert pointwise.delta(math.inf) <= runs.mean.upper * LEAKY.infinity_mass * (1.0 + 1e-6)
-
-
 @pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan])
 def test_delta_has_a_range(delta: float) -> None:
     """A delta outside [0, 1] is refused."""
@@ -275,16 +233,6 @@ def test_a_blurred_base(error: float) -> None:
     assert sharp - 1e-5 <= found <= sharp + 3e-4
     lower = WorstOrder(runs, base, pointwise.grid).epsilon_lower(1e-6, found)
     assert sharp - 2e-2 <= lower <= sharp
-
-
-@pytest.mark.parametrize("price", [-1.0, 0.0, 0.3, 2.0, 40.0])
-def test_prices_cost_the_integral_of_the_smaller_slope(price: float) -> None:
-    """For K = 2, phi' = 2 q: the integral of min(2 q, k) is k - k^2 / 4, or 1 from k = 2 on."""
-    k = min(max(price, 0.0), 2.0)
-    truth = k - 0.25 * k * k
-    pricing = Pricing(make_runs("fixed", n=2))
-    assert truth <= pricing.cost(price) <= truth * 1.02
-    assert pricing.price(0.0) == 0.0
 
 
 def test_mass_at_infinity_is_not_hidden() -> None:

@@ -98,28 +98,6 @@ def test_no_order_costs_more(family: str, parameters: dict[str, float]) -> None:
     assert closest > 0.05
 
 
-def test_published_bound_for_few_runs_is_none() -> None:
-    """With 0.05 runs on average log(mean) / c alone would be below the truth, which is positive."""
-    base = FiniteBase([0.4, 0.6], [0.6, 0.4])
-    curve = curve_of_best(make_runs("poisson", mean=0.05), base, base.reverse)
-    assert curve is not None
-    with mpmath.workdps(40):
-        exact = divergence([0.4, 0.6], [0.6, 0.4], "poisson", {"mean": 0.05}, 2.0)
-    assert 0.0 < exact <= float(curve.upper(np.ones(1))[0])
-
-
-def test_one_expected_run_costs_what_one_run_does() -> None:
-    """Mean 1, at orders where no test exceeds the threshold: K itself."""
-    base = FiniteBase([0.4, 0.6], [0.6, 0.4])
-    curve = curve_of_best(make_runs("poisson", mean=1.0), base, base.reverse)
-    own = base.renyi
-    c = np.array([0.1, 0.5, 1.0, 1.9])
-    # H_{1 + 1/c} is 0 from 1 + 1/c = 3/2 on.
-    assert curve is not None
-    assert curve.upper(c) == pytest.approx(own.upper(c), rel=1e-12)
-    assert curve.upper(np.array([3.0]))[0] > own.upper(np.array([3.0]))[0] * 1.001
-
-
 class TestManyEpsilons:
     @pytest.mark.parametrize("rho", [1e-4, 0.02, 0.5, 4.0])
     def test_above_the_gaussian_that_has_the_curve(self, rho: float) -> None:

@@ -11,7 +11,6 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.selection.base import GaussianBase
 from privcalc.selection.runs.make import make_runs
 from privcalc.selection.thresholds import ProfileThresholds, tuning_thresholds
 from tests.finite_base import FiniteBase
@@ -112,26 +111,6 @@ def test_numbers_of_runs_that_the_program_makes() -> None:
     expected = tuning_thresholds(_geometric(30), 1.5, 1e-6)
     assert found.published.total == pytest.approx(expected.published.total, rel=1e-10)
     assert found.tight.total == pytest.approx(expected.tight.total, rel=1e-10)
-
-
-def test_admits_says_whether_both_points_are_met() -> None:
-    """A little less than the Gaussian itself is admitted, a little more is not."""
-    found = tuning_thresholds(_geometric(30), 1.5, 1e-6)
-    for thresholds in (found.published, found.tight):
-        assert admits(GaussianBase(found.mu * (1.0 - 1e-9)), thresholds)
-        assert not admits(GaussianBase(found.mu * (1.0 + 1e-9)), thresholds)
-
-
-def test_admits_looks_at_either_point() -> None:
-    """One candidate fails the first point only, another one the second only."""
-    body = FiniteBase([0.6, 0.4], [0.4, 0.6])
-    tail = FiniteBase([0.5, 0.499, 0.001], [0.5, 0.5, 0.0])
-    thresholds = ProfileThresholds(0.2, 0.05, 0.5, 1e-6, 1.0)
-    assert not admits(body, thresholds)
-    assert body.upper(np.array([0.5]))[0] <= 1e-6
-    assert not admits(tail, thresholds)
-    assert tail.upper(np.array([0.2]))[0] <= 0.05
-    assert admits(FiniteBase([0.51, 0.49], [0.49, 0.51]), thresholds)
 
 
 def test_no_admitted_candidate_costs_more() -> None:

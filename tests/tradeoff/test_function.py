@@ -23,25 +23,10 @@ from tests.trade_off_helpers import (
     ALPHAS,
     TOLERANCE,
     curve_of,
-    holds,
     laws_of,
     narrow,
     normal_quantile,
 )
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize(("sigma", "count"), [(5, 100), (1, 1), (20, 1), (100, 7), (1, 9)])
-def test_gaussian(sigma: int, count: int) -> None:
-    """Beta = Phi(Phi^-1(1 - alpha) - mu), with both ends and relatively narrow."""
-    curve = curve_of(f"gaussian:sigma={sigma}@{count}").worst
-    mu = mp.sqrt(count) / sigma
-    for alpha, beta, power in zip(ALPHAS, curve.beta, curve.power, strict=True):
-        z = normal_quantile(alpha)
-        assert holds(power, mp.ncdf(z + mu)), alpha
-        assert holds(beta, mp.ncdf(-z - mu)), alpha
-        assert narrow(power)
-        assert narrow(beta)
 
 
 def test_without_beta() -> None:
@@ -136,54 +121,6 @@ def test_work_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_finer_wishes() -> None:
-    """Where a tolerance is out of reach the answer is as narrow as it gets, not given up."""
-    laws = laws_of(MNIST)
-    for tolerance in (1e-10, 1e-12, 1e-14):
-        curve = trade_off(laws, [1e-6, 0.1, 0.9], tolerance)
-        assert all(narrow(power, 1e-10) for power in curve.worst.power)
-        assert curve.proof.engine == "contour"
-    assert "remove: 3 of 3 brackets are wider than asked" in curve.notes[0]
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("laplace:scale=20@1000", marks=pytest.mark.slow),
-        "laplace:scale=20@1000+gaussian:sigma=5",
-        "laplace:scale=2@poisson:q=0.1@200",
-        "discrete-gaussian:sigma=5@20",
-    ],
-)
-def test_width(text: str) -> None:
-    """Compositions meet the tolerance everywhere; for many atoms it would take seconds."""
-    curve, width = curve_of(text).worst, 1e-6 if text == "laplace:scale=20@1000" else 1e-9
-    assert all(narrow(power, width) for power in curve.power[:20])
-    assert all(narrow(beta, width) for beta in curve.beta[20:])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        "truncated-laplace:scale=2,bound=3@3",
-        pytest.param("laplace:scale=1.5@3", marks=pytest.mark.slow),
-    ],
-)
-def test_fft_compositions(text: str) -> None:
-    """Where only the FFT engine answers brackets are wider, and hold: tests of delta prove some."""
-    alphas = [1e-4, 0.02, 0.3]
-    curve = curve_of(text, alphas).worst
-    laws = laws_of(text)["both"].upper
-    for alpha, power in zip(alphas, curve.power, strict=True):
-        assert power.lower is not None
-        assert power.width < 1e-6
-        for epsilon, found in zip((0.3, 1.0), profile_at(laws, [0.3, 1.0], 1e-9), strict=True):
-            assert power.lower <= found.bound.upper + math.exp(epsilon) * alpha
-
-
-@pytest.mark.slow
 def test_upper_bounds_only() -> None:
     """A zCDP guarantee bounds the power of all its mechanisms, a Gaussian among them."""
     curve = curve_of("zcdp:rho=0.5", [1e-6, 0.01, 0.4]).worst
@@ -222,16 +159,6 @@ def test_laws_of_trade_off_functions(
     tmp_path_factory: Any, chance: int, levels: list[float]
 ) -> None:
     """Beta <= 1 - alpha; beta falls; each direction is convex; brackets contain a common curve."""
-    check_laws(tmp_path_factory, chance, levels)
-
-
-@pytest.mark.slow
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6), LEVELS)
-def test_more_laws_of_trade_off_functions(
-    tmp_path_factory: Any, chance: int, levels: list[float]
-) -> None:
-    """The same of more mechanisms."""
     check_laws(tmp_path_factory, chance, levels)
 
 
