@@ -11,8 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 from privcalc.accounting.compose import compose
-from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.thresholds.sparse_vector_tests import stream_chances
+from privcalc.errors import DomainError
 from privcalc.mechanisms.adaptive.above_threshold import AboveThreshold
 from privcalc.spec.parse import parse
 from tests.pairs import built
@@ -105,25 +104,6 @@ def test_no_short_stream_costs_more(
     assert worst == pytest.approx(largest, rel=0.01)
 
 
-@pytest.mark.parametrize(("sizes", "tops"), [((10.0, 20.0), 1), ((2.0, 1.0), 3), ((3.0, 5.0), 2)])
-def test_the_chances_of_streams(sizes: tuple[float, float], tops: int) -> None:
-    """Lower ends rest on bounds of the chance of one answer, which are near to it."""
-    below_counts, t, u = (0, 1, 4), np.array([-3.0, 1.0, 25.0]), np.array([-10.0, 0.5, 30.0])
-    lower, upper = stream_chances(sizes, (below_counts, tops), (t, u))
-    places = product(below_counts, t.tolist())
-    for (m, distance), low, high in zip(places, lower, upper, strict=True):
-        word = "0" * m + "1" * tops
-        for other, p, q in zip(u.tolist(), low, high, strict=True):
-            here, there = (
-                chances("laplace", sizes, [distance - move] * m + [other + move] * tops, tops)[word]
-                for move in (0.0, 1.0)
-            )
-            assert p <= here * (1.0 + 1e-9)
-            assert q >= there * (1.0 - 1e-9)
-            assert p == pytest.approx(here, rel=6e-2, abs=1e-12)
-            assert q == pytest.approx(there, rel=6e-2, abs=1e-12)
-
-
 def test_laplace_is_pure() -> None:
     """At delta 0 the bound is that of the textbooks, to which streams come near."""
     (bound,) = bounds("svt:threshold_noise=10,query_noise=40,cutoff=3", deltas=[0.0])
@@ -194,33 +174,6 @@ def test_nonnegative_streams_cost_at_most_their_bound(cutoff: int) -> None:
         assert four.lower is not None
         assert any_length.lower is not None
         assert four.lower <= any_length.lower * (1.0 + 1e-9)
-
-
-@pytest.mark.slow
-def test_nonnegative_streams_of_any_length() -> None:
-    """Below Hoelder's bound with gamma = 2; more where the threshold is higher; else refused."""
-    text = "svt:noise=gaussian,threshold_noise=1,query_noise=1.7320508075688772"
-    ends = [bounds(f"{text},threshold={t}", deltas=[1e-6])[0] for t in (-1, 0, 1, 2)]
-    assert [each.upper for each in ends] == sorted(each.upper for each in ends)
-    assert all((each.lower or 0.0) < each.upper for each in ends)
-
-    def hoelder(order: float) -> float:
-        first = (order - 0.5) / (order - 1.0) * order + 2.0 * order / 3.0
-        return first + (0.5 * math.log(12.9644) + math.log(1e6)) / (order - 1.0)
-
-    assert ends[1].upper < 0.77 * min(hoelder(1.0 + 0.05 * k) for k in range(1, 400))
-    with pytest.raises(NotCertifiedError, match="query_noise must be above"):
-        bounds("svt:noise=gaussian,threshold_noise=9,query_noise=9,threshold=1", deltas=[1e-5])
-    text = "svt:noise=gaussian,threshold_noise=8,query_noise=16,length=20,threshold="
-    (signed,) = bounds(text.removesuffix(",threshold="), deltas=[1e-6])
-    for threshold in ("1e30", "1e80", "1e150"):
-        (bound,) = bounds(text + threshold, deltas=[1e-6])
-        assert bound.upper == pytest.approx(signed.upper, rel=1e-3)
-        assert bound.upper < 0.77 * 0.84363
-    for cutoff in (300, 1000):
-        text = f"svt:noise=gaussian,threshold_noise=10,query_noise=2000,cutoff={cutoff}"
-        with pytest.raises(NotCertifiedError, match="may be revealed"):
-            bounds(f"{text},threshold=100@10", deltas=[1e-5])
 
 
 def test_several_uses_and_groups() -> None:

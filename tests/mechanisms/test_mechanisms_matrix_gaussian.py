@@ -102,7 +102,7 @@ def contains(found: Enclosed, exact: Fraction, width: float) -> bool:
 class TestNamed:
     """Strategies that have a name, against their matrices."""
 
-    @pytest.mark.parametrize("seed", range(40))
+    @pytest.mark.parametrize("seed", range(12))
     def test_all_patterns(self, seed: int, tmp_path: Path) -> None:
         """Squares are those of the worst pattern of the matrix, by name and from a file."""
         rng = random.Random(f"strategies {seed}")
@@ -150,22 +150,13 @@ class TestNamed:
                 assert found.low <= exact <= found.high
                 assert not fixed or found.low == found.high
 
-    @pytest.mark.few(4)
     @pytest.mark.parametrize(
         ("counts", "completion", "square"),
         [
             ((2000, 20, 100), False, 425),
             ((2000, 20, 100), True, 926),
-            ((1500, 7, 211), False, None),
-            ((1500, 7, 211), True, None),
             ((777, 100, 7), False, None),
-            ((777, 100, 7), True, None),
-            ((1023, 3, 100), False, None),
-            ((1025, 11, 100), True, None),
-            ((513, 512, 1), False, None),
             ((513, 300, 1), True, None),
-            ((640, 40, 16), False, None),
-            ((640, 9, 64), True, None),
         ],
     )
     def test_fixed_distances(
@@ -207,7 +198,7 @@ class TestNamed:
 class TestFiles:
     """Any matrix, against all patterns and all signs."""
 
-    @pytest.mark.parametrize("seed", range(60))
+    @pytest.mark.parametrize("seed", range(30))
     def test_all_patterns(self, seed: int, tmp_path: Path) -> None:
         """The upper end is above |X| summed, the lower below the best signs; both are close."""
         rng = random.Random(f"files {seed}")

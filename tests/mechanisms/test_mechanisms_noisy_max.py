@@ -6,9 +6,7 @@ import math
 from functools import cache
 
 import pytest
-from mpmath import mpf
 
-from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError, SpecError
 from privcalc.losses.atomic.atoms import AtomicLaw
@@ -81,80 +79,21 @@ def test_two_candidates_are_a_gaussian_mechanism(count: int) -> None:
             assert 0.8 * mine[1] < mine[0] < mine[1]
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize(("m", "count", "delta"), [(4, 3, 1e-6), (10, 10, 1e-5), (1000, 2, 1e-8)])
-def test_composing_the_envelope_beats_the_power_of_m(m: int, count: int, delta: float) -> None:
-    """Theorem 3.3 of Koskela, Redberg, Wang 2024: m^k times the profile of k Gaussians."""
-    (answer,) = compose(
-        parse(f"noisy-max:sigma=4,candidates={m}@{count}").tree, deltas=[delta], tolerance=1e-5
-    ).answers
-    assert answer.bound is not None
-    mu = 0.5 * math.sqrt(count)
-    power = epsilon_of(lambda x: mpf(m) ** count * normal_profile(mu, x), delta)
-    vector = epsilon_of(lambda x: normal_profile(vector_mu(m, mu), x), delta)
-    assert answer.bound.upper < 0.995 * min(power, vector)
-    assert (answer.bound.lower or 0.0) > 0.5 * answer.bound.upper
-
-
-@pytest.mark.slow
 def test_other_noises_have_closed_forms() -> None:
     """Gumbel noise is the exponential mechanism, exponential noise the pair of Laplace."""
     gumbel = "noisy-max:noise=gumbel,scale=4,candidates=9"
     assert built(gumbel).laws(ADD) == bounded_range(0.5)
     assert built(gumbel + ",monotone=true").laws(REMOVE) == bounded_range(0.25)
     assert built(gumbel + ",monotone=true").laws(REPLACE) == bounded_range(0.5)
-    assert ends(gumbel + "@20", 1e-6) == ends("exponential:epsilon=0.5@20", 1e-6)
     exponential = "noisy-max:noise=exponential,scale=4,candidates=3,sensitivity=2"
     assert built(exponential).laws(ADD).upper == LaplaceLaw(1.0)
     assert built(exponential).laws(ADD).lower == LaplaceLaw(1.0)
-    lower, upper = ends("noisy-max:noise=laplace,scale=4,candidates=3", 0.05)
-    assert 0.1 < lower < upper <= ends("laplace:scale=2", 0.05)[1] * (1.0 + 1e-9)
-    assert upper < ends("pure:epsilon=0.5", 0.05)[1]
-
-
-def two_thresholds(mu: float, first: float, second: tuple[float, float], epsilon: float) -> float:
-    """Return delta of two uses with the gap `first`, and then one gap for each answer."""
-
-    def pair(x: float) -> list[tuple[float, float]]:
-        p, q = 0.5 * math.erfc(-x / math.sqrt(2.0)), 0.5 * math.erfc((mu - x) / math.sqrt(2.0))
-        return [(p, q), (1.0 - p, 1.0 - q)]
-
-    outcomes = [
-        (p * other[0], q * other[1])
-        for (p, q), gap in zip(pair(first), second, strict=True)
-        for other in pair(gap)
-    ]
-    return math.fsum(max(0.0, p - math.exp(epsilon) * q) for p, q in outcomes)
-
-
-@pytest.mark.parametrize(("epsilon", "least"), [(1.0, 0.0935), (0.5, 0.15), (0.1, 0.2)])
-def test_two_uses_tell_less_than_two_normal_numbers(epsilon: float, least: float) -> None:
-    """The lower end is that of one gap, and then of the best one; the best two gaps lie above.
-
-    Of two normal numbers delta at 1 is 0.126937, which no gaps attain: 0.100941 is the most found.
-    """
-    lower, upper = bracket("noisy-max:sigma=2,candidates=2@2", epsilon=epsilon)
-    mu = 1.0 / math.sqrt(2.0)
-    grid = [mu * (0.5 + 0.05 * k) for k in range(-80, 81)]
-    same = max(two_thresholds(mu, x, (x, x), epsilon) for x in grid)
-    best = 0.0
-    for first in grid[::2]:
-        above = max(grid, key=lambda x: two_thresholds(mu, first, (x, -50.0), epsilon))
-        below = max(grid, key=lambda x: two_thresholds(mu, first, (above, x), epsilon))
-        best = max(best, two_thresholds(mu, first, (above, below), epsilon))
-    assert least <= lower <= best + 2e-4
-    assert same <= lower
-    assert best <= upper
-    if epsilon == 1.0:
-        assert best == pytest.approx(0.100941, abs=2e-4)
-        assert upper == pytest.approx(0.126937, abs=1e-6)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "noise=exponential,scale=2",
-        pytest.param("noise=laplace,scale=2", marks=pytest.mark.slow),
         pytest.param("sigma=3", marks=pytest.mark.slow),
     ],
 )
@@ -194,13 +133,8 @@ def test_relations_and_groups() -> None:
     ("m", "ratio"),
     [
         (2, 1e-20),
-        (10, 1e-20),
-        (10, 1e-8),
         (10**9, 1e-5),
-        (10**6, 1.0),
-        (40, 5.0),
         (30, 6.0),
-        (10, 50.0),
         (10**9, 900.0),
     ],
 )

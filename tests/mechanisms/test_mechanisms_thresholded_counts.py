@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
-from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
@@ -53,82 +51,6 @@ def mixture(profile: Any, p: Any, new: int, loss: Any) -> Any:
     """Return the profile of removing a person with so many new keys; `profile` is of the others."""
     rest = (1 - p) ** new
     return 1 - rest + rest * profile(loss - mp.log(rest))
-
-
-def holds(bound: Bound, true: Any, width: float = 1e-11) -> None:
-    """Check that a bracket holds the truth, and is narrow."""
-    assert bound.lower is not None
-    assert bound.lower <= true * (1 + mpf("1e-20"))
-    assert true * (1 - mpf("1e-20")) <= bound.upper
-    assert bound.upper - bound.lower <= width * bound.upper + 1e-300
-
-
-@cache
-def noise_below(name: str, x: int) -> Any:
-    """Return P(noise < x + 1/2) for normal or two-sided geometric noise of size 2."""
-    if name == "gaussian":
-        return mp.ncdf((mpf(x) + mpf(1) / 2) / 2)
-    a = mp.exp(-mpf(1) / 2)
-    return a ** (-x) / (1 + a) if x < 0 else 1 - a ** (x + 1) / (1 + a)
-
-
-@cache
-def outcomes(name: str, count: int, threshold: int, cells: int) -> tuple[Any, ...]:
-    """Return probabilities of a key that is not shown, and of cells of its noisy count."""
-    if count == 0:
-        return (mpf(1), *[mpf(0)] * (cells + 1))
-    cuts = [noise_below(name, threshold - 1 + k - count) for k in range(cells + 1)]
-    inner = [b - a for a, b in pairwise(cuts)]
-    return (cuts[0], *inner, 1 - cuts[-1])
-
-
-def largest(name: str, keys: int, threshold: int, cells: int, losses: list[float]) -> list[Any]:
-    """Enumerate data sets by the counts of the person's keys, and outputs cell by cell."""
-    best = [mpf(0)] * len(losses)
-    for counts in combinations_with_replacement((0, 1, threshold, 4 * threshold), keys):
-        without = [outcomes(name, n, threshold, cells) for n in counts]
-        present = [outcomes(name, n + 1, threshold, cells) for n in counts]
-        pairs = [
-            (mp.fprod(a), mp.fprod(b))
-            for a, b in zip(product(*present), product(*without), strict=True)
-        ]
-        for k, loss in enumerate(losses):
-            a = mp.exp(loss)
-            for p, q in ((0, 1), (1, 0)):
-                excess = (pair[p] - a * pair[q] for pair in pairs)
-                best[k] = max(best[k], mp.fsum(x for x in excess if x > 0))
-    return best
-
-
-def test_enumerated_data_sets_of_one_key() -> None:
-    """Two-sided geometric noise with 200 cells attains the bracket, but for what is further out."""
-    losses = [0.0, 0.1, 0.4, 0.49, 0.7]
-    text = "thresholded-counts:noise=discrete-laplace,scale=2,threshold=8"
-    found = deltas(text, losses)
-    for bound, true in zip(found, largest("discrete-laplace", 1, 8, 200, losses), strict=True):
-        assert true <= bound.upper
-        assert bound.upper <= true * (1 + mpf("1e-5"))
-        holds(bound, bound.upper, 1e-10)
-
-
-@pytest.mark.parametrize(("keys", "cells"), [(2, 24), pytest.param(3, 12, marks=pytest.mark.slow)])
-def test_enumerated_data_sets_of_several_keys(keys: int, cells: int) -> None:
-    """No data set costs more than the bracket says, and together they come near to it."""
-    losses = [0.0, 0.3, 0.8, 1.5]
-    for noise, size in (("discrete-laplace", "scale"), ("gaussian", "sigma")):
-        spec = f"thresholded-counts:noise={noise},{size}=2,threshold=9"
-        text = f"{spec},keys={keys}" if noise == "gaussian" else f"{spec}@{keys}"
-        # Cells of a rounded count forget something of normal noise.
-        true = largest(noise, keys, 9, cells, losses)
-        if noise == "gaussian":
-            # The cut of an enumerated cell is half a unit below the threshold.
-            text = text.replace("threshold=9", "threshold=8.5")
-        for bound, each in zip(deltas(text, losses), true, strict=True):
-            assert bound.lower is not None
-            assert each <= bound.upper
-            assert bound.lower <= bound.upper
-            assert bound.upper <= each * 2
-            assert bound.lower >= each / 2
 
 
 def test_several_uses_bracket_one_data_set() -> None:
@@ -181,17 +103,6 @@ def test_a_trade_off_curve_is_not_that_of_one_data_set() -> None:
     bound = power["tpr"]
     assert bound.lower is None or bound.lower <= 1.64873e-6
     assert 1.9e-6 < bound.upper < 1.91e-6
-
-
-def test_calibrate_the_threshold() -> None:
-    """A new key shows with the probability that is left, and one digit less is not enough."""
-    tree = parse("thresholded-counts:noise=gaussian,sigma=4,threshold=_,keys=3").tree
-    found = calibrate(tree, CalibrationTarget("epsilon", 2.0, 1e-6))
-    assert found.sufficient is not None
-    p = 1 - (mpf(1) - mpf(1e-6)) ** (mpf(1) / 3)
-    threshold = 1 - 4 * mp.sqrt(2) * mp.erfinv(2 * p - 1)
-    assert found.sufficient == pytest.approx(float(threshold), rel=1e-8)
-    assert found.sufficient >= threshold
 
 
 @pytest.mark.parametrize(
@@ -323,28 +234,6 @@ def test_pairs_with_any_keys(noise: str, spread: float, threshold: int) -> None:
         assert true <= bound.upper * (1 + 1e-9) + 1e-13
         assert bound.lower <= true * (1 + 1e-6) + 1e-13
         assert bound.upper - bound.lower <= 1e-6 * bound.upper + 1e-14
-
-
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("group", [2, 5])
-def test_groups_of_old_or_new_keys(noise: str, group: int) -> None:
-    """The largest of the noise for a group, of one new key of all, and of a new key each."""
-    name = "scale" if noise == "laplace" else "sigma"
-    spread, threshold = 2.0, 24.0 if noise == "laplace" else 13.0
-    one, all_ = (tail(noise, (threshold - count) / spread) for count in (1, group))
-    new = max(all_, 1.0 - (1.0 - one) ** group)
-    own = bounds(f"{noise}:{name}=2,sensitivity={group}", [*LOSSES, 30.0])
-    text = f"thresholded-counts:noise={noise},{name}=2,threshold={threshold}@group:k={group}"
-    for bound, old in zip(bounds(text, [*LOSSES, 30.0]), own, strict=True):
-        assert bound.upper == pytest.approx(max(old.upper, new), rel=1e-9)
-        assert bound.lower == pytest.approx(max(old.lower, new), rel=1e-9)
-
-
-def tail(noise: str, z: float) -> float:
-    """Return P(noise > z)."""
-    from scipy.stats import laplace, norm
-
-    return float((laplace if noise == "laplace" else norm).sf(z))
 
 
 @pytest.mark.few(2)

@@ -77,10 +77,8 @@ def test_two_candidates(scale: float, part: float) -> None:
     assert upper <= lower * (1.0 + 1e-6)
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    "seed", [1, 2, 3, *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 30))]
-)
+@pytest.mark.few(1)
+@pytest.mark.parametrize("seed", range(1, 9))
 def test_no_scores_cost_more(seed: int) -> None:
     """Scores of any number of candidates, moved in any way that is allowed, stay below."""
     rng = random.Random(seed)
@@ -96,13 +94,10 @@ def test_no_scores_cost_more(seed: int) -> None:
             assert delta(*pair, mp.mpf(epsilon)) <= upper * (1 + mp.mpf(10) ** -9)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("count", "alone", "level", "epsilon", "most"),
     [
         (3, 1, -1.03, 0.9, 1.05),
-        (4, 1, 0.07, 0.9, 1.1),
-        (10, 1, 0.25, 0.9, 1.4),
         (4, 2, 0.5, 0, 1.1),
     ],
 )
@@ -111,7 +106,7 @@ def test_equal_scores_attain(
 ) -> None:
     """The lower end is at least what one candidate, or two, against equal others cost."""
     lower, upper = bracket(f"scale=2,candidates={count}", epsilon)
-    others = 5 if count == 10 else count - alone
+    others = count - alone
     with mp.workdps(DIGITS):
         half = mp.mpf(1) / 2
         first = [mp.mpf(0)] * alone + [-mp.mpf(level)] * others

@@ -128,7 +128,7 @@ def test_sums_of_likelihood_ratios(text: str, low: float, high: float) -> None:
     assert low <= found.lower <= found.upper <= high
 
 
-@pytest.mark.parametrize(("v", "steps", "k"), [(0.5, 3, 2), (1.0, 6, 2), (1.4, 8, 2)])
+@pytest.mark.parametrize(("v", "steps", "k"), [(1.0, 6, 2)])
 def test_law_of_the_sum(v: float, steps: int, k: int) -> None:
     """Its profile is below the exact one of likelihood ratios, in both orders, by simulation."""
     rng = np.random.default_rng(7)

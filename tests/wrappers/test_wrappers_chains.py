@@ -217,7 +217,7 @@ def test_sampled_groups_are_exact_mixtures(rows: list[tuple[int, int]], k: int, 
             assert atoms_profile(below, a) >= exact - mpf("1e-11")
 
 
-@pytest.mark.parametrize("k", [2, 3, 7, 20])
+@pytest.mark.parametrize("k", [2, 7])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (0.1, 1e-6), (1.0, 1e-9), (0.01, 1e-3)])
 def test_guarantees_against_the_classic_lemma(epsilon: float, delta: float, k: int) -> None:
     """At k epsilon: no more than delta (e^{k epsilon} - 1) / (e^epsilon - 1), and not 0 for less.
@@ -233,12 +233,12 @@ def test_guarantees_against_the_classic_lemma(epsilon: float, delta: float, k: i
     assert atoms_profile(law, mp.exp((k - 1) * mpf(epsilon))) > 0
 
 
-@pytest.mark.parametrize("k", [2, 5, 12])
+@pytest.mark.parametrize("k", [2, 12])
 def test_shifted_geometric_noise_attains_its_chain(k: int) -> None:
     """Noise shifted by k is what the chain says of noise shifted by 1, k times: both are exact."""
     ratio = mpf("0.8")
-    reach = range(-1500, 1501)
-    noise = {x: (1 - ratio) / (1 + ratio) * ratio ** abs(x) for x in (*reach, *range(1501, 1520))}
+    reach = range(-400, 401)
+    noise = {x: (1 - ratio) / (1 + ratio) * ratio ** abs(x) for x in (*reach, *range(401, 420))}
     one = AtomicLaw(
         (float(-mp.log(ratio)), float(mp.log(ratio))),
         (float(1 / (1 + ratio)), float(ratio / (1 + ratio))),

@@ -80,10 +80,9 @@ def test_refused_samplings(text: str, relation: Relation | None, words: str) -> 
 
 
 @pytest.mark.parametrize("relation", list(Relation))
-@pytest.mark.parametrize("event", ["gaussian:sigma=2", "exponential:epsilon=1", "rr:p=0.6"])
-def test_no_sample_costs_nothing(event: str, relation: Relation) -> None:
+def test_no_sample_costs_nothing(relation: Relation) -> None:
     """With probability 0 no record is in the sample, whatever sees it."""
-    tree = parse(f"{event}@poisson:q=0@3").tree
+    tree = parse("exponential:epsilon=1@poisson:q=0@3").tree
     (answer,) = compose(tree, relation=relation, deltas=[1e-6]).answers
     assert answer.bound is not None
     assert (answer.bound.lower, answer.bound.upper) == (0.0, 0.0)
@@ -122,7 +121,7 @@ def checked(found: Found) -> None:
     assert not found.false_lower, said
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_question_of_each_mechanism(kind: str) -> None:
     """One specification that is not refused, at eight epsilons, in both orders."""
