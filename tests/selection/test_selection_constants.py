@@ -19,7 +19,7 @@ from privcalc.selection.runs.families import NegativeBinomialRuns
 from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
 from tests.paper_thresholds import paper_threshold
-from tests.selection.profiles import GAUSSIAN, MU, RUNS, Pair, Profile
+from tests.selection.profiles import GAUSSIAN, MU, RUNS, Profile
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -101,7 +101,7 @@ def test_randomized_response_in_closed_form() -> None:
     """A pure guarantee: R = (1 + E + w E) / (1 + E + w), E = e^epsilon; 1.312547, not 1.5."""
     for level, shape, mean in itertools.product((0.1, 0.5, 3.0), (0.0, 1.0, 2.5), (10.0, 1000.0)):
         large = math.exp(level) / (1.0 + math.exp(level))
-        pair = Pair(np.array([large, 1.0 - large]), np.array([1.0 - large, large]))
+        pair = FiniteBase([large, 1.0 - large], [1.0 - large, large])
         runs = make_runs("tnb", shape=shape, mean=mean)
         assert isinstance(runs, NegativeBinomialRuns)
         w, e = runs.odds[0], math.exp(level)
@@ -115,8 +115,8 @@ def test_randomized_response_in_closed_form() -> None:
 
 def test_fixed_numbers_of_runs_need_bounded_losses() -> None:
     """C = (n - 1) times the largest loss; infinite if that is; 0 for one run."""
-    pure = Pair(np.array([0.6, 0.4]), np.array([0.5, 0.5]))
-    impure = Pair(np.array([0.6, 0.4, 0.0]), np.array([0.5, 0.4, 0.1]))
+    pure = FiniteBase([0.6, 0.4], [0.5, 0.5])
+    impure = FiniteBase([0.6, 0.4, 0.0], [0.5, 0.4, 0.1])
     for runs in (
         make_runs("fixed", n=7),
         make_runs("distribution", probabilities=(0.5,) + (0.0,) * 6 + (0.5,)),
@@ -166,7 +166,7 @@ def test_what_is_not_a_number_is_no_small_constant(
     assert negative_binomial_paper(1.0, odds, _Constant(value)) == (constant, 0.0)
 
 
-def random_pairs(count: int, start: int) -> list[Pair]:
+def random_pairs(count: int, start: int) -> list[FiniteBase]:
     """Return pairs with four outcomes: some with equal ratios, some with zeros, some close."""
     rng = np.random.default_rng(start)
     found = []
@@ -177,11 +177,11 @@ def random_pairs(count: int, start: int) -> list[Pair]:
             q[rng.integers(4)] = 0.0
         if i % 4 == 2:
             p[rng.integers(4)] = 0.0
-        found.append(Pair(p / p.sum(), q / q.sum()))
+        found.append(FiniteBase(p / p.sum(), q / q.sum()))
     return found
 
 
-def all_tests(pair: Pair) -> tuple[Array, Array]:
+def all_tests(pair: FiniteBase) -> tuple[Array, Array]:
     """Return (q, q') of all events, and of mixtures of neighbours on the way through each order."""
     points = []
     for order in itertools.permutations(range(4)):

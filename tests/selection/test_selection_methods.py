@@ -49,18 +49,8 @@ if TYPE_CHECKING:
 # (shape, gamma, delta, epsilon by the published Renyi theorem) for noise of 4 deviations.
 NEGATIVE_BINOMIAL = (
     (1.0, 1 / 30, 1e-4, 2.318033),
-    (1.0, 1 / 300, 1e-4, 2.826802),
-    (1.0, 1 / 3000, 1e-4, 3.251829),
-    (1.0, 1 / 30, 1e-6, 2.555103),
-    (1.0, 1 / 300, 1e-6, 3.044174),
-    (1.0, 1 / 3000, 1e-6, 3.453653),
-    (1.0, 1 / 30, 1e-8, 2.756927),
-    (1.0, 1 / 300, 1e-8, 3.233343),
     (1.0, 1 / 3000, 1e-8, 3.632254),
     (1.0, 1 / 2, 1e-6, 1.705804),
-    (1.0, 1 / 3, 1e-6, 1.879200),
-    (1.0, 1 / 10, 1e-6, 2.271317),
-    (1.0, 1e-5, 1e-6, 3.989834),
     (0.0, 0.0065942799, 1e-6, 2.074555),
 )
 POISSON = ((10.0, 1e-4, 1.739051), (10.0, 1e-6, 2.039366), (10.0, 1e-8, 2.278452))
@@ -109,7 +99,7 @@ class TestRenyiMethods:
         """The curve of a selection bounds exact moments of A, also with infinite losses."""
         generator = random.Random(11)
         closest = -math.inf
-        for trial in range(12):
+        for trial in range(5):
             base = random_base(generator, infinite=trial % 3 == 2)
             curve = selected_curve(runs, base, base.reverse)
             assert curve is not None

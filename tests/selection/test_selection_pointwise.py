@@ -71,7 +71,7 @@ def naive(mu: float, runs: Runs, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize(("family", "mean"), [("geometric", 30.0), ("poisson", 10.0)])
-@pytest.mark.parametrize("epsilon", [0.8, 1.4, 2.2])
+@pytest.mark.parametrize("epsilon", [0.8, 2.2])
 def test_naive_quadrature(family: str, mean: float, epsilon: float) -> None:
     """The bound without prices is the expectation that it is proved to be above, and not more."""
     runs = make_runs(family, mean=mean)
@@ -220,19 +220,6 @@ def test_the_envelope_is_above_all_tests(
     total = heights + envelope.faint
     assert (total >= exact * (1.0 - 1e-12) - 1e-15).all()
     assert (total <= exact + 0.03).all()
-
-
-@pytest.mark.parametrize("error", [1e-10, 1e-6])
-def test_a_blurred_base(error: float) -> None:
-    """Uneven upper ends keep the bound valid, and lose about as much as they are off."""
-    runs = make_runs("geometric", mean=30.0)
-    sharp = Pointwise(runs, GAUSSIAN).epsilon(1e-6)
-    base = Blurred(GAUSSIAN, error)
-    pointwise = Pointwise(runs, base, 2e-5)
-    found = pointwise.epsilon(1e-6)
-    assert sharp - 1e-5 <= found <= sharp + 3e-4
-    lower = WorstOrder(runs, base, pointwise.grid).epsilon_lower(1e-6, found)
-    assert sharp - 2e-2 <= lower <= sharp
 
 
 def test_mass_at_infinity_is_not_hidden() -> None:

@@ -157,8 +157,8 @@ def test_parameters_keep_what_was_given() -> None:
     assert [runs.largest for runs in sizes] == [3.0, 2.0]
 
 
-SHAPES = (-0.97, -0.9, -0.5, -1e-3, 0.0, 1e-12, 0.5, 1.0, 2.0, 30.0, 1e4, 1e9)
-MEANS = (1.0 + 2.0**-40, 1.01, 3.0, 1000.0, 1e9)
+SHAPES = (-0.97, -1e-3, 0.0, 1e-12, 2.0, 1e9)
+MEANS = (1.0 + 2.0**-40, 3.0, 1e9)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -272,7 +272,7 @@ def test_counts_by_too_few_panels(
         assert 0.0 <= wide.lower <= narrow.lower <= narrow.upper <= wide.upper <= 1.0
 
 
-@pytest.mark.parametrize("shape", [-0.9, -0.5, 0.0, 0.7, 40.0])
+@pytest.mark.parametrize("shape", [-0.5, 40.0])
 def test_counts_beyond_what_is_added_up(shape: float) -> None:
     """P(K <= k) by the integral agrees with sums of thousands of probabilities."""
     gamma = 1e-4 if shape < 1.0 else 0.01
