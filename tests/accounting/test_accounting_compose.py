@@ -84,17 +84,6 @@ def test_round_steps(value: float, step: float) -> None:
     assert round_step(value) == pytest.approx(step)
 
 
-def test_published_quadrature_is_near_and_is_no_bracket() -> None:
-    """Engine afa gives an estimate: close on a smooth composition, without a bound."""
-    (answer,) = compose(parse("gaussian:sigma=5@30").tree, epsilons=[1.0], engine="afa").answers
-    assert answer.bound is None
-    exact = compose(parse("gaussian:sigma=5@30").tree, epsilons=[1.0]).answers[0].bound
-    assert exact is not None
-    assert answer.estimate == pytest.approx(exact.upper, rel=1e-6)
-    with pytest.raises(UsageError, match="afa"):
-        compose(parse(MNIST).tree, engine="afa")
-
-
 def test_tolerance_is_a_wish() -> None:
     """What cannot be bracketed so narrowly is bracketed as well as can be, and says so."""
     (answer,) = compose(parse(MNIST).tree, deltas=[1e-5], tolerance=1e-14).answers
@@ -195,6 +184,24 @@ def test_the_profile_of_a_selection_alone(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(0.0 < (bound.lower or 0.0) <= bound.upper for _, bound in answer.profile)
     assert uppers[-1] == pytest.approx(0.3, rel=1e-9)
     assert any("privcalc select" in note for note in answer.method.notes)
+
+
+def test_the_profile_of_a_selection_beside_other_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the other part is the worse, its profile and the errors of its proof are the answer."""
+    monkeypatch.setattr(module, "PROFILE_POINTS", 2)
+    noise = "gaussian:sigma=1+laplace:scale=9"
+    tree = parse(f"max(approx:epsilon=0.01,delta=0@select:runs=geometric,mean=2,{noise})").tree
+    (answer,) = compose(tree).answers
+    assert answer.profile[0][0] == 0.0
+    terms: dict[str, float] = {}
+    for at, bound in answer.profile:
+        (alone,) = compose(parse(noise).tree, epsilons=[at]).answers
+        assert bound.upper == pytest.approx(alone.proved.upper, rel=1e-6)
+        assert bound.upper >= alone.proved.lower  # type: ignore[operator]
+        for name, value in alone.method.terms.items():
+            terms[name] = max(terms.get(name, 0.0), value)
+    assert terms
+    assert answer.method.terms == terms
 
 
 def test_estimates_prove_nothing() -> None:

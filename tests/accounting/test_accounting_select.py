@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, candidates_of_answer, select
 from privcalc.accounting.selection import PreparedBase
 from privcalc.accounting.selection_thresholds import tuning
-from privcalc.engine.composition import Composition
-from privcalc.engine.planner import certified_delta
-from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.relation import Relation
 from privcalc.reporting.select import read_runs
 from privcalc.spec.parse import parse
 
-if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
-
-NODE = "gaussian:sigma=4@select:runs=geometric,mean=30"
 # The pointwise bound and its lower end are found to this part of epsilon, or of 0.1.
 FOUND = 1e-4
 
@@ -109,57 +100,6 @@ class TestGuarantees:
         assert true == pytest.approx(1.312547, abs=6e-7)
         assert true <= found.bound.upper <= true * (1.0 + 1e-8)
         assert found.methods["paper"] == pytest.approx(1.5, abs=1e-8)
-
-
-@cache
-def node_law() -> LossLaw:
-    """Return the law of a selection as a part of a composition."""
-    directions = realize(parse(NODE).tree, Relation.ADD_OR_REMOVE_ONE)
-    first, *others = directions.values()
-    assert all(other == first for other in others)
-    [(law, count)] = first.upper.terms
-    assert count == 1
-    assert first.lower is None
-    return law
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("base", "runs", "delta", "most", "least"),
-    [
-        ("gaussian:sigma=2.15@poisson:q=0.00103@7567", "poisson:mean=213", 1.9e-12, 2.2, 1.8),
-        ("gaussian:sigma=1.8@poisson:q=0.00462@4007", "logarithmic:mean=74", 1.88e-7, 1.3, 1.2),
-        (
-            "gaussian:sigma=2.32@poisson:q=0.00094@2725",
-            "logarithmic:mean=186",
-            4.83e-11,
-            0.21,
-            0.18,
-        ),
-    ],
-)
-def test_what_is_rarely_sampled_is_narrow(
-    base: str, runs: str, delta: float, most: float, least: float
-) -> None:
-    """Work is for both directions, and none of it for losses that are far too rare to matter."""
-    found = asked(base, runs, delta).bound
-    assert found.lower is not None
-    assert least <= found.lower <= found.upper <= most
-
-
-class TestNode:
-    def test_both_engines_meet(self) -> None:
-        """The law of the node has two ends, and the engines' brackets of them intersect."""
-        whole = Composition(((node_law(), 1), (GaussianLaw(1.0), 10)))
-        contour, fft = (
-            certified_delta(whole, 1.0, 1e-6, engine=engine).bound for engine in ("contour", "fft")
-        )
-        assert contour.lower is not None
-        assert fft.lower is not None
-        assert max(contour.lower, fft.lower) <= min(contour.upper, fft.upper)
-        # Both know something.
-        assert 0.99 * contour.upper < contour.lower
-        assert 0.99 * fft.upper < fft.lower
 
 
 def test_a_question_about_delta_has_no_price() -> None:

@@ -29,7 +29,7 @@ def rows() -> list[dict[str, Any]]:
     return [row for row in found if row["maximum"] not in ("0", "0.0", "Infinity")]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("row", rows()[::3], ids=lambda row: f"{row['text']} {row['query']}")
 def test_against_known_values(row: dict[str, Any]) -> None:
     """Every budget is decided, and the bracket that decides it contains the value."""

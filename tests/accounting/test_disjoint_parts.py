@@ -18,6 +18,7 @@ from privcalc.library import calibrate, subsample
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,12 +47,6 @@ def texts(text: str, relation: Relation = ADD) -> set[str]:
     return {to_text(each) for each in alternatives(parse(text).tree, relation)}
 
 
-def gaussian_delta(sigma: float, x: float) -> mpf:
-    """Return delta of Gaussian noise at epsilon (Balle, Wang 2018, Theorem 8)."""
-    mu = 1 / mpf(sigma)
-    return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
-
-
 def laplace_delta(scale: float, x: float) -> mpf:
     """Return delta of Laplace noise at epsilon: 1 - e^{(x - 1/b) / 2} up to the largest loss."""
     return max(mpf(0), 1 - mp.exp((x - 1 / mpf(scale)) / 2))
@@ -73,7 +68,7 @@ def test_the_larger_closed_form_at_each_epsilon() -> None:
         leading = set()
         for x in (0.0, 0.05, 0.2, 0.5, 0.9, 1.2, 3.0):
             each = (
-                gaussian_delta(1.3, mpf(x)),
+                normal_delta(1 / mpf(1.3), x),
                 laplace_delta(0.9, mpf(x)),
                 pure_delta(0.15, 8, mpf(x)),
             )
@@ -93,8 +88,8 @@ def test_epsilon_crosses_where_the_closed_forms_do() -> None:
     with mp.workdps(30):
         bound = epsilon(text, 1e-12)
         assert bound.lower is not None
-        assert gaussian_delta(2, mpf(bound.lower)) >= mpf("1e-12") * (1 - mpf("1e-9"))
-        assert gaussian_delta(2, mpf(bound.upper)) <= mpf("1e-12")
+        assert normal_delta(0.5, mpf(bound.lower)) >= mpf("1e-12") * (1 - mpf("1e-9"))
+        assert normal_delta(0.5, mpf(bound.upper)) <= mpf("1e-12")
 
 
 @pytest.mark.parametrize(

@@ -52,23 +52,16 @@ def several(count: int, one: str) -> str:
 
 
 SGD = several(20, "gaussian:sigma={s}@poisson:q=0.01@{n}")
-FIXED = several(10, "gaussian:sigma={s}@wor:q=0.01@{n}")
 GROUPS = several(10, "gaussian:sigma={s},sensitivity=0.3@poisson:q=0.01@group:k=3@{n}")
 LAPLACE = several(15, "laplace:scale={s}@poisson:q=0.02@{n}")
-ROUNDED = several(8, "discrete-gaussian:sigma={s}@poisson:q=0.02@{n}")
-
 COMPOSED: dict[str, tuple[str, dict[str, Any]]] = {
     "levels beside a curve": (f"{SGD}+zcdp:rho=0.1", {"delta": 1e-5}),
-    "small delta": (f"{SGD}+zcdp:rho=0.1", {"delta": 1e-60}),
     "Renyi": (SGD, {"delta": 1e-5, "engine": "rdp"}),
     "Laplace beside a curve": (f"{LAPLACE}+zcdp:rho=0.05", {"delta": 1e-6}),
-    "curve and batches of a fixed size": (f"zcdp:rho=0.05+{FIXED}", {"delta": 1e-6}),
     "groups beside a curve": (f"{GROUPS}+zcdp:rho=0.01", {"delta": 1e-5}),
-    "discrete beside a curve": (f"{ROUNDED}+zcdp:rho=0.01", {"delta": 1e-5}),
     "sampled curve": ("(zcdp:rho=0.05+laplace:scale=4)@poisson:q=0.01@100", {"delta": 1e-5}),
     "curve of a sample of a fixed size": ("zcdp:rho=0.1@wor:q=0.01@100", {"delta": 1e-5}),
     "contour": ("gaussian:sigma=1.1@poisson:q=0.01@1000", {"delta": 1e-5, "engine": "contour"}),
-    "FFT": ("gaussian:sigma=1.1@poisson:q=0.01@1000", {"delta": 1e-5, "engine": "fft"}),
     "every engine": (SGD, {"delta": 1e-5}),
     "allocation": ("gaussian:sigma=2@allocation:t=100@3", {"delta": 1e-5}),
 }
@@ -116,23 +109,11 @@ def test_convert(to: str) -> None:
     assert 0.0 < upper(part) <= RATIO * upper(whole)
 
 
-@pytest.mark.parametrize("spec", [SGD, GROUPS], ids=["samples", "groups"])
-def test_convert_to_divergences(spec: str) -> None:
+def test_convert_to_divergences() -> None:
     """Renyi divergences at whole orders."""
-    whole, part = both(lambda: privcalc.convert(spec, to="rdp", orders=[2, 3, 4, 8, 16]))
+    whole, part = both(lambda: privcalc.convert(SGD, to="rdp", orders=[2, 3, 8]))
     for (_, full), (_, less) in zip(whole.curve, part.curve, strict=True):
         assert less.upper <= RATIO * full.upper
-
-
-@pytest.mark.slow
-def test_subsample() -> None:
-    """The curve of a sample of many parts, and epsilon of rounds."""
-    event = several(10, "laplace:scale={s}")
-    whole, part = both(lambda: privcalc.subsample(event, q=0.01, orders=[2, 4, 8]))
-    for (_, full), (_, less) in zip(whole.curve, part.curve, strict=True):
-        assert less.upper <= RATIO * full.upper
-    whole, part = both(lambda: privcalc.subsample(event, n=9999, m=99, delta=1e-6, count=9))
-    assert upper(part) <= RATIO * upper(whole)
 
 
 @pytest.mark.few(1)
@@ -203,13 +184,9 @@ def test_history_beside_a_curve(tmp_path: Path) -> None:
     "spec",
     [
         "gaussian:sigma=0.7@poisson:q=0.02",
-        "gaussian:sigma=30@poisson:q=0.6",
         "laplace:scale=0.5@poisson:q=0.1",
         "discrete-gaussian:sigma=2@poisson:q=0.1",
-        "exponential:epsilon=1@poisson:q=0.1",
         "gaussian:sigma=2@poisson:q=0.1@group:k=4",
-        "gaussian:sigma=0.8@poisson:q=0.3@group:k=2",
-        "gaussian:sigma=3@poisson:q=0.01@group:k=20",
         "gaussian:sigma=1@wor:q=0.05",
         "laplace:scale=1@wor:q=0.3",
     ],

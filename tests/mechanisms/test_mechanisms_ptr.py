@@ -20,6 +20,7 @@ from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
+from tests.oracles.exact import normal_delta
 from tests.pairs import bracket
 
 # The published epsilon; mu of the test and of the mechanism as published for it, with delta 1e-6,
@@ -65,10 +66,6 @@ def test_worked_table(row: tuple[float, ...]) -> None:
         assert found.sufficient / m == pytest.approx(gain[mode][int(claimed)], abs=6e-4)
 
 
-def _normal_profile(mu: mpf, x: mpf) -> mpf:
-    return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_normal_tests_to_40_digits(seed: int) -> None:
@@ -83,10 +80,10 @@ def test_normal_tests_to_40_digits(seed: int) -> None:
         epsilons = [float(f"{rng.uniform(0, 3) * whole * whole:.6g}") for _ in range(4)]
         found = deltas(spec(f"gdp:mu={t}", f"gdp:mu={m}", mass, mode), sorted(epsilons))
         for x, bound in zip(sorted(epsilons), found, strict=True):
-            both = _normal_profile(whole, mpf(repr(x)))
+            both = normal_delta(whole, mpf(repr(x)))
             truth = {
                 "sum": both + p,
-                "max": max(both, p + _normal_profile(mpf(repr(t)), mpf(repr(x)))),
+                "max": max(both, p + normal_delta(mpf(repr(t)), mpf(repr(x)))),
                 "bit": max(both, p),
             }[mode]
             # Where only is seen whether it passed, no test has all that T and M have together.

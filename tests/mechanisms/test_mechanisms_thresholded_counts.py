@@ -15,6 +15,7 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
@@ -31,13 +32,6 @@ def epsilon(text: str, delta: float) -> Bound:
     bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
     assert bound is not None
     return bound
-
-
-def normal_profile(mu: Any, loss: Any) -> Any:
-    """Return the profile of two normal laws (Balle, Wang 2018)."""
-    if not mu:
-        return max(mpf(0), 1 - mp.exp(loss))
-    return mp.ncdf(mu / 2 - loss / mu) - mp.exp(loss) * mp.ncdf(-mu / 2 - loss / mu)
 
 
 def laplace_profile(e: Any, loss: Any) -> Any:
@@ -58,8 +52,8 @@ def test_several_uses_bracket_one_data_set() -> None:
     mu = mp.sqrt(3) / 4
     found = epsilon("thresholded-counts:noise=gaussian,sigma=4,threshold=30@3", 1e-5)
     assert found.lower is not None
-    assert normal_profile(mu, mpf(found.lower)) >= mpf(1e-5) * (1 - mpf("1e-9"))
-    assert normal_profile(mu, mpf(found.upper)) <= mpf(1e-5)
+    assert normal_delta(mu, mpf(found.lower)) >= mpf(1e-5) * (1 - mpf("1e-9"))
+    assert normal_delta(mu, mpf(found.upper)) <= mpf(1e-5)
     assert found.upper < found.lower * (1.0 + 1e-6)
     # All three uses may be of new keys, whose probability is below delta only together.
     assert epsilon("thresholded-counts:scale=2,threshold=30@3", 1e-7).lower == mp.inf
@@ -124,7 +118,7 @@ def test_mixtures_of_new_and_old_keys_are_refused_where_they_may_cost_more() -> 
     """With a low threshold some old keys and some new ones do cost more than either."""
     p = 1 - mp.ncdf(mpf(29) / 30)
     costs = [
-        mixture(lambda x, m=10 - j: normal_profile(mp.sqrt(m) / 30, x), p, j, mpf("0.1"))
+        mixture(lambda x, m=10 - j: normal_delta(mp.sqrt(m) / 30, x), p, j, mpf("0.1"))
         for j in range(11)
     ]
     assert max(costs[1:-1]) > min(costs[0], costs[-1])

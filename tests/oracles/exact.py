@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
     from tests.oracles.laws import Direction, Leaf, Number
 
-__all__ = ["Enumerated", "gaussian_delta", "laplace_delta", "one_sampled_gaussian_delta"]
+__all__ = [
+    "Enumerated",
+    "gaussian_delta",
+    "laplace_delta",
+    "normal_delta",
+    "one_sampled_gaussian_delta",
+]
 
 
 def gaussian_delta(precision: Number, epsilon: Number) -> Number:
@@ -25,6 +31,13 @@ def gaussian_delta(precision: Number, epsilon: Number) -> Number:
 
     z = epsilon / mu - mu / 2
     return upper_tail(z) - mp.exp(epsilon) * upper_tail(z + mu)
+
+
+def normal_delta(mu: Number, epsilon: Number) -> Number:
+    """Delta of N(mu, 1) against N(0, 1), also at mu = 0 and at negative epsilons."""
+    if not mu:
+        return max(mp.zero, -mp.expm1(mp.mpf(epsilon)))
+    return gaussian_delta(mp.mpf(mu) ** 2, mp.mpf(epsilon))
 
 
 def one_sampled_gaussian_delta(leaf: Leaf, direction: Direction, epsilon: Number) -> Number:

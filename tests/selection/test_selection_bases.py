@@ -12,7 +12,8 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
 from privcalc.selection.base import GaussianBase, least_log
-from tests.selection.random_bases import DIGITS, exact_gaussian
+from tests.oracles.exact import normal_delta
+from tests.selection.random_bases import DIGITS
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -27,7 +28,7 @@ class TestGaussianBase:
         for _ in range(150):
             mu = 10.0 ** generator.uniform(-6.0, 2.0)
             x = mu * (generator.uniform(-30.0, 36.0) + 0.5 * mu) * generator.choice([1, 1, -1])
-            base, exact = GaussianBase(mu), exact_gaussian(mu, x)
+            base, exact = GaussianBase(mu), normal_delta(mu, x)
             low, high = base.lower(np.array([x]))[0], base.upper(np.array([x]))[0]
             assert low <= exact <= high
             if mu > 0.01 and exact > 1e-290:
@@ -38,7 +39,7 @@ class TestGaussianBase:
     def test_epsilon_is_enough_and_about_the_least(self, mu: float, delta: float) -> None:
         """At the returned point delta is met, and by little."""
         epsilon = GaussianBase(mu).epsilon(delta)
-        assert 1 - 1e-7 <= exact_gaussian(mu, epsilon) / mpf(delta) <= 1
+        assert 1 - 1e-7 <= normal_delta(mu, epsilon) / mpf(delta) <= 1
 
     def test_limits_of_epsilon(self) -> None:
         """Nothing is asked from delta = 1 on, and delta = 0 has no answer."""

@@ -29,12 +29,12 @@ from privcalc.selection.renyi import (
 )
 from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
+from tests.oracles.exact import normal_delta
 from tests.oracles.selected_law import PlainRuns, hockey_stick, log_moment
 from tests.selection.random_bases import (
     ALL_RUNS,
     DIGITS,
     ROOM,
-    exact_gaussian,
     published_pure_epsilon,
     random_base,
     randomised_response,
@@ -210,7 +210,7 @@ class TestComposition:
                 mp.exp(-2)
                 * mpf(2) ** k
                 / mp.factorial(k)
-                * exact_gaussian(0.25 * math.sqrt(k), epsilon)
+                * normal_delta(0.25 * math.sqrt(k), epsilon)
                 for k in range(1, 60)
             )
         assert mixture <= mpf(delta)
