@@ -378,25 +378,17 @@ class TestStart:
 # are whole; $-names are other random values.
 HOLES = (
     ("gaussian:sigma={}@$count", 0.5, 300.0, False),
-    ("gaussian:noise_multiplier={}@poisson:q=$q@$steps", 0.6, 20.0, False),
-    ("gaussian:sigma=$sigma,sensitivity={}@$count", 0.01, 3.0, False),
     ("gaussian:sigma=$sigma@poisson:q={}@$steps", 1e-5, 0.2, False),
     ("gaussian:sigma=$sigma@poisson:q=$q@{}", 30.0, 1e5, True),
     ("laplace:scale={}@poisson:q=$q@$steps", 1.0, 50.0, False),
-    ("laplace:scale={}", 0.1, 50.0, False),
     ("pure:epsilon={}@$few", 0.01, 1.0, False),
     ("rr:epsilon={},categories=3@$few", 0.01, 1.0, False),
     ("approx:epsilon=0.1,delta={}@$few", 1e-12, 1e-8, False),
-    ("gdp:mu={}@$few", 0.01, 1.0, False),
     ("exponential:epsilon={}@$few", 0.01, 1.0, False),
     ("discrete-gaussian:sigma={}@$few", 4.0, 100.0, False),
-    ("discrete-laplace:scale={}@$few", 1.0, 50.0, False),
-    ("staircase:epsilon={}@$few", 0.01, 1.0, False),
     ("gaussian:sigma=20@$few@group:k={}", 1.0, 9.0, True),
     ("gaussian:sigma=$sigma@wor:n=2000,m={}", 2.0, 1500.0, True),
-    ("gaussian:sigma=$sigma@wor:n={},m=20", 25.0, 5e4, True),
     ("gaussian:sigma={}@poisson:q=$q@$steps+laplace:scale=50@$few", 0.6, 20.0, False),
-    ("gaussian:sigma=9@{}+laplace:scale=200@$few", 2.0, 2000.0, True),
 )
 
 
@@ -465,16 +457,7 @@ def check(number: int) -> None:
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize(
-    "number", [*range(11), pytest.param(11, marks=pytest.mark.slow), *range(12, 16), 18, 19]
-)
+@pytest.mark.parametrize("number", range(36))
 def test_random_holes(number: int) -> None:
-    """One of each kind of hole."""
-    check(number)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(20, 120))
-def test_many_random_holes(number: int) -> None:
-    """Five more of each kind."""
+    """Three of each kind of hole."""
     check(number)

@@ -139,13 +139,6 @@ def test_a_sample_may_be_of_nobody(n: int, epsilon: float, delta: float) -> None
     assert low.upper <= epsilon < high.lower
 
 
-def test_a_search_may_begin_anywhere() -> None:
-    """The value is the same: that of the closed form."""
-    found = {solve("gaussian:sigma=_", 1.0, 1e-5, start).sufficient for start in (None, 3.0, 70.0)}
-    (sigma,) = found
-    assert normal_delta(1.0 / sigma, 1.0) <= 1e-5 < normal_delta(1.0 / (sigma - 1e-8), 1.0)
-
-
 @pytest.mark.parametrize(
     ("text", "epsilon", "delta", "words"),
     [

@@ -70,6 +70,15 @@ def test_nothing_in_common(tmp_path: Path) -> None:
             assert [(beta.lower, beta.upper) for beta in curve.beta] == [(0.0, 0.0)] * 3
 
 
+@pytest.mark.parametrize("engine", ["contour", "fft"])
+def test_extreme_losses(tmp_path: Path, engine: str) -> None:
+    """Losses that are all 0 are no obstacle to engines that are forced."""
+    alphas = [0.0, 1e-300, 0.3, 0.999999, 1.0]
+    laws_of_rows(tmp_path, [("1", "1")])
+    same = laws_of(f"pmf:file={tmp_path / 'table.csv'}@5")
+    check(trade_off(same, alphas, TOLERANCE, engine=engine).worst, alphas, map(mpf, alphas))
+
+
 def test_groups_follow_the_chain(tmp_path: Path) -> None:
     """The power of a group of two with few outcomes is that of the power of one."""
     laws_of_rows(tmp_path, [("1/2", "1/3"), ("1/2", "2/3")])
