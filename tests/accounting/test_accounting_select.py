@@ -133,3 +133,19 @@ def test_a_candidate_that_is_known_from_above_only() -> None:
         ]
         below = [upper <= delta for upper, (_, delta) in zip(uppers, points, strict=True)]
         assert all(below) is within
+
+
+@pytest.mark.parametrize("runs", ["fixed:n=2", "binomial:n=3,mean=2"])
+def test_a_bounded_number_of_runs_may_be_composed(runs: str) -> None:
+    """All results of the largest number of runs tell at least as much as the best of them."""
+    base, many = (
+        "gaussian:sigma=4",
+        "gaussian:sigma=4@2" if "fixed" in runs else "gaussian:sigma=4@3",
+    )
+    [by_delta] = select(parse(base).tree, read_runs(runs), deltas=[1e-5]).answers
+    [by_epsilon] = select(parse(base).tree, read_runs(runs), epsilons=[1.0]).answers
+    for found, asked_at in ((by_delta, {"deltas": [1e-5]}), (by_epsilon, {"epsilons": [1.0]})):
+        in_order(found)
+        whole = compose(parse(many).tree, **asked_at).answers[0].proved  # type: ignore[arg-type]
+        assert whole.lower is not None
+        assert whole.lower <= found.methods["composition"] <= whole.upper * 1.05

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +16,6 @@ from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from privcalc.library.result import Result
 
@@ -35,14 +32,6 @@ RUNS = (
     "binomial:n=20,mean=10",
     "fixed:n=10",
 )
-
-
-def history(directory: Path, levels: int) -> str:
-    """Write a history of noise that falls level by level, and return its specification."""
-    entries = [[round(1.1 * 0.99**k, 15), 0.01024, 98] for k in range(levels)]
-    path = directory / "h.json"
-    path.write_text(json.dumps({"history": entries, "mechanism": "rdp"}))
-    return f"opacus:file={path}"
 
 
 def several(count: int, one: str) -> str:
@@ -143,40 +132,6 @@ def test_calibrate(spec: str, target: dict[str, Any]) -> None:
     """Noise is at most 1.5 times what the full search finds."""
     whole, part = both(lambda: privcalc.calibrate(spec, **target))
     assert part.sufficient <= RATIO * whole.sufficient
-
-
-def integer_orders(levels: int, rho: float, delta: float) -> float:
-    """Return what the usual accountant says of a history and a zCDP part: orders 2 to 63.
-
-    Mironov, Talwar, Zhang 2019, Section 3.3, and Canonne, Kamath, Steinke 2020, Proposition 12.
-    """
-    q, best = 0.01024, math.inf
-    for order in range(2, 64):
-        total = rho * order
-        for k in range(levels):
-            sigma = round(1.1 * 0.99**k, 15)
-            logs = [
-                math.log(math.comb(order, i))
-                + i * math.log(q)
-                + (order - i) * math.log1p(-q)
-                + (i * i - i) / (2.0 * sigma * sigma)
-                for i in range(order + 1)
-            ]
-            total += 98.0 * float(np.logaddexp.reduce(logs)) / (order - 1.0)
-        epsilon = total + math.log1p(-1.0 / order) - math.log(delta * order) / (order - 1.0)
-        best = min(best, epsilon)
-    return best
-
-
-def test_history_beside_a_curve(tmp_path: Path) -> None:
-    """Forty levels are no worse than fixed orders, and the search says how far it came."""
-    answer = privcalc.compose(f"{history(tmp_path, 40)}+zcdp:rho=0.1", delta=1e-5)
-    assert 5.68 < answer.epsilon.upper <= integer_orders(40, 0.1, 1e-5)
-    with allowance(QUESTION / 100.0):
-        little = privcalc.compose(f"{history(tmp_path, 40)}+zcdp:rho=0.1", delta=1e-5)
-    assert little.epsilon.upper <= integer_orders(40, 0.1, 1e-5)
-    assert any("stopped early" in note for note in little.report.method.notes)
-    assert not little.tolerance_met
 
 
 @pytest.mark.parametrize("relation", ["remove", "add"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from privcalc.accounting.calibrate import CalibrationTarget, calibrate
 from privcalc.accounting.compose import compose
 from privcalc.bounds import TOLERANCE
-from privcalc.calibration.holes import Decimals, WholeNumbers, exact_product
+from privcalc.calibration.holes import Decimals
 from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance, left
@@ -28,11 +28,9 @@ from privcalc.spec.tree import (
     Wrapped,
     filled,
     holes,
-    names,
     owner,
     value_at,
     without,
-    written,
 )
 from tests.random_specs import log_uniform
 
@@ -296,27 +294,6 @@ class TestFilled:
         assert owner(result, path) == Leaf("gaussian", (("standard_deviation", 2.0),))
         assert without(tree, path) is None
 
-    def test_without(self) -> None:
-        """The innermost event with the value is left out."""
-        tree = parse(self.TEXT).tree
-        scale, _ = holes(tree)
-        rest = without(tree, scale)
-        assert rest is not None
-        assert to_text(rest) == "gaussian:sigma=2@poisson:q=0.1@10@_+pure:epsilon=0.1"
-        assert without(parse("gaussian:sigma=_@3").tree, ("event", "standard_deviation")) is None
-
-    def test_names(self) -> None:
-        """What is written can be found by its long name."""
-        tree = parse(self.TEXT).tree
-        assert names(tree) == (
-            "standard_deviation",
-            "sampling_probability",
-            "count",
-            "scale",
-            "epsilon",
-        )
-        assert len(written(tree, "count")) == 2
-
 
 class TestGrid:
     """Decimals of ten digits, numbered."""
@@ -337,15 +314,6 @@ class TestGrid:
         assert grid.below(value) == grid.above(value) == index
         assert value < grid.value(index + 1) <= value * (1.0 + 1.1e-9)
         assert float(f"{value:.10g}") == value
-
-    def test_products(self) -> None:
-        """Products are those of the decimals."""
-        assert exact_product(0.1, 3.0) == 0.3
-
-    def test_whole_numbers(self) -> None:
-        """Integers number themselves."""
-        grid = WholeNumbers()
-        assert (grid.below(2.5), grid.above(2.5), grid.value(7)) == (2, 3, 7)
 
 
 class TestStart:

@@ -113,24 +113,6 @@ def test_laplace_is_pure() -> None:
     assert 0.95 * 0.2 < bound.lower < bound.upper < 0.2
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    ("text", "apart"),
-    [
-        ("threshold_noise=10,query_noise=20,length=1000", (0.7, 12.0)),
-        ("threshold_noise=210,query_noise=420,length=300", (0.03, 10.0)),
-        ("threshold_noise=5,query_noise=5,length=100", (2.0, 8.0)),
-        ("threshold_noise=3,query_noise=12,length=10", (0.8, 20.0)),
-    ],
-)
-def test_gaussian_ends_are_near(text: str, apart: tuple[float, float]) -> None:
-    """Of N h and the best streams with one query above they are 1e4 to 1e6 times apart."""
-    epsilon, ratio = apart
-    (bound,) = bounds(f"svt:noise=gaussian,{text}", epsilons=[epsilon])
-    assert bound.lower is not None
-    assert 0.0 < bound.lower < bound.upper < ratio * bound.lower
-
-
 @pytest.mark.parametrize(("length", "cutoff", "answers"), [(10, 1, 11), (10, 9, 1023), (2, 2, 4)])
 def test_all_answers_are_counted(length: int, cutoff: int, answers: int) -> None:
     """Not c (length choose c), which Remark 7.2.8 of the thesis prints: 10 and 90 of the first."""

@@ -32,23 +32,6 @@ def test_a_pessimistic_peer_is_matched_from_below() -> None:
     assert 17.19311 < (bound.lower or 0.0) < bound.upper <= 17.193115
 
 
-def test_a_binomial_mixture_is_a_sampled_group() -> None:
-    """Sensitivities 0, 1, 2, 3 with binomial probabilities are three records in a sample."""
-    chances = ["0.729", "0.243", "0.027", "0.001"]
-    mixture = parse(spec("1.5", ["0", "1", "2", "3"], chances) + "@50").tree
-    group = parse("gaussian:sigma=1.5@poisson:q=0.1@50@group:k=3").tree
-    for one, other in zip(
-        compose(mixture, deltas=[1e-5, 1e-9]).answers,
-        compose(group, deltas=[1e-5, 1e-9]).answers,
-        strict=True,
-    ):
-        assert one.bound is not None
-        assert other.bound is not None
-        assert (one.bound.lower or 0.0) <= other.bound.upper
-        assert (other.bound.lower or 0.0) <= one.bound.upper
-        assert one.bound.upper == pytest.approx(other.bound.upper, rel=1e-8)
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("text", "other"),

@@ -218,17 +218,6 @@ def test_data_of_which_no_record_goes_may_get_one(tmp_path: Path) -> None:
         assert true <= bound.upper
 
 
-def test_numbers_of_no_data_have_no_lower_end(tmp_path: Path) -> None:
-    """|theta| is at most Y (N / lambda)^(1/2) / 2; a larger one costs no more than any data may."""
-    text = "ops:gamma=0.7,lambda=50,n=10"
-    found = answers_on(text, "0 100\n", tmp_path / "data.txt")
-    anywhere = compose(parse(text).tree, epsilons=EPSILONS).answers
-    for bound, other in zip(found, anywhere, strict=True):
-        assert not bound.lower
-        assert other.bound is not None
-        assert (other.bound.lower or 0.0) <= bound.upper <= other.bound.upper
-
-
 @pytest.mark.parametrize("content", ["1\n", "1 2 3\n", "-1 2\n", "1 -1/2\n"])
 def test_lines_of_other_numbers_are_refused(content: str, tmp_path: Path) -> None:
     """Each line has an eigenvalue and a norm, neither below 0, or is named."""

@@ -127,17 +127,6 @@ def test_mixtures_of_new_and_old_keys_are_refused_where_they_may_cost_more() -> 
         epsilon(text, 1e-3)
 
 
-def test_a_group_of_a_low_threshold_costs_no_less_than_its_own_key() -> None:
-    """Three people in one key, or in three of which any is enough: both ways it shows, or not."""
-    with mp.workdps(40):
-        a = mp.exp(-mpf(1) / 2)
-        one, all_ = 1 / (1 + a), 1 - a**3 / (1 + a)
-        truth = max(1 - (1 - one) ** 3, all_)
-    text = "thresholded-counts:noise=discrete-laplace,scale=2,threshold=1@group:k=3"
-    for bound in bounds(text, [0.0, 1.0, 5.0]):
-        assert truth <= bound.upper <= 1.0
-
-
 def test_a_group_with_losses_beyond_all_doubles() -> None:
     """e^-700 is more than any probability may be below, though one person's losses are 20."""
     text = "thresholded-counts:noise=discrete-laplace,scale=0.05,threshold=31"

@@ -107,23 +107,6 @@ def test_powers_of_noise(y: str, size: float) -> None:
         assert found[1] - found[0] <= 1e-9 * found[1]
 
 
-@pytest.mark.parametrize(
-    "text", ["stability:scale=2,threshold=12", "stability:sigma=2,threshold=9"]
-)
-@pytest.mark.parametrize("q", [0.05, 0.6])
-def test_samples_of_tests(text: str, q: float) -> None:
-    """Other records have no influence: the sampled noise, or q times a bad answer."""
-    kind, noise, spread = ("laplace", "scale", 2) if "scale" in text else ("gaussian", "sigma", 2)
-    p = tail("scale", mpf(2), mpf(12)) if noise == "scale" else tail("sigma", mpf(2), mpf(9))
-    losses = [0.0, 0.02, 0.1, 0.3, 2.0]
-    good = bounds(f"{kind}:{noise}={spread}@poisson:q={q}", losses)
-    for bound, each in zip(bounds(f"{text}@poisson:q={q}", losses), good, strict=True):
-        true = max(each.lower, q * float(p))
-        assert bound.lower <= max(each.upper, q * float(p)) * (1 + 1e-9)
-        assert true <= bound.upper * (1 + 1e-9)
-        assert bound.lower >= true * (1 - 1e-3)
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("test", "release", "group"), [(8.0, 4.0, 1), (6.0, 20.0, 1), (10.0, 9.0, 3)]

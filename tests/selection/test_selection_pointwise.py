@@ -106,29 +106,6 @@ def test_one_run_is_the_base() -> None:
     assert (found <= exact_deltas * (1.0 + 1e-3)).all()
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    ("family", "parameters", "mu", "delta"),
-    [
-        ("geometric", {"mean": 1e9}, 0.25, 1e-6),
-        ("tnb", {"shape": -0.9, "mean": 1000.0}, 0.25, 1e-6),
-        ("poisson", {"mean": 300.0}, 0.25, 1e-6),
-        ("poisson", {"mean": 1e9}, 0.25, 1e-6),
-        ("geometric", {"mean": 30.0}, 5.0, 1e-6),
-        ("geometric", {"mean": 30.0}, 1e-3, 1e-9),
-        ("geometric", {"mean": 30.0}, 0.25, 1e-100),
-    ],
-)
-def test_far_settings(family: str, parameters: dict[str, float], mu: float, delta: float) -> None:
-    """Large means, heavy tails and tiny deltas give finite numbers with the lower end below."""
-    runs, base = make_runs(family, **given_of(parameters)), GaussianBase(mu)
-    pointwise = Pointwise(runs, base)
-    upper = pointwise.epsilon(delta)
-    uniform = runs.tight(base, base.reverse) + base.epsilon(delta / runs.mean.upper)
-    assert base.epsilon(delta) <= upper <= uniform * (1.0 + 1e-5)
-    assert WorstOrder(runs, base, pointwise.grid).epsilon_lower(delta, upper) <= upper
-
-
 def test_a_price_for_places_helps() -> None:
     """Where many outcomes want the same places the bound gets better, and stays above an order."""
     runs = make_runs("poisson", mean=300.0)
@@ -190,36 +167,6 @@ def test_the_chain_is_above_all_tests(base: Base) -> None:
     assert (np.diff(nodes.low) >= 0.0).all()
     if isinstance(base, GaussianBase):
         assert (top - tests[1]).max() < 1e-4
-
-
-@pytest.mark.parametrize("base", [RANDOMIZED, LEAKY])
-@pytest.mark.parametrize(
-    ("family", "parameters"),
-    [("geometric", {"mean": 20.0}), ("poisson", {"mean": 6.0}), ("fixed", {"n": 4.0})],
-)
-def test_the_envelope_is_above_all_tests(
-    base: FiniteBase, family: str, parameters: dict[str, float]
-) -> None:
-    """W / w is at least w phi'(q) - phi'(q') over w for every test, and attained up to cells."""
-    runs = make_runs(family, **given_of(parameters))
-    grid = ProfileGrid(base)
-    grid.reach(1e-9, 1e-9)
-    envelope = NodeChain(runs, grid, 1e-30).envelope
-    logs = np.linspace(-3.0, 3.0, 400)
-    heights, _, _ = envelope.heights(logs)
-    # The boundary of the tests: outcomes by falling loss, and mixtures.
-    order = np.argsort(base.q / np.maximum(base.p, 1e-300))
-    q = np.append(0.0, np.cumsum(base.p[order]))
-    other = np.append(0.0, np.cumsum(base.q[order]))
-    fine = np.linspace(0.0, len(q) - 1.0, 2001)
-    q, other = (np.interp(fine, np.arange(len(q)), values) for values in (q, other))
-    q, other = np.minimum(q, 1.0), np.minimum(other, 1.0)
-    above = np.exp(runs.log_derivative(q, 1.0 - q)[1]) / runs.mean.upper
-    below = np.exp(runs.log_derivative(other, 1.0 - other)[0]) / runs.mean.upper
-    exact = np.maximum((above - below * np.exp(-logs)[:, None]).max(axis=1), 0.0)
-    total = heights + envelope.faint
-    assert (total >= exact * (1.0 - 1e-12) - 1e-15).all()
-    assert (total <= exact + 0.03).all()
 
 
 def test_mass_at_infinity_is_not_hidden() -> None:

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from privcalc.renyi.conversion.one_order import joint_log_delta
-from privcalc.renyi.conversion.optimum import best_log_delta
 from privcalc.renyi.conversion.order_search import ManyEpsilons
-from privcalc.renyi.known import LinearCurve, PointsCurve
+from privcalc.renyi.known import LinearCurve
 from privcalc.selection.renyi import WithNone, curve_of_best
 from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
@@ -110,26 +109,6 @@ class TestManyEpsilons:
                 e = mpmath.mpf(float(epsilon))
                 true = mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
                 assert true <= mpmath.mpf(float(delta))
-
-    @pytest.mark.parametrize(
-        "curve",
-        [
-            pytest.param(LinearCurve(0.05), marks=pytest.mark.slow),
-            LinearCurve(0.5, xi=0.1),
-            PointsCurve(((1.0, 0.3), (7.0, 5.0), (30.0, 60.0))),
-            PointsCurve(((0.5, 0.01),), limit=0.5),
-        ],
-    )
-    def test_about_the_best_order(self, curve: LinearCurve | PointsCurve) -> None:
-        """No better than all orders together prove, and next to what one order proves."""
-        table = ManyEpsilons(curve, joint_log_delta)
-        epsilons = np.linspace(0.0, 4.0, 9)
-        found = table.log_deltas(epsilons)
-        for epsilon, value in zip(epsilons.tolist(), found.tolist(), strict=True):
-            single = best_log_delta(curve, epsilon, "optimal").value
-            together = best_log_delta(curve, epsilon, "trade_off").value
-            assert value >= together - 1e-9 * abs(together) or value == together
-            assert value <= single + 1e-3 or value == single
 
 
 @pytest.mark.parametrize("masses", [(0.0, 1e-9), (1e-9, 0.0)])

@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 from privcalc.errors import DomainError
 from privcalc.selection.runs import distribution, incomplete
 from privcalc.selection.runs.families import NegativeBinomialRuns
-from privcalc.selection.runs.make import make_runs, odds_of_mean
+from privcalc.selection.runs.make import make_runs
 from tests.selection.run_cases import (
     CASES,
     DIGITS,
@@ -139,24 +139,6 @@ def test_refusals(family: str, given: dict[str, Any], words: str) -> None:
         make_runs("fixed", n=3).quantile(0.0)
 
 
-def test_parameters_keep_what_was_given() -> None:
-    """Parameters are named in full and as written."""
-    assert make_runs("tnb", shape=-0.5, mean=3.0).parameters == {
-        "family": "tnb",
-        "shape": -0.5,
-        "mean": 3.0,
-    }
-    assert make_runs("logarithmic", gamma=0.1).parameters == {"family": "logarithmic", "gamma": 0.1}
-    assert make_runs("binomial", n=4, p=0.5).parameters == {
-        "family": "binomial",
-        "trials": 4.0,
-        "probability": 0.5,
-    }
-    assert make_runs("poisson", mean=2.0).parameters == {"family": "poisson", "mean": 2.0}
-    sizes = [make_runs("fixed", n=3), make_runs("distribution", probabilities=(0.5, 0.0, 0.5))]
-    assert [runs.largest for runs in sizes] == [3.0, 2.0]
-
-
 SHAPES = (-0.97, -1e-3, 0.0, 1e-12, 2.0, 1e9)
 MEANS = (1.0 + 2.0**-40, 3.0, 1e9)
 
@@ -221,25 +203,6 @@ def _assert_generating_function(
         assert rise * (1 - NOISE * 10**6) <= mpf(float(last[i]))
         size = 1.0 + (1.0 + abs(runs.shape)) * min(700.0, abs(float(mp.log(gamma))))
         assert last[i] - first[i] <= room * size * float(rise) + 1e-280
-
-
-def test_gamma_in_closed_form() -> None:
-    """Shapes 1, 2, -1/2 and 0 have gamma in closed form."""
-    with mp.workdps(DIGITS):
-        for mean in (1.25, 2.0, 30.0, 1e5, 1e9):
-            m = mpf(mean)
-            forms = {
-                1.0: 1 / m,
-                2.0: (mp.sqrt(1 + 8 / m) - 1) / 2,
-                -0.5: (2 * m - 1) ** -2,
-                0.0: -1 / (m * mp.lambertw(-mp.exp(-1 / m) / m, -1).real),
-            }
-            for shape, gamma in forms.items():
-                low, high = odds_of_mean(shape, mean)
-                assert mpf(low) <= (1 / gamma - 1) * (1 + NOISE)
-                assert (1 / gamma - 1) * (1 - NOISE) <= mpf(high)
-                assert high - low <= 1e-12 * high
-        assert odds_of_mean(1.0, 30.0) == (29.0, 29.0)
 
 
 def test_too_many_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 from scipy.special import ndtr
 
 from privcalc.accounting.compose import compose
@@ -18,7 +17,7 @@ from privcalc.accounting.realize import realize
 from privcalc.errors import PrivcalcError, UnsupportedError
 from privcalc.losses import allocated_measures as lattice
 from privcalc.losses.allocated import allocated_laws
-from privcalc.losses.allocated_measures import above, below, below_from_zero, cells
+from privcalc.losses.allocated_measures import above, below_from_zero, cells
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.allocation_mellin import contradictions, delta_of_epochs, random_question
@@ -104,48 +103,6 @@ def test_one_ratio_is_enclosed(v: float, step: float) -> None:
     assert least >= -1e-12
 
 
-def test_parts_of_one_ratio_are_enclosed() -> None:
-    """The part of the law between two points, which is not a whole law, keeps its order."""
-    given = cells(0.05, 60, 400, 1.0)
-    low, high = below(given), above(given)
-    truth = float(ndtr(-(math.log(3.0) + 0.5)) - ndtr(-(math.log(20.0) + 0.5)))
-    assert low.masses.sum() == pytest.approx(truth, rel=1e-9)
-    assert high.masses.sum() == pytest.approx(truth, rel=1e-9)
-    x = np.exp(np.linspace(math.log(3.0), math.log(20.0), 400_001))
-    middles = 0.5 * (x[1:] + x[:-1])
-    weights = np.diff(ndtr(np.log(x) + 0.5))
-    for strike in np.linspace(3.1, 21.0, 60):
-        value = float(np.maximum(strike - middles, 0.0) @ weights)
-        assert put_of(low, strike) <= value * (1.0 + 1e-6) + 1e-9
-        assert put_of(high, strike) >= value * (1.0 - 1e-6) - 1e-9
-
-
-@pytest.mark.slow
-def test_two_steps_by_quadrature() -> None:
-    """Two steps: one integral over closed forms, with 30 digits."""
-    with mp.workdps(30):
-        epsilon = mpf("0.7")
-
-        def call(strike: mpf) -> mpf:
-            if strike <= 0:
-                return 1 - strike
-            d = mp.log(strike) + 0.5
-            return mp.ncdf(1 - d) - strike * mp.ncdf(-d)
-
-        def mean_call(strike: mpf) -> mpf:
-            """Return E (u + u' - strike)_+, the call of u' at strike - u, over u."""
-            ends = sorted([-12, -4, mp.log(strike) + 0.5, 4, 16])
-            return mp.quad(lambda z: mp.npdf(z) * call(strike - mp.exp(z - 0.5)), ends)
-
-        growth = mp.exp(epsilon)
-        remove = mean_call(2 * growth) / 2
-        add = 1 - growth + growth * mean_call(2 / growth) / 2
-    found = delta_of("gaussian:sigma=1@allocation:t=2", 0.7)
-    for name, truth in (("remove", float(remove)), ("add", float(add))):
-        assert (found[name].lower or 0.0) <= truth <= found[name].upper
-        assert found[name].upper - (found[name].lower or 0.0) <= 1e-4 * truth
-
-
 def check_once(rng: random.Random) -> None:
     """Check one epoch drawn by chance against its Mellin transform."""
     sigma = round(math.exp(rng.uniform(math.log(0.5), math.log(4.0))), 3)
@@ -224,14 +181,6 @@ def test_one_step_is_no_sampling() -> None:
             assert epsilon_of(f"{event}@{name}:t=1@{epochs}") == plain
 
 
-@pytest.mark.slow
-def test_kept_draws_are_less_noise() -> None:
-    """Four epochs of one draw are one epoch with half the noise, exactly; so is gdp."""
-    one = epsilon_of("gaussian:sigma=1@allocation:t=50")
-    for text in ("gdp:mu=1", "gaussian:sigma=2@2+gaussian:sigma=2@2"):
-        assert epsilon_of(f"({text})@allocation:t=50") == one
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -269,16 +218,6 @@ def test_divergences_of_an_epoch() -> None:
     assert bound.lower <= exact * (1.0 + 1e-12)
     assert bound.lower == pytest.approx(exact, rel=1e-3)
     assert exact <= bound.upper <= 1.0 + 1e-9
-
-
-@pytest.mark.slow
-def test_replacing_is_refused() -> None:
-    """Nothing is proved for a record that is replaced; zeroing one out is adding and removing."""
-    tree = parse("gaussian:sigma=1@allocation:t=20").tree
-    with pytest.raises(UnsupportedError, match="replace-special"):
-        compose(tree, deltas=[1e-5], relation=Relation.REPLACE_ONE)
-    zeroed = compose(tree, deltas=[1e-5], relation=Relation.REPLACE_SPECIAL).answers[0].bound
-    assert zeroed == epsilon_of("gaussian:sigma=1@allocation:t=20")
 
 
 @pytest.mark.slow

@@ -84,30 +84,6 @@ def test_two_of_three_steps(sigma: float) -> None:
             assert delta - 1e-12 <= found[name].upper
 
 
-@pytest.mark.slow
-def test_many_steps_by_simulation() -> None:
-    """Delta of 3 of 20 steps, from 100,000 likelihood ratios by elementary polynomials."""
-    sigma, k, t, n = 1.0, 3, 20, 100_000
-    rng, v = np.random.default_rng(5), 1.0 / sigma
-    x = rng.normal(size=(n, t))
-    x[:, :k] += v
-    u = np.exp(v * x - 0.5 * v * v)
-    polynomial = np.zeros((k + 1, n))
-    polynomial[0] = 1.0
-    for column in u.T:
-        for j in range(k, 0, -1):
-            polynomial[j] += polynomial[j - 1] * column
-    ratio = polynomial[k] / math.comb(t, k)
-    rows = answers(f"gaussian:sigma={sigma}@allocation:t={t},k={k}", EPSILONS)
-    for epsilon, found in zip(EPSILONS, rows, strict=True):
-        values = np.maximum(1.0 - math.exp(epsilon) / ratio, 0.0)
-        mean, deviation = float(values.mean()), float(values.std()) / math.sqrt(n)
-        lower = found["remove"].lower
-        assert lower is not None
-        assert lower <= mean + 4.0 * deviation
-        assert mean - 4.0 * deviation <= found["remove"].upper
-
-
 @pytest.mark.few(1)
 @pytest.mark.dear("gaussian:sigma=0.7@allocation:")
 @pytest.mark.parametrize(

@@ -7,16 +7,14 @@ import random
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from mpmath import mp, mpf
-from scipy.stats import binom
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import PrivcalcError, UnsupportedError
 from privcalc.losses import shuffled as pairs
-from privcalc.losses.shuffled import blanket, clones, law_above, law_below, window
+from privcalc.losses.shuffled import blanket, window
 from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
@@ -81,16 +79,6 @@ def test_two_rounds_hold_for_every_data_set(epsilon: float, categories: int, n: 
     check_all_data_sets(epsilon, categories, n, rounds=2)
 
 
-@pytest.mark.slow
-def test_random_brackets_hold_for_every_data_set() -> None:
-    """Sixty random responses, one or two rounds."""
-    rng = random.Random(17)
-    for _ in range(60):
-        categories, rounds = rng.choice([2, 2, 3, 4]), rng.choice([1, 1, 2])
-        n = rng.randint(2, {2: 7, 3: 5, 4: 4}[categories] - (rounds - 1) * (categories > 2))
-        check_all_data_sets(round(10 ** rng.uniform(-1.5, 0.9), 3), categories, n, rounds)
-
-
 @pytest.mark.parametrize(
     ("epsilon", "categories", "n", "level"),
     [(4.0, 2, 4, 0.05), (0.01, 3, 3, 0.05), (1.0, 2, 6, 0.3), (2.0, 3, 4, 0.01)],
@@ -128,19 +116,6 @@ def test_reports_of_one_guarantee_hold() -> None:
             assert float(exact) <= bound.upper + 1e-12
 
 
-def by_sums(n: int, epsilon: float, rate: float, loss: float) -> float:
-    """Return t (1 + e^loss) E(U - tanh(loss / 2) / t)_+ of the clones, by scipy's binomials."""
-    t = math.tanh(epsilon / 2)
-    edge = math.tanh(loss / 2) / t
-    others = np.arange(n)
-    chances = binom.pmf(others, n - 1, rate)
-    others, chances = others[chances > 1e-25], chances[chances > 1e-25]
-    m = others + 1
-    k = np.floor(m * (1 + edge) / 2) + 1
-    value = (k * binom.pmf(k, m, 0.5) - m * edge * binom.sf(k - 1, m, 0.5)) / m
-    return t * (1 + math.exp(loss)) * float(chances @ value)
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "delta", "lower", "upper", "width"),
@@ -160,19 +135,6 @@ def test_rows(text: str, delta: float, lower: float, upper: float, width: float)
     assert upper - digits <= bound.upper <= upper * (1.0 + width) + digits
     assert bound.lower >= lower * (1.0 - width) - digits
     assert bound.lower <= (upper if "pure" in text else lower) + digits
-
-
-def test_clones_by_other_sums() -> None:
-    """The profile of ten thousand reports, at both rates."""
-    for loss in (0.0, 0.01, 0.04, 0.1):
-        for pair, rate in (
-            (clones(10**4, 1.0), math.exp(-1.0)),
-            (blanket(10**4, 1.0, 2, upper=True), 2.0 / (math.e + 1.0)),
-        ):
-            low, high = pair.delta(loss)
-            truth = by_sums(10**4, 1.0, rate, loss)
-            assert low * (1 - 1e-9) <= truth <= high * (1 + 1e-9)
-            assert high == pytest.approx(truth, rel=1e-8)
 
 
 def test_groups_of_sizes_are_outward(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,22 +160,6 @@ def test_windows_against_exact_binomials() -> None:
                 truth = mp.binomial(n, int(k)) * mpf(p) ** int(k) * (1 - mpf(p)) ** (n - int(k))
                 assert abs(mass - truth) <= error * truth
             assert abs(math.fsum(found) - 1.0) < 1e-12 * n**0.5
-
-
-def test_the_law_of_points_is_outward() -> None:
-    """What is composed is above what one round costs, or below it, and close to it."""
-    for categories in (None, 2, 5):
-        with allowance(5e6):
-            above, below = (law(900, 1.0, categories) for law in (law_above, law_below))
-            assert above.atoms.losses
-            assert below.atoms.losses
-        for loss in (0.0, 0.013, 0.04, 0.1):
-            for law, sign in ((above, 1.0), (below, -1.0)):
-                tails = law.atoms.tails(np.array([loss]))
-                joined = float(tails.above_p[0] - math.exp(loss) * tails.above_q[0])
-                alone = law.exact_single_use_profile(loss)[0 if sign > 0 else 1]
-                assert sign * (joined - alone) >= -1e-12
-                assert law is below or joined == pytest.approx(alone, rel=0.02, abs=1e-12)
 
 
 @pytest.mark.dear("rr:epsilon=1@shuffle:n=1000-pu")

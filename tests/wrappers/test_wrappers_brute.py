@@ -120,27 +120,6 @@ def test_poisson_samples_of_all_small_data_sets(mechanism: Any, text: str, q: fl
         assert max(closest.values()) < 1e-13
 
 
-@pytest.mark.parametrize(("mechanism", "text"), POISSON)
-def test_two_poisson_samples(mechanism: Any, text: str) -> None:
-    """Two independent samples of the same data, against delta of the composed specification."""
-    q, epsilons = 0.3, [0.0, 0.1, 0.3, 0.7]
-    answers = compose(parse(f"{text}@poisson:q={q}@2").tree, epsilons=epsilons).answers
-    seen = np.zeros(len(epsilons))
-    for size in range(3):
-        for data in combinations_with_replacement((0, 1), size):
-            once = [poisson(mechanism, q, (*data, *more)) for more in ((), (0,), (1,))]
-            twice = [np.outer(law, law).ravel() for law in once]
-            for i, epsilon in enumerate(epsilons):
-                for one, other in ((0, 1), (0, 2), (1, 0), (2, 0)):
-                    gain = twice[one] - math.exp(epsilon) * twice[other]
-                    seen[i] = max(seen[i], np.maximum(gain, 0.0).sum())
-    for i, answer in enumerate(answers):
-        assert answer.bound is not None
-        assert seen[i] <= answer.bound.upper * (1 + 1e-12) + SLACK
-        if mechanism is not count:
-            assert seen[i] == pytest.approx(answer.bound.upper, rel=1e-7, abs=1e-12)
-
-
 # Replacing one record changes a count by 1, a sum of marks by 1, and any answer of two categories.
 FIXED = [(parity, "rr:p=0.75"), (count, "discrete-laplace:scale=2")]
 
@@ -161,21 +140,6 @@ def test_fixed_samples_of_all_small_data_sets(mechanism: Any, text: str, n: int,
         for each in larger:
             assert (divergences(each, smaller) <= remove + SLACK).all()
             assert (divergences(smaller, each) <= add + SLACK).all()
-
-
-@pytest.mark.parametrize(("mechanism", "text"), FIXED)
-def test_two_fixed_samples(mechanism: Any, text: str) -> None:
-    """Two samples of two records out of four: replacing one, against the composed glued pair."""
-    epsilons = [0.0, 0.05, 0.2, 0.5]
-    answers = compose(parse(f"{text}@wor:n=4,m=2@2").tree, epsilons=epsilons).answers
-    for data in combinations_with_replacement((0, 1), 3):
-        once = [fixed(mechanism, 2, (*data, x)) for x in (0, 1)]
-        one, other = (np.outer(law, law).ravel() for law in once)
-        for answer, epsilon in zip(answers, epsilons, strict=True):
-            assert answer.bound is not None
-            for p, q in ((one, other), (other, one)):
-                seen = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
-                assert seen <= answer.bound.upper + SLACK
 
 
 @pytest.mark.parametrize(

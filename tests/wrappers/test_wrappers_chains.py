@@ -27,7 +27,7 @@ from privcalc.losses.atomic.power import (
 )
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.spec.parse import parse
-from tests.pairs import atoms_profile, hockey_stick, two_point
+from tests.pairs import atoms_profile, hockey_stick
 
 if TYPE_CHECKING:
     from privcalc.relation import Relation
@@ -217,22 +217,6 @@ def test_sampled_groups_are_exact_mixtures(rows: list[tuple[int, int]], k: int, 
             assert atoms_profile(below, a) >= exact - mpf("1e-11")
 
 
-@pytest.mark.parametrize("k", [2, 7])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (0.1, 1e-6), (1.0, 1e-9), (0.01, 1e-3)])
-def test_guarantees_against_the_classic_lemma(epsilon: float, delta: float, k: int) -> None:
-    """At k epsilon: no more than delta (e^{k epsilon} - 1) / (e^epsilon - 1), and not 0 for less.
-
-    The lemma is itself the chain at that one point, so the two agree there but for (1 - delta).
-    """
-    law = grouped(two_point(epsilon, delta), k)
-    lemma = mpf(delta) * mp.expm1(k * mpf(epsilon)) / mp.expm1(mpf(epsilon))
-    ours = atoms_profile(law, mp.exp(k * mpf(epsilon)) * (1 + mpf("1e-12")))
-    assert ours <= lemma * (1 + mpf("1e-10")) + mpf("1e-12")
-    if delta:
-        assert ours >= mpf(0.4) * min(lemma, mpf(1))
-    assert atoms_profile(law, mp.exp((k - 1) * mpf(epsilon))) > 0
-
-
 @pytest.mark.parametrize("k", [2, 12])
 def test_shifted_geometric_noise_attains_its_chain(k: int) -> None:
     """Noise shifted by k is what the chain says of noise shifted by 1, k times: both are exact."""
@@ -264,34 +248,6 @@ def test_discretised_laws_stay_above_the_chain(mu: float, k: int) -> None:
         bound = atoms_profile(found.above, a)
         assert true <= bound
         assert bound <= true * mpf("1.01") + mpf("1e-20")
-
-
-@pytest.mark.slow
-def test_thinned_chains_stay_above() -> None:
-    """A law of many values, whose chain has to be thinned, loses little and never gains."""
-    mu, points = mpf("0.05"), 1800
-    edges = [-mp.inf, *(mpf(i) * 8 / points - 4 for i in range(points)), mp.inf]
-    cells = [
-        (mp.ncdf(b - mu) - mp.ncdf(a - mu), mp.ncdf(b) - mp.ncdf(a)) for a, b in pairwise(edges)
-    ]
-    law = AtomicLaw(
-        tuple(float(mp.log(p / q)) for p, q in cells),
-        tuple(float(p) for p, _ in cells),
-        lower_masses=tuple(float(q) for _, q in cells),
-    )
-    bound = grouped(law, 10)
-    assert len(bound.losses) <= 4000
-    below = lower_law(chain(power_function(law), 10, below=True)[-1])
-    assert below is not None
-    assert len(below.losses) <= 2002
-    # Cells of 0.004 hide next to nothing of the normal laws at distance 10 mu.
-    m = 10 * mu
-    for a in SCALES[3:7]:
-        epsilon = mp.log(a)
-        true = mp.ncdf(m / 2 - epsilon / m) - a * mp.ncdf(-m / 2 - epsilon / m)
-        assert mpf("0.999") * true - mpf("1e-7") <= atoms_profile(bound, a)
-        assert atoms_profile(bound, a) <= mpf("1.001") * true + mpf("1e-5")
-        assert mpf("0.999") * true - mpf("1e-5") <= atoms_profile(below, a) <= true
 
 
 @pytest.mark.parametrize(

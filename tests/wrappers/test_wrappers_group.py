@@ -11,7 +11,8 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.errors import UnsupportedError
+from privcalc.errors import DomainError, UnsupportedError
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.pairs import atoms_profile, hockey_stick
@@ -194,3 +195,10 @@ def test_nested_sizes_must_fit() -> None:
     """A sample of 50 is no population of 100."""
     with pytest.raises(UnsupportedError):
         bound_of("gaussian:sigma=2@wor:n=100,m=10@wor:n=1000,m=50", deltas=[1e-5])
+
+
+@pytest.mark.parametrize(("q", "k"), [(0.5, 1000), (0.1, 1001)])
+def test_groups_out_of_range(q: float, k: int) -> None:
+    """Binomial probabilities that leave the range of doubles are refused."""
+    with pytest.raises(DomainError, match="a sampled group"):
+        GaussianMixtureLaw(1.0, q, k, True)
