@@ -3,8 +3,6 @@
 Theirs must lie within the error they state around our certified bracket. In the rows listed below
 they do not, all for one cause: both compose by a Fourier transform in double precision, whose
 rounding leaves errors of 1e-16 to 1e-11 in each probability, and delta is a sum over the far tail.
-With the transforms taken in 80-bit numbers, and nothing else changed, every one of these rows moves
-to the right side, which a slow test shows.
 """
 
 from __future__ import annotations

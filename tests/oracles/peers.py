@@ -17,14 +17,9 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
-from unittest.mock import patch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any, TypedDict
 
 __all__ = [
     "DELTAS",
@@ -37,7 +32,6 @@ __all__ = [
     "ask_dp_accounting",
     "ask_prv",
     "cut",
-    "extended_transforms",
     "load",
 ]
 
@@ -267,34 +261,3 @@ def ask_prv(spec: Spec) -> dict[float, list[float]]:
             )
             found[delta] = [float(end) for end in accountant.compute_epsilon(delta, counts)]
         return found
-
-
-@contextmanager
-def extended_transforms() -> Iterator[None]:
-    """Let both libraries take their transforms in 80-bit numbers; nothing else is changed.
-
-    Where that moves an answer back to the right side of the truth, the rounding of the transform in
-    double precision is what had moved it away.
-    """
-    import numpy as np
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from dp_accounting.pld import common
-        from prv_accountant import composers
-
-    plain, real = common.fft, composers.rfft
-
-    class Extended:
-        next_fast_len = staticmethod(plain.next_fast_len)
-        ifft = staticmethod(plain.ifft)
-
-        @staticmethod
-        def fft(values: Any, length: int) -> Any:
-            return plain.fft(np.asarray(values, np.longdouble), length)
-
-    def extended_real(values: Any) -> Any:
-        return real(np.asarray(values, np.longdouble))
-
-    with patch.object(common, "fft", Extended), patch.object(composers, "rfft", extended_real):
-        yield

@@ -21,8 +21,6 @@ class Profile:
     def __init__(self, mu: float = MU) -> None:
         """Take the distance of the means."""
         self.mu = mu
-        self.calls = 0
-        self.points = 0
 
     @property
     def reverse(self) -> Profile:
@@ -46,8 +44,6 @@ class Profile:
 
     def upper(self, logs: Array) -> Array:
         """Return the Gaussian H_{e^x}."""
-        self.calls += 1
-        self.points += len(logs)
         first = log_ndtr(-logs / self.mu + self.mu / 2.0)
         second = logs + log_ndtr(-logs / self.mu - self.mu / 2.0)
         value: Array = np.exp(first) * -np.expm1(second - first)
