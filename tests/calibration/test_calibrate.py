@@ -435,7 +435,7 @@ class TestRatio:
             solve("rdp:order=_,epsilon=1+rdp:order=_,epsilon=2", target(1.0, 1e-5), ratio=ratio)
 
 
-@pytest.mark.parametrize("units", [10.0, 1e4])
+@pytest.mark.parametrize("units", [pytest.param(10.0, marks=pytest.mark.slow), 1e4])
 def test_a_search_without_work_says_so(units: float) -> None:
     """What a first probe spends may be all there is; the search ends in words, or a value."""
     text = "(exponential:epsilon=_+exponential:epsilon=0.0921,monotone=true)@poisson:q=0.62@13"

@@ -238,8 +238,7 @@ def test_every_number_is_decided_on() -> None:
     assert silent == NOT_MONOTONE
 
 
-@pytest.mark.dear("gaussian.standard_deviation")
-@pytest.mark.few(3)
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("place", "ladder"), LADDERS.items(), ids=[".".join(k) for k in LADDERS])
 def test_directions(place: tuple[str, str], ladder: tuple[str, tuple[float | int, ...]]) -> None:
     """From one value to the next no bracket of delta moves the wrong way, and some move."""

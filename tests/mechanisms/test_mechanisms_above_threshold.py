@@ -6,6 +6,7 @@ import math
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -14,6 +15,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
 from privcalc.mechanisms.adaptive.above_threshold import AboveThreshold
 from privcalc.spec.parse import parse
+from tests.oracles.exact import normal_delta
 from tests.pairs import built
 
 if TYPE_CHECKING:
@@ -111,6 +113,14 @@ def test_laplace_is_pure() -> None:
     (bound,) = bounds("svt:threshold_noise=10,query_noise=20", deltas=[1e-6])
     assert bound.lower is not None
     assert 0.95 * 0.2 < bound.lower < bound.upper < 0.2
+
+
+def test_far_out_gaussian_noise_is_a_multiple_of_one_profile() -> None:
+    """N h(mu) with 1 + 5 + 10 answers for two of five queries, where their sum has no digits."""
+    mu = math.sqrt(1 / 4.0 + 4 * 2 / 25.0)
+    text = "svt:noise=gaussian,threshold_noise=2,query_noise=5,cutoff=2,length=5"
+    (far,) = bounds(text, deltas=[1e-60])
+    assert mpmath.log10(16 * normal_delta(mu, far.upper)) == pytest.approx(-60.0, abs=0.05)
 
 
 @pytest.mark.parametrize(("length", "cutoff", "answers"), [(10, 1, 11), (10, 9, 1023), (2, 2, 4)])
