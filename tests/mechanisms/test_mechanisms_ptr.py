@@ -16,6 +16,7 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.bounds import Bound
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, SpecError, UnsupportedError
+from privcalc.mechanisms.adaptive.stability import Stability
 from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
@@ -107,6 +108,13 @@ def _passing(t: float, m: float, epsilon: float, p: Any) -> Any:
             failed = max((1 - c) - a * (1 - d), mpf(0))
             best = max(best, c * (high - mp.exp(x) * low) + failed)
     return best
+
+
+def test_a_release_where_it_should_have_failed_may_cost_more() -> None:
+    """Next to no noise in the test, much in the release: false positives beside the test decide."""
+    (bound,) = deltas(spec("gdp:mu=1", "gdp:mu=0.01", 0.05, "max"), [0.5])
+    truth = mpf("0.05") + normal_delta(1, 0.5)
+    assert truth <= bound.upper <= truth * (1 + mpf("1e-5"))
 
 
 def test_modes_are_in_order() -> None:
@@ -232,3 +240,17 @@ def test_without_false_positives_divergences_are_finite(mode: str) -> None:
             true = float(mp.log(laplace) / (a - 1) + a / 32)
             assert isinstance(bound, Bound)
             assert true <= bound.upper <= true * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("noise", ["scale", "standard_deviation"])
+def test_thresholds_beyond_all_noise(noise: str) -> None:
+    """False positives are fewer than any double, and more than none."""
+    for threshold in (70.0, 90.0, 1400.0, 1e300):
+        failure = Stability(threshold=threshold, **{noise: 2.0}).failure
+        with mp.workdps(30):
+            # Squares of more are beyond mpmath's integers.
+            z = min(mpf(threshold) / 2, mpf(10) ** 9)
+            true = mp.exp(-z) / 2 if noise == "scale" else mp.erfc(z / mp.sqrt(2)) / 2
+            assert mpf(failure.low.numerator) / failure.low.denominator <= true
+            assert true <= mpf(failure.high.numerator) / failure.high.denominator
+        assert float(failure.high) < max(2.0 * float(true), 2e-300)

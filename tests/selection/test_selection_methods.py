@@ -179,6 +179,14 @@ class TestComposition:
         assert mixture <= mpf(delta)
         assert [count for count, _ in counts(runs, delta)] == [12.0, 13.0]
 
+    def test_what_is_left_of_delta_is_certified(self) -> None:
+        """P(K > n) at 50 digits and the rest add up to at most delta."""
+        for mean, delta in ((2.0, 1e-6), (0.3, 1e-9), (20.0, 0.01)):
+            for count, left in counts(PlainRuns("poisson", mean), delta):
+                with mp.workdps(DIGITS):
+                    beyond = mp.gammainc(mpf(count) + 1, 0, mean, regularized=True)
+                    assert 0 < left <= mpf(delta) - beyond
+
 
 class TestPure:
     """Closed forms where the loss is bounded."""
@@ -213,6 +221,13 @@ class TestPure:
                 assert hockey_stick(runs, base.p, base.q, bound) <= ROOM
             else:
                 assert math.isinf(base.reverse.largest) or base.infinity_mass > 0.0
+
+    def test_fixed_numbers_compose(self) -> None:
+        """N runs cost n times as much, and binomial numbers with p = 1 are n runs."""
+        base = randomised_response(0.5)
+        for runs in (PlainRuns("fixed", 4.0), PlainRuns("binomial", 4.0, 1.0)):
+            found = pure_epsilon(runs, base, base.reverse, 0.0)
+            assert 2.0 <= found <= 2.0 * (1.0 + 1e-12)
 
     def test_unbounded_losses_have_no_bound(self) -> None:
         """A Gaussian is not pure; two equal laws cost nothing."""
