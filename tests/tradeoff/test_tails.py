@@ -155,6 +155,7 @@ SINGLE = (
     "laplace:scale=0.5@group:k=3",
     "laplace:scale=3@wor:n=10,m=3",
     "gaussian-pair:mean=1,deviation=2,other_mean=0,other_deviation=1",
+    "approx:epsilon=1,delta=0.1",
     "rr:p=0.9,categories=4",
 )
 

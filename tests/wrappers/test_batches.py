@@ -68,10 +68,15 @@ def test_more_records_cost_less() -> None:
 @pytest.mark.dear("n=1000,b=10-t=100,b=10", "t=100,n=1000,b=10-t=100,b=10")
 @pytest.mark.parametrize(
     ("short", "full"),
-    [("n=1000,b=10", "t=100,b=10"), ("t=100,n=1000,b=10", "t=100,b=10"), ("n=7,b=9", "t=1")],
+    [
+        ("n=1000,b=10", "t=100,b=10"),
+        ("t=100,n=1000,b=10", "t=100,b=10"),
+        ("n=7,b=9", "t=1"),
+        ("t=3,n=8", "n=8,b=3"),
+    ],
 )
 def test_sizes_that_say_the_same(short: str, full: str) -> None:
-    """Where all batches are full, and where there is only one."""
+    """Where all batches are full, where there is only one, and where the last one is not full."""
     first, second = (epsilon_of(f"gaussian:sigma=3@batches:{each}") for each in (short, full))
     assert first == second
 
