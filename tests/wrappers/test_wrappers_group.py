@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,19 @@ def test_sampled_groups_of_noise_with_many_losses(text: str, *, remove: bool) ->
         assert low <= true * (1.0 + 1e-5)
         assert true <= high * (1.0 + 1e-5)
         assert high - low <= (2e-3 * high + 1e-7 if laplace else 1e-12)
+
+
+def test_fixed_size_group_of_replaced_records() -> None:
+    """All sizes are n when records are replaced, so one step's pair may be chained."""
+    p = 0.8
+    bound = bound_of("rr:p=0.8@wor:n=4,m=2@group:k=2", Relation.REPLACE_ONE, epsilons=[0.1])
+    # (0, 0, 0, 0) against (1, 1, 0, 0): the sum of a sample of two is 0, 1 or 2.
+    chance = (1 / 6, 4 / 6, 1 / 6)
+    for bits in product((0, 1), repeat=3):
+        yes = sum(w * (p if bits[s] else 1 - p) for s, w in enumerate(chance))
+        other = p if bits[0] else 1 - p
+        pair = [(yes, other), (1 - yes, 1 - other)]
+        assert hockey_stick(pair, math.exp(0.1)) <= bound.upper + 1e-14
 
 
 def test_fixed_size_group_of_removed_records() -> None:
