@@ -16,7 +16,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
 from privcalc.mechanisms.rdp import Rdp
 from privcalc.relation import Adjacency, Relation
-from privcalc.renyi.known import LinearCurve, PointsCurve
+from privcalc.renyi.known import PointsCurve
 from privcalc.spec.parse import parse
 from tests.pairs import built
 
@@ -189,14 +189,3 @@ def test_points_give_the_largest_convex_curve(
         least = min(bounds)
         assert found >= least
         assert found <= least * (1 + mpmath.mpf("1e-12")) + mpmath.mpf("1e-12")
-
-
-def test_linear_curve() -> None:
-    """The curve of a Gaussian, rounded outward."""
-    c = np.array([1e-3, 1.0, 1e6])
-    curve = LinearCurve(0.5, attained=True)
-    lower = curve.lower(c)
-    assert lower is not None
-    exact = [mpmath.mpf(x) * (mpmath.mpf(x) + 1) / 2 for x in c]
-    assert all(a <= e <= b for a, e, b in zip(lower, exact, curve.upper(c), strict=True))
-    assert LinearCurve(0.5).lower(c) is None

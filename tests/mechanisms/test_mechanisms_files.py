@@ -17,9 +17,8 @@ from privcalc import opened
 from privcalc.errors import DomainError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.exact import MOST_ATOMS
-from privcalc.losses.atomic.profiles import MOST_POINTS
 from privcalc.mechanisms import files
-from privcalc.mechanisms.files import MAX_ROWS, exact, numbers, read_rows
+from privcalc.mechanisms.files import exact, numbers, read_rows
 from privcalc.relation import Adjacency
 from tests.pairs import atoms_of, bracket, built
 
@@ -184,19 +183,6 @@ def test_bytes_are_counted_before_they_are_text(monkeypatch: pytest.MonkeyPatch)
     # It says that it is empty, and is not.
     with pytest.raises(DomainError, match="/proc/self/limits has more than 100 bytes"):
         read_rows("/proc/self/limits", NAMES)
-
-
-def test_rows_are_counted_before_they_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file with too many rows is refused without reading a number."""
-
-    def never(*_: str) -> Fraction:
-        raise AssertionError("a number was read")
-
-    for mechanism, most in (("profile", MOST_POINTS), ("pmf", MOST_ATOMS), ("rdp", MAX_ROWS)):
-        write("2 x\n" * (most + 1))
-        monkeypatch.setattr(f"privcalc.mechanisms.{mechanism}.exact", never)
-        with pytest.raises(DomainError, match=f"too many rows; at most {most} are"):
-            built(f"{mechanism}:file=./x.txt")
 
 
 @settings(max_examples=60, deadline=None)

@@ -59,22 +59,6 @@ def test_several_uses_bracket_one_data_set() -> None:
     assert epsilon("thresholded-counts:scale=2,threshold=30@3", 1e-7).lower == mp.inf
 
 
-@pytest.mark.parametrize(
-    "noise",
-    [
-        "discrete-laplace,scale=2",
-        pytest.param("discrete-gaussian,sigma=2.5", marks=pytest.mark.slow),
-    ],
-)
-def test_discrete_noise_in_sums(noise: str) -> None:
-    """One use beside another mechanism costs more than either, and less than their guarantees."""
-    text = f"thresholded-counts:noise={noise},threshold=40"
-    alone, both = epsilon(text, 1e-6), epsilon(f"{text}+pure:epsilon=0.25", 1e-6)
-    assert both.lower is not None
-    assert alone.upper < both.lower
-    assert both.upper < alone.upper + 0.2500001
-
-
 def test_laplace_keys_are_between_their_tests_and_one_count() -> None:
     """The upper end is that of one count that changes by 3, and the lower one of 3 half-lines."""
     found = deltas("thresholded-counts:scale=2,threshold=40,keys=3", [1.2])[0]

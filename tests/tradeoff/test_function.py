@@ -42,20 +42,6 @@ def test_without_beta() -> None:
     assert curve.power[1].lower == pytest.approx(0.25 + 0.75 * mp.ncdf(z + mp.sqrt(2)), rel=1e-8)
 
 
-@pytest.mark.slow
-def test_answers_say_how() -> None:
-    """Each curve names the engine that proved most of it, and what kept it wide."""
-    assert curve_of(MNIST, [0.01, 0.2]).proof.engine == "contour"
-    assert curve_of("gaussian:sigma=1", [0.01, 0.2]).proof.engine == "closed-form"
-    assert curve_of("zcdp:rho=0.5", [0.01]).proof.engine == "rdp"
-    assert "only upper bounds" in curve_of("zcdp:rho=0.5", [0.01]).notes[0]
-    found = curve_of("truncated-laplace:scale=2,bound=3@3", [0.05, 0.3])
-    assert found.proof.engine == "fft"
-    assert "wider than asked" in found.notes[0]
-    forced = trade_off(laws_of("gaussian:sigma=1@2"), [0.1], 1e-6, engine="contour")
-    assert forced.proof.engine == "contour"
-
-
 def test_round_trip_of_dp_sgd() -> None:
     """delta(eps) = max over alpha of power - e^eps alpha, attained at alpha = Q(L > eps)."""
     laws = laws_of(MNIST)

@@ -165,10 +165,3 @@ def test_impossible_numbers(text: str, message: str) -> None:
     """More participations than steps, none, or a part of one."""
     with pytest.raises(SpecError, match=message):
         parse(text)
-
-
-@pytest.mark.parametrize("sigma", ["0.029", "0.0291", "0.025"])
-def test_hardly_any_noise(sigma: str) -> None:
-    """Where likelihood ratios are no doubles there is no lower end of their sum, and an answer."""
-    for bound in answer(f"gaussian:sigma={sigma}@allocation:t=4,k=2").values():
-        assert 0.0 < (bound.lower or 0.0) < bound.upper

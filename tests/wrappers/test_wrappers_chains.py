@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.lists.groups import chained_term
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic import power
 from privcalc.losses.atomic.atoms import AtomicLaw
@@ -25,7 +24,6 @@ from privcalc.losses.atomic.power import (
     sampled_group,
     upper_law,
 )
-from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.spec.parse import parse
 from tests.pairs import atoms_profile, hockey_stick
 
@@ -233,21 +231,6 @@ def test_shifted_geometric_noise_attains_its_chain(k: int) -> None:
         shifted = hockey_stick(((noise[x], noise[x + k]) for x in reach), a)
         assert shifted <= atoms_profile(law, a) + mpf("1e-13")
         assert atoms_profile(law, a) <= shifted + mpf("1e-11")
-
-
-@pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("mu", [0.2, 1.0])
-def test_discretised_laws_stay_above_the_chain(mu: float, k: int) -> None:
-    """A chain of mu-GDP steps is k mu-GDP: the bound from the tails of one step lies above it."""
-    found = chained_term(GaussianLaw(mu), k)
-    assert found.lower is None
-    m = mpf(mu) * k
-    for a in SCALES[3:7]:
-        epsilon = mp.log(a)
-        true = mp.ncdf(m / 2 - epsilon / m) - a * mp.ncdf(-m / 2 - epsilon / m)
-        bound = atoms_profile(found.above, a)
-        assert true <= bound
-        assert bound <= true * mpf("1.01") + mpf("1e-20")
 
 
 @pytest.mark.parametrize(

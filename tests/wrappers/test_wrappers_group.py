@@ -6,7 +6,6 @@ import math
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 from mpmath import mp, mpf
 
@@ -133,37 +132,6 @@ def test_sampled_noise_on_a_count_of_a_group(k: int, *, remove: bool) -> None:
         assert atoms_profile(below, a) <= true + (1 + a) * mpf("1e-15")
         assert true <= atoms_profile(above, a) + mpf("1e-15")
         assert atoms_profile(above, a) - atoms_profile(below, a) <= mpf("1e-12")
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("text", ["laplace:scale=2", "discrete-gaussian:sigma=2"])
-@pytest.mark.parametrize("remove", [True, False])
-def test_sampled_groups_of_noise_with_many_losses(text: str, *, remove: bool) -> None:
-    """On cells of a lattice: three records in a sample, by sums over the outputs."""
-    laplace = text.startswith("laplace")
-    # Of a density the middles of cells that end where it has kinks.
-    x = (np.arange(-24_000, 26_400) + 0.5) / 800.0 if laplace else np.arange(-80.0, 84.0)
-
-    def likelihood(shift: int) -> Any:
-        y = x - shift
-        return np.exp(-np.abs(y) / 2.0) if laplace else np.exp(-y * y / 8.0)
-
-    whole = float(likelihood(0).sum())
-    chances = [math.comb(3, j) * 0.1**j * 0.9 ** (3 - j) for j in range(4)]
-    mixture = sum(w * likelihood(j) for j, w in enumerate(chances)) / whole
-    one, other = mixture, likelihood(0) / whole
-    if not remove:
-        one, other = other, one
-    terms = realize(parse(f"{text}@poisson:q=0.1@group:k=3").tree, ADD_REMOVE)
-    found = terms["remove" if remove else "add"]
-    assert found.lower is not None
-    ((above, _),), ((below, _),) = found.upper.terms, found.lower.terms
-    for a in (0.95, 1.02, 1.05, 1.2):
-        true = float(np.maximum(one - a * other, 0.0).sum())
-        low, high = atoms_profile(below, a), atoms_profile(above, a)
-        assert low <= true * (1.0 + 1e-5)
-        assert true <= high * (1.0 + 1e-5)
-        assert high - low <= (2e-3 * high + 1e-7 if laplace else 1e-12)
 
 
 def test_fixed_size_group_of_replaced_records() -> None:
