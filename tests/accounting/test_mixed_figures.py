@@ -111,6 +111,7 @@ BESIDE_TRAINING = {
 }
 
 
+@pytest.mark.dear("gaussian:sigma=1@poisson")
 @pytest.mark.parametrize("text", BESIDE_TRAINING)
 def test_a_statistic_beside_training(text: str) -> None:
     """What decays ends the contour, and what comes back beyond it does not widen the bracket."""
