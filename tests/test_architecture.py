@@ -71,6 +71,10 @@ RULES = {
         " privcalc.spec.tree privcalc.opened",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS}",
     ),
+    # What a matrix amounts to, loaded where there is one.
+    "privcalc.mechanisms.correlated.participation": Rule(
+        "privcalc.errors privcalc.record privcalc.numerics numpy"
+    ),
     # A test and what it lets pass are composed by engines.
     "privcalc.mechanisms.adaptive.ptr": Rule(
         "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec"

@@ -16,7 +16,7 @@ from privcalc.engine.certified import CLOSED, CONTOUR, DELTA_FLOOR, EPSILON_FLOO
 from privcalc.engine.inverse import FIRST_LOG_DELTA, inverse
 from privcalc.engine.source import Source, bracket
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.work import left, remembered
+from privcalc.numerics.work import remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -461,48 +461,28 @@ class Lattice(Method):
         """Plan the transforms."""
         from privcalc.engine.lists.answer import forecast_delta, forecast_epsilon
 
-        points = affordable(question.composition)
         if question.epsilon is None:
-            found = forecast_epsilon(question.composition, question.low, AIM * tolerance, points)
+            found = forecast_epsilon(question.composition, question.low, AIM * tolerance)
         else:
-            found = forecast_delta(question.composition, question.epsilon, AIM * tolerance, points)
+            found = forecast_delta(question.composition, question.epsilon, AIM * tolerance)
         return Prediction(*found)
 
     def solve(self, question: Question, tolerance: float) -> Certified:
         """Compose on the lattice."""
         from privcalc.engine.lists.answer import list_delta, list_epsilon
 
-        points = affordable(question.composition)
-        return question.put(list_epsilon, list_delta, AIM * tolerance, points)
+        return question.put(list_epsilon, list_delta, AIM * tolerance)
 
     def near(self, question: Question, tolerance: float, reach: float) -> Near:
         """Compose on a lattice for the epsilon."""
         from privcalc.engine.lists.answer import list_at
 
         del reach
-        points = affordable(question.composition)
-        return list_at(question.composition, question.at, tolerance, points)
+        return list_at(question.composition, question.at, tolerance)
 
 
 # A lattice is made for this part of the width: where losses are rare it is missed by 1.6 times.
 AIM = 0.8
-# The points of one transform: some seconds at most. What the engine does for each point, and for
-# each point of each law, in units of work.
-POINTS, FEWEST_POINTS = 2**20, 2**11
-IN_ALL, PER_LAW = 2.0, 6.0
-
-
-def weight(composition: Composition) -> float:
-    """Count different laws by what they cost a lattice; those in closed form cost less."""
-    return sum(law.properties.lattice_weight for law, _ in composition)
-
-
-def affordable(composition: Composition, points: int = POINTS) -> int:
-    """Return the points of a transform, at most so many, that the work that is left pays for."""
-    each = IN_ALL + PER_LAW * weight(composition)
-    while points > FEWEST_POINTS and points * each > left():
-        points //= 2
-    return points
 
 
 METHODS: tuple[Method, ...] = (Single(), Game(), WholeLine(), TailSplit(), Lattice())

@@ -28,7 +28,7 @@ A part of mu on an interval is put on a lattice as a measure
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,16 +37,14 @@ from scipy.special import ndtr, ndtri
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.allocated_measures import (
     DEEPEST,
-    LatticeMeasure,
-    SumWindow,
     above,
     below,
     below_from_zero,
     cells,
     coarsened,
-    powers,
 )
 from privcalc.losses.atomic.profiles import law_of_tests
+from privcalc.losses.lattice_sums import LatticeMeasure, LatticeSums
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.convolution import transform_error
@@ -58,14 +56,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.arrays import Array
 
 # Log of the mass outside the window of small ratios, about; and of that of tilted means.
 LOG_OUTSIDE, LOG_TILTED = -46.0, -17.0
-# Expected number of large ratios, of few that are far apart and of many.
-FEW_LARGE, MORE_LARGE, WIDE = 1e-4, 1e-2, 1.2
-# From these v on few ratios are spread over so many scales that one lattice does not do.
-SPREAD, FEW_STEPS = 1.5, 4
+# Expected number of large ratios; and of so few steps, of which all may be large, with such v.
+FEW_LARGE, MORE_LARGE, FEW_STEPS, WIDE = 1e-4, 1e-2, 4, 1.2
 # Ratios beyond are counted as infinite; as many large ones are followed.
 LOG_LOST = -52.0
 MOST_LARGE = 8
@@ -90,7 +86,9 @@ class AllocationPlan:
         high: ... and the one after the last: the first large one.
         factor: coarse over fine step.
         large: how many large ratios are followed at most.
-        window: of sums of small ratios.
+        first: index at which the window of sums of small ratios begins.
+        size: points of the window, a power of two.
+        tilts: rates of e^{tilt x} that see them.
         levels: coarse lattices, each GROWTH times coarser than the one before.
     """
 
@@ -101,17 +99,16 @@ class AllocationPlan:
     high: int
     factor: int
     large: int
-    window: SumWindow
+    first: int
+    size: int
+    tilts: tuple[float, ...]
     levels: int
 
 
 def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
     """Choose a lattice such that the sums of small ratios fill a window of a given size."""
-    expected = MORE_LARGE if v > WIDE else FEW_LARGE
+    expected = MORE_LARGE if steps <= FEW_STEPS and v > WIDE else FEW_LARGE
     last = -float(ndtri(expected / steps))
-    if steps <= FEW_STEPS and v > SPREAD:
-        # All of few may be large: the fine lattice is then as fine as the smallest need it.
-        last = -1.0
     largest = math.exp(v * last - 0.5 * v * v)
     z = np.linspace(-12.0, (math.log(largest) + 0.5 * v * v) / v, POINTS)
     u, weights = np.exp(v * z - 0.5 * v * v), np.exp(-0.5 * z * z)
@@ -123,7 +120,7 @@ def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
         total = float(terms.sum())
         return math.log(total) + top, float((terms * u).sum()) / total
 
-    large = _most_large(steps, v, largest)
+    large = followed(steps, v, largest, math.exp(LOG_LOST))
     least = max(steps - large, 0)
     deviation = math.sqrt(steps * max(float((weights * u * u).sum()) - 1.0, 1e-6 * v * v))
     rates = np.geomspace(0.02, 1e3, 160) / deviation
@@ -141,7 +138,6 @@ def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
     cells = math.ceil(largest / (step * factor))
     beyond = math.exp(v * (-float(ndtri(math.exp(LOG_LOST))) + v) + 0.5 * v * v - v * v)
     levels = max(1, math.ceil(math.log(max(beyond / largest, 1.0)) / math.log(GROWTH)))
-    first = math.floor(low / step)
     return AllocationPlan(
         steps,
         v,
@@ -150,17 +146,18 @@ def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
         cells * factor,
         factor,
         large,
-        SumWindow(first, size, (tilts[0], 0.0, tilts[1])),
+        math.floor(low / step),
+        size,
+        (tilts[0], 0.0, tilts[1]),
         levels,
     )
 
 
-def _most_large(steps: int, v: float, largest: float) -> int:
-    """Return beyond how many large ratios nothing is left."""
-    for count in range(1, MOST_LARGE):
-        if at_least(steps, v, largest, count + 1)[1] < math.exp(LOG_LOST):
-            return min(count, steps)
-    return min(MOST_LARGE, steps)
+def followed(steps: int, v: float, x: float, least: float, most: int = MOST_LARGE) -> int:
+    """Return how many ratios above x are followed: more have less than the least mass."""
+    most = min(most, steps)
+    counts = range(1, most)
+    return next((n for n in counts if at_least(steps, v, x, n + 1)[1] < least), most)
 
 
 def at_least(steps: int, v: float, x: float, count: int) -> tuple[float, float]:
@@ -200,11 +197,6 @@ def _tilt(cumulants: Callable[[float], tuple[float, float]], rates: Array, n: in
 
 # Large ratios of one level are followed until their mass is below.
 SMALLEST = 1e-24
-# Points of sums of large ratios, about: with four times as many `calibrate` takes 430 MB, not 300,
-# and several epochs more work than they may. At little noise lower ends lose their fourth digit.
-MOST_POINTS = 2**15
-# No more than so many for each of small ratios.
-POINTS_PER_CELL = 8
 # What underflow hides.
 TINY = 1e-250
 
@@ -237,36 +229,58 @@ def parts_of(plan: AllocationPlan, *, lower: bool) -> LevelSums:
     small = cells(plan.step, plan.low, plan.high, v)
     one = below_from_zero(small, v) if lower else above(small)
     counts = [t - j for j in range(large + 1)]
-    found = powers(one, counts, plan.window, lower=lower)
+    found, tails = powers(one, counts, plan, lower=lower)
     edge = plan.high * plan.step
-    outside, beyond = _lost_small(plan, [(each.outside, each.beyond) for each in found], edge)
-    measures = [found[0].measure]
-    rest = [coarsened(each.measure, plan.factor, lower=lower) for each in found[1:]]
+    outside, beyond = _lost_small(plan, tails, edge)
+    measures = found[:1]
+    rest = [coarsened(each, plan.factor, lower=lower) for each in found[1:]]
     first = plan.high // plan.factor
-    for later in reversed(range(plan.levels)):
-        top = GROWTH * first
-        step = rest[0].step
-        follow = _followed(plan, first * step)
-        given = cells(step, first, top, v)
-        level, rest = _level(rest, below(given) if lower else above(given), t, follow, lower=lower)
-        measures.append(level)
-        q, p = at_least(t, v, first * step * (1.0 - 1e-12), follow + 1)
+    for level in range(plan.levels):
+        if level:
+            try:
+                rest = [coarsened(each, GROWTH, lower=lower) for each in rest]
+            except NotCertifiedError:
+                # The others' sums are narrower than the lattice; what is below may be omitted.
+                break
+        start = first * rest[0].step
+        follow = followed(t, v, start, SMALLEST, large)
+        given = cells(rest[0].step, first, GROWTH * first, v)
+        sums, rest = _level(rest, below(given) if lower else above(given), t, follow, lower=lower)
+        measures.append(sums)
+        q, p = at_least(t, v, start * (1.0 - 1e-12), follow + 1)
         outside, beyond = outside + q, beyond + p
-        edge = top * step
-        if not later:
-            break
-        most = min(MOST_POINTS, POINTS_PER_CELL * plan.window.size)
-        factor = _factor(top * GROWTH * _followed(plan, edge), most)
-        try:
-            rest = [coarsened(each, factor, lower=lower) for each in rest]
-        except NotCertifiedError:
-            # The sums of the others are narrower than the lattice; what is below may be omitted.
-            break
-        first = top // factor
+        edge = GROWTH * start
     for x, count in ((edge, 1), (plan.high * plan.step, large + 1)):
         q, p = at_least(t, v, x * (1.0 - 1e-12), count)
         outside, beyond = outside + q, beyond + p
     return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)
+
+
+# Of sums of fewer numbers, compared with which others are large, the untilted bound is enough.
+TILTED = 2
+
+
+def powers(
+    one: LatticeMeasure, counts: list[int], plan: AllocationPlan, *, lower: bool
+) -> tuple[list[LatticeMeasure], list[tuple[float, float]]]:
+    """Return measures above, or below, the sums of n numbers from one measure, for each n.
+
+    Of several tilts each atom takes the best bound.
+
+    Returns:
+        The measures in the window of a plan; what is above the mass outside of it, and above the
+        integral of the sum over what is beyond it.
+    """
+    best = [np.full(plan.size, 0.0 if lower else np.inf) for _ in counts]
+    tails = np.full((len(counts), 3), np.inf)
+    better = np.fmax if lower else np.fmin
+    for tilt in plan.tilts:
+        sums = LatticeSums(one, plan.first, plan.size, tilt)
+        tails = np.minimum(tails, [sums.outside(n) for n in counts])
+        for n, found in zip(counts if tilt == 0.0 else counts[:TILTED], best, strict=False):
+            better(found, sums.masses(n, lower=lower), out=found)
+    measures = [LatticeMeasure(one.step, plan.first, masses) for masses in best]
+    return measures, [(below + above, beyond) for below, above, beyond in tails.tolist()]
 
 
 def _lost_small(
@@ -290,22 +304,6 @@ def _lost_small(
         # Below the window the sum is less than t, but for what Chernoff's bound has above it.
         with_it += ways * q**j * mass
     return without, with_it
-
-
-def _factor(points: int, most: int) -> int:
-    """Return how much coarser a lattice has to be so that sums of large ratios fit on it."""
-    factor = 1
-    while points > factor * most and factor < GROWTH:
-        factor *= 2
-    return factor
-
-
-def _followed(plan: AllocationPlan, x: float) -> int:
-    """Return how many ratios above x are followed."""
-    for count in range(1, plan.large):
-        if at_least(plan.steps, plan.v, x, count + 1)[1] < SMALLEST:
-            return count
-    return plan.large
 
 
 def _level(
@@ -403,97 +401,95 @@ SIZE, ROUGH_SIZE, ROUGHEST_SIZE = 2**18, 2**16, 2**14
 STEEP, RATHER_STEEP, FEW = 1.95, 1.2, 100
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# Losses are off by so much, relatively.
+OFF = 16.0 * UNIT
+
+
+@record
 class AllocatedLaw(LossLaw):
     """A pair of measures with profiles above, or below, that of one epoch in one direction.
 
     Attributes:
         losses: increasing.
         p: mass of each under the first of the pair ...
-        q: ... and the second: the masses `losses` stands for, exact as doubles but for `error`.
-        above_p, above_q, below_p, below_q: sums of them.
-        infinity: mass under the first that counts as infinite loss; 0 of a lower law.
-        error: relative error of p e^{-loss} = q, and displacement of the losses.
+        q: ... and the second: the masses `losses` stands for, exact as doubles.
+        infinity_mass: mass under the first that counts as infinite loss; 0 of a lower law.
         lower: whether it is one of measures below.
-        simpler: of a law above that of one step: the ratio is a mean of those of single steps, and
-            so below each of them in convex order; of one below that of the largest output.
+        alternative_dominating_pair: of a law above that of one step: the ratio is a mean of those
+            of single steps, and so below each of them in convex order; of one below that of the
+            largest output. Neither omits anything.
     """
 
-    _losses: Array
-    _p: Array
-    _q: Array
-    _above_p: Array
-    _above_q: Array
-    _below_p: Array
-    _below_q: Array
-    _infinity: float
-    _error: float
-    _lower: bool
-    _simpler: LossLaw | None
+    losses: Array
+    p: Array
+    q: Array
+    infinity_mass: float
+    lower: bool
+    alternative_dominating_pair: LossLaw | None
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     # The ratios of the pair itself come as near to 0, and as large, as one likes.
     max_loss = math.inf
 
-    @property
-    def infinity_mass(self) -> float:
-        """What is outside of all windows."""
-        return self._infinity
+    @cached_property
+    def _sums(self) -> list[Array]:
+        """P- and Q-masses above each place between losses, then those below."""
+        ways = [each[::-1] for each in (self.p, self.q)], [self.p, self.q]
+        above, below = ([np.append(0.0, np.cumsum(each)) for each in way] for way in ways)
+        return [*(each[::-1] for each in above), *below]
 
     @property
-    def alternative_dominating_pair(self) -> LossLaw | None:
-        """Return a law on the same side that omits nothing, where there is one."""
-        return self._simpler
+    def _rounded(self) -> float:
+        """What sums are off by, relatively."""
+        return UNIT * (len(self.losses) + 8.0)
 
     @property
     def mass_defect(self) -> tuple[float, float]:
         """Return what is too much under P above, or too little below, and too little under Q."""
-        slack = 2.0 * UNIT * (len(self._losses) + 8.0)
-        p, q = float(self._above_p[0]), float(self._above_q[0])
+        p, q = float(self._sums[0][0]), float(self._sums[1][0])
+        slack = 2.0 * self._rounded
         lacking = max(0.0, 1.0 - q) + slack
-        if self._lower:
+        if self.lower:
             return max(0.0, 1.0 - p) + slack, lacking
-        return -1.02 * (max(0.0, p + self._infinity - 1.0) + slack), lacking
+        return -1.02 * (max(0.0, p + self.infinity_mass - 1.0) + slack), lacking
 
     def tails(self, losses: Array) -> Tails:
         """Return sums of atoms, each off by a unit for every atom in it."""
         charge(1.0 * len(losses))
-        place = np.searchsorted(self._losses, losses, side="right")
-        between_p, between_q, error = self._between(place)
-        return Tails(
-            above_p=self._above_p[place],
-            above_q=self._above_q[place],
-            below_p=self._below_p[place],
-            below_q=self._below_q[place],
-            error=UNIT * (len(self._losses) + 8.0),
-            shift=self._error * (1.0 + float(np.abs(self._losses).max())),
-            between_p=between_p,
-            between_q=between_q,
-            between_error=error,
+        place = np.searchsorted(self.losses, losses, side="right")
+        above_p, above_q, below_p, below_q = (each[place] for each in self._sums)
+        count = np.diff(place)
+        p, q = (
+            np.where(count > 0, np.add.reduceat(np.append(each, 0.0), place)[:-1], 0.0)
+            for each in (self.p, self.q)
         )
-
-    def _between(self, place: Integers) -> tuple[Array, Array, Array]:
-        starts, ends = place[:-1], place[1:]
-        used = ends > starts
-        p, q = np.zeros(len(starts)), np.zeros(len(starts))
-        if used.any():
-            low, high = int(starts[used][0]), int(ends[used][-1])
-            for mass, into in ((self._p, p), (self._q, q)):
-                into[used] = np.add.reduceat(mass[low:high], starts[used] - low)
-        return p, q, UNIT * (ends - starts + 4.0)
+        return Tails(
+            above_p=above_p,
+            above_q=above_q,
+            below_p=below_p,
+            below_q=below_q,
+            error=self._rounded,
+            shift=OFF * (1.0 + float(np.abs(self.losses).max())),
+            between_p=p,
+            between_q=q,
+            between_error=UNIT * (count + 4.0),
+        )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Return log sum p e^{c loss}, off by units of exponents and for every atom."""
-        charge(PER_TERM * len(self._losses) * len(c))
+        charge(PER_TERM * len(self.losses) * len(c))
         found = np.empty(len(c))
         with np.errstate(divide="ignore"):
-            logs = np.log(self._p)
+            logs = np.log(self.p)
         for i, each in enumerate(c.tolist()):
-            terms = logs + each * self._losses
+            terms = logs + each * self.losses
             top = float(terms.max())
             found[i] = top + math.log(float(np.exp(terms - top).sum()))
-        reach = float(np.abs(self._losses).max())
-        size = np.abs(found) + c * reach * (1.0 + self._error / UNIT) + 800.0
-        slack = UNIT * (len(self._losses) + 16.0 * size)
+        reach = float(np.abs(self.losses).max())
+        size = np.abs(found) + c * reach * (1.0 + OFF / UNIT) + 800.0
+        slack = UNIT * (len(self.losses) + 16.0 * size)
         return found - slack, found + slack
 
 
@@ -534,27 +530,10 @@ def allocated_laws(
         infinity, best = (parts.beyond, parts.outside + at_zero), (GaussianLaw(v), GaussianLaw(v))
     elif v > STEEP or (v > RATHER_STEEP and steps <= FEW):
         best = tuple(largest_output(steps, v, remove=each) for each in (True, False))
-    return _laws(x, q, infinity, best, lower=lower)
-
-
-def _laws(
-    x: Array,
-    q: Array,
-    infinity: tuple[float, float],
-    simpler: tuple[LossLaw | None, ...],
-    *,
-    lower: bool,
-) -> dict[str, AllocatedLaw]:
-    """Return the laws of both directions, for increasing ratios x with masses q without the record.
-
-    Adding is removing backwards: the two share all but the losses.
-    """
-    p, losses, error = x * q, np.log(x), 16.0 * UNIT
-    below_p, below_q = (np.concatenate([[0.0], np.cumsum(each)]) for each in (p, q))
-    above_p, above_q = (np.concatenate([np.cumsum(each[::-1])[::-1], [0.0]]) for each in (p, q))
-    remove = losses, p, q, above_p, above_q, below_p, below_q
-    add = q[::-1], p[::-1], below_q[::-1], below_p[::-1], above_q[::-1], above_p[::-1]
+    # Adding is removing backwards.
+    p, losses = x * q, np.log(x)
+    backwards = -losses[::-1], q[::-1], p[::-1]
     return {
-        "remove": AllocatedLaw(*remove, infinity[0], error, lower, simpler[0]),
-        "add": AllocatedLaw(-losses[::-1], *add, infinity[1], error, lower, simpler[1]),
+        "remove": AllocatedLaw(losses, p, q, infinity[0], lower, best[0]),
+        "add": AllocatedLaw(*backwards, infinity[1], lower, best[1]),
     }

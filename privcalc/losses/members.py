@@ -15,7 +15,8 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.exact import SMALLEST_MASS, both_orders, exact_law
+from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
+from privcalc.losses.atomic.profiles import both_orders
 from privcalc.losses.choices.range_laws import best_offset
 from privcalc.losses.term import DirectedMembers, Members, Term
 from privcalc.numerics.rounding import UNIT

@@ -218,37 +218,19 @@ def log_half_product(exponent: float, t_max: float) -> float:
     return math.log(0.5 * modulus + 1e-300)
 
 
-def equal_panels(part: DensityPart, width: float) -> tuple[Array, Array]:
-    """Return centres and half-widths of panels of at most a width.
-
-    Where deviations are below 1, in deviations.
+def equal_panels(part: DensityPart) -> tuple[Array, Array]:
+    """Return centres and half-widths of the widest panels; where deviations are below 1, in these.
 
     Raises:
         NotCertifiedError: too many, as where the noise is tiny and the loss huge.
     """
     low, high = part.low, part.high
-    width = width * min(1.0, part.density.deviation)
-    if not (high - low) / width < MAX_PANELS:
+    wide = (high - low) / (WIDEST_PANEL * min(1.0, part.density.deviation))
+    if not wide < MAX_PANELS:
         raise NotCertifiedError(f"losses from {low:.3g} to {high:.3g} are too far apart for sums")
-    count = max(1, math.ceil((high - low) / width))
+    count = max(1, math.ceil(wide))
     halves = np.full(count, (high - low) / (2.0 * count))
     return low + halves * (2.0 * np.arange(count) + 1.0), halves
-
-
-def certified_panels(integrand: Integrand, log_error: float) -> tuple[Array, Array, float]:
-    """Split the part until the proved error of the composite rule is at most exp(log_error).
-
-    Returns centres and half-widths of the panels, and the bound on the total error.
-
-    Raises:
-        NotCertifiedError: too many panels would be needed.
-    """
-    refusal = (
-        f"the characteristic function oscillates too fast (|t| up to {integrand.t_max:.3g})"
-        " for certified quadrature"
-    )
-    panels = equal_panels(integrand.part, WIDEST_PANEL)
-    return refined(panels, integrand.log_errors, log_error, refusal)
 
 
 def refined(
@@ -347,8 +329,12 @@ class NodeSet:
         if not part.high > part.low:
             raise NotCertifiedError("nothing is left to integrate")
         exponent, t_max = integrals
-        integrand = Integrand(part, exponent, t_max, remainder)
-        centres, halves, error = certified_panels(integrand, log_target)
+        bounds = Integrand(part, exponent, t_max, remainder).log_errors
+        refusal = (
+            f"the characteristic function oscillates too fast (|t| up to {t_max:.3g})"
+            " for certified quadrature"
+        )
+        centres, halves, error = refined(equal_panels(part), bounds, log_target, refusal)
         outcomes = on_part(part, centres, halves, exponent)
         nodes = cls(outcomes, exponent, t_max, error, out, rate, out_error)
         return nodes.pruned(math.exp(log_target) * 0.1, remainder=remainder)
@@ -383,11 +369,6 @@ class NodeSet:
         """Return weight times (1 + y)^exponent."""
         values: Array = np.exp(self.outcomes.log_w + self.exponent * self.outcomes.loss)
         return values
-
-
-def search_outcomes(part: DensityPart) -> WeightedLosses:
-    """Return outcomes on a fixed rule, for searches only."""
-    return on_part(part, *equal_panels(part, WIDEST_PANEL), 0.0)
 
 
 def on_part(

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.profiles import likeliest_law
-from privcalc.numerics.normal import short_intervals
+from privcalc.numerics.normal import interval_masses
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -42,8 +42,6 @@ LARGEST = 700.0
 TINY, OUTCOMES = 1e-25, 500
 # Relative error that is allowed for masses, and the least that is taken off.
 MOST_SLACK, LEAST_SLACK = 1e-4, 1e-9
-# Digits that differences of tails lose.
-LOSES = 128.0
 # Work of a product.
 PER_PRODUCT = 0.005
 
@@ -130,27 +128,12 @@ def sum_law(v: float, steps: int, k: int, other: LossLaw, *, remove: bool) -> Lo
 def _cells(v: float, step: float, count: int, mean: float) -> Masses:
     """Return the masses of u in [j h, (j + 1) h), the last cell without end, under N(mean, 1).
 
-    Edges are off by some units of themselves, but are the same numbers under both laws. A tail at z
-    is off by 16 + 8 z^2 units, with those of z. Between z and z + d, z >= 0, lies at least the part
-    1 - e^{-d max(z, 0.79)} of the tail at z: its hazard rate grows from 0.797, above z. Where the
-    interval is no short one, so that d (1 + z + 1.5 d) > SHORT, that is above 1 / 100, and it
-    is so where 0 is inside. So a difference is off by LOSES times as many units.
+    Edges are off by some units of themselves, but are the same numbers under both laws.
     """
-    from scipy.special import ndtr
-
     edges = (np.log(step * np.arange(1.0, count)) + 0.5 * v * v) / v
-    z = edges - mean
-    below, above = ndtr(z), ndtr(-z)
-    inner = np.where(z[1:] < 0.0, np.diff(below), -np.diff(above))
-    # Where edges are near a difference of tails would lose digits, and elsewhere it loses few.
-    short, wrong = short_intervals(edges, mean)
-    near = np.isfinite(wrong)
-    inner = np.where(near, short, inner)
-    farthest = float(np.abs(z).max()) + 1.0
-    units = LOSES * (16.0 + 8.0 * farthest**2)
-    units = max(units, float(wrong[near].max(initial=0.0)) / UNIT)
-    masses = np.concatenate([below[:1], inner, above[-1:]])
-    return Masses(0, masses, 0.0, units)
+    edges = np.concatenate([[-math.inf], edges, [math.inf]])
+    masses, wrong = interval_masses(edges, mean)
+    return Masses(0, masses, 0.0, float(wrong.max()) / UNIT)
 
 
 def _joined(p: Masses, q: Masses) -> tuple[Array, Array]:

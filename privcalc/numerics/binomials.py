@@ -99,23 +99,6 @@ def log_probabilities(n: Array, k: Array, p: float) -> tuple[Array, Array]:
     return value, (UNIT * units + first_error + second_error) * MARGIN
 
 
-def log_poisson_probabilities(k: Array, mean: Array) -> tuple[Array, Array]:
-    """Return log e^-m m^k / k! = -D(k, m) - s(k) - log(2 pi k) / 2, and bounds on its error.
-
-    The derivative in log m is k - m, and m may be off by 2 units. The logarithm has an argument off
-    by 2 units, halved, and is off by 8 units itself; three terms are added up.
-
-    Args:
-        k: whole numbers >= 1, below 2^53.
-        mean: positive, of the same shape, to 2 units.
-    """
-    gap = k - mean
-    deviance, wrong = _deviance(k, mean, gap)
-    half = 0.5 * np.log(2.0 * math.pi * k)
-    units = 8.0 + 12.0 * np.abs(half) + 4.0 * deviance + 2.2 * np.abs(gap)
-    return -deviance - stirling_errors(k) - half, (UNIT * units + wrong) * MARGIN
-
-
 def log_coefficients(n: Array, k: Array) -> tuple[Array, Array]:
     """Return log C(n, k) and bounds on its absolute error, for the same n and k.
 

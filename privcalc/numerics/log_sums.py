@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
     Bracket: TypeAlias = tuple[Array, Array]
 
-# Exponentials of less than this may be subnormal, or 0.
-LEAST_EXPONENT = -690.0
-TINY = 1e-299
-
 
 def log_sums(logs: Array, errors: Array, starts: Integers) -> Bracket:
     """Return bounds on log sum_i e^{x_i} of consecutive segments.
@@ -63,12 +59,6 @@ def log_sums(logs: Array, errors: Array, starts: Integers) -> Bracket:
     return lower, np.where(finite, value + part + rounding, peaks)
 
 
-def log_sum(logs: Array, errors: Array) -> tuple[float, float]:
-    """Return bounds on log sum_i e^{x_i} of one non-empty array."""
-    lower, upper = log_sums(logs, errors, np.zeros(1, np.intp))
-    return float(lower[0]), float(upper[0])
-
-
 def log_difference(
     minuend: tuple[float, float], subtrahend: tuple[float, float]
 ) -> tuple[float, float]:
@@ -82,22 +72,6 @@ def log_difference(
         _log_minus(minuend[0], subtrahend[1], -1.0),
         _log_minus(minuend[1], subtrahend[0], 1.0),
     )
-
-
-def log1p_exp(logs: Array, sign: float) -> Array:
-    """Return log(1 + e^x), rounded up (sign 1) or down (sign -1), for exact x.
-
-    Up to x = 0 as log1p(e^x), relatively off by 8 + 1 units from exp and 8 from log1p, and above
-    as x + log1p(e^-x), one unit more. Results that may be subnormal are moved past them.
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        small = np.log1p(np.exp(-np.abs(logs)))
-    value = np.where(logs > 0.0, logs, 0.0) + small
-    moved = value * (1.0 + sign * 20.0 * UNIT)
-    underflows = logs < LEAST_EXPONENT
-    result: Array = np.where(underflows, TINY if sign > 0.0 else 0.0, moved)
-    # log(1 + 0) is known.
-    return np.where(logs == -np.inf, 0.0, result)
 
 
 def log_expm1(x: Array, units: float) -> tuple[Array, Array]:

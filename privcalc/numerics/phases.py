@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 Matrix = TypeVar("Matrix", "Array", "ComplexArray")
 
 PHASE_ULPS = 32.0
-# Below this many points a plain table is as fast.
-FACTOR_FROM = 16
 CHUNK = 400_000
 # Terms of a run of a sum.
 SUMMED = 128
@@ -81,8 +79,6 @@ def progression_sums(step: float, count: int, loss: Array, weights: Array) -> Co
     if loss.ndim == 1:
         one: ComplexArray = progression_sums(step, count, loss[None], weights[None])[0]
         return one
-    if count < FACTOR_FROM:
-        return phase_sums(step * np.arange(count), loss, weights)
     block = 1 << math.ceil(math.log2(math.sqrt(count)))
     coarse, fine = step * block * np.arange(-(-count // block)), step * np.arange(block)
     charge(loss.size * (PER_PHASE * (len(coarse) + block) + PER_PRODUCT * count))

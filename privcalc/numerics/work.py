@@ -18,7 +18,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from privcalc.errors import NotCertifiedError
-from privcalc.record import field, mutable
+from privcalc.record import mutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ _Memory = dict[Any, dict[Any, Any]]
 class _Allowance:
     limit: float
     most: float
-    memory: _Memory = field(factory=dict)
+    memory: _Memory
     spent: float = 0.0
 
 
@@ -58,13 +58,9 @@ _unlimited: _Memory = {}
 
 
 @contextmanager
-def allowance(units: float) -> Iterator[None]:
-    """Allow so much work inside, or what is left of an allowance around it if that is less."""
+def _within(inner: _Allowance) -> Iterator[None]:
+    """Count what is spent inside on an allowance, and afterwards on the one around it."""
     outer = _current.get()
-    rest = math.inf if outer is None else outer.most - outer.spent
-    inner = _Allowance(min(units, left()), min(PATIENCE * units, rest))
-    if outer is not None:
-        inner.memory = outer.memory
     token = _current.set(inner)
     _open.append(inner)
     try:
@@ -77,26 +73,29 @@ def allowance(units: float) -> Iterator[None]:
 
 
 @contextmanager
+def allowance(units: float) -> Iterator[None]:
+    """Allow so much work inside, or what is left of an allowance around it if that is less."""
+    outer = _current.get()
+    rest = math.inf if outer is None else outer.most - outer.spent
+    memory = {} if outer is None else outer.memory
+    with _within(_Allowance(min(units, left()), min(PATIENCE * units, rest), memory)):
+        yield
+
+
+@contextmanager
 def share(parts: float, most: float = math.inf) -> Iterator[None]:
     """Allow one of so many equal parts of what is left.
 
-    Refused is what the whole refuses, and what takes more than `most` of all that is left.
+    Refused is what the whole refuses, and what takes more than `most` of all that is left. Where
+    nothing is left the whole refuses, not the part.
     """
     outer = _current.get()
     if outer is None:
         yield
         return
-    # Where nothing is left the whole refuses, not the part.
     rest = min(outer.most - outer.spent, most * left() if left() > 0.0 else math.inf)
-    inner = _Allowance(left() / parts, rest, outer.memory)
-    token = _current.set(inner)
-    _open.append(inner)
-    try:
+    with _within(_Allowance(left() / parts, rest, outer.memory)):
         yield
-    finally:
-        _open.pop()
-        _current.reset(token)
-        outer.spent += inner.spent
 
 
 @contextmanager

@@ -96,8 +96,7 @@ class ShuffledBatches(Wrapper):
 
     Lower end: all other records are at -v, v = 1 / sigma, and the record is at +v, or missing. The
     pass is exactly (1/t) sum N(2 v e_i, I) against (1/t) sum N(v e_i, I), for any size of batches;
-    its tests are proved, for one pass and several, also sums. Where random allocation, with other
-    records that are zero, costs more, that is the lower end. Upper end: the record is swapped from
+    its tests are proved, for one pass and several, also sums. Upper end: the record is swapped from
     the first batch into another one; what the first output tells of the record that it was swapped
     with is bounded by a cap on likelihood ratios, and one batch by the largest law of a difference
     of them. One pass costs at most the smaller of that and no sampling, at each epsilon, and

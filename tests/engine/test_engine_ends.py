@@ -27,6 +27,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.term import Alone, Term
 from privcalc.renyi.known import LinearCurve
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.source import Source
@@ -39,21 +40,12 @@ NOTHING = AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
 LEAKY = two_point(Enclosed.of(0.5), Enclosed.of(0.25))
 
 
-def gaussian_delta(epsilon: float) -> float:
-    """Return the closed form for mu = 1."""
-
-    def below(x: float) -> float:
-        return 0.5 * math.erfc(-x / math.sqrt(2.0))
-
-    return below(0.5 - epsilon) - math.exp(epsilon) * below(-0.5 - epsilon)
-
-
 def test_inversions_at_the_ends_of_delta() -> None:
     """An infinite loss that is likelier than delta has no epsilon; one above H_1 has 0."""
     source = LevyInversion(GAUSSIAN)
-    assert source.epsilon(gaussian_delta(0.0) + 1e-6) == 0.0
+    assert source.epsilon(float(normal_delta(1.0, 0.0)) + 1e-6) == 0.0
     assert source.delta(source.epsilon(1e-3)) == pytest.approx(1e-3, rel=1e-6)
-    assert gaussian_delta(source.epsilon(1e-3)) == pytest.approx(1e-3, rel=1e-6)
+    assert normal_delta(1.0, source.epsilon(1e-3)) == pytest.approx(1e-3, rel=1e-6)
     leaky = LevyInversion(Composition.of([(LEAKY, 1), (GaussianLaw(1.0), 1)]))
     assert leaky.epsilon(0.2) == math.inf
 
@@ -94,7 +86,7 @@ def test_a_smaller_upper_end_keeps_the_lower_one() -> None:
 def test_rough_deltas_without_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fixed orders bound a profile from above; without one, delta is at most 1."""
     epsilons = np.array([0.0, 1.0, 3.0])
-    truth = np.array([gaussian_delta(x) for x in epsilons.tolist()])
+    truth = np.array([float(normal_delta(1.0, x)) for x in epsilons.tolist()])
     found = renyi.rough_deltas(GAUSSIAN)(epsilons)
     assert (truth <= found).all()
     assert (found <= 1.0).all()
@@ -113,7 +105,7 @@ def test_orders_of_what_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renyi, "best_log_delta", nothing)
     for epsilon in (0.5, 2.0):
         found = renyi.renyi_delta(GAUSSIAN, epsilon).bound
-        assert gaussian_delta(epsilon) <= found.upper <= 1.0
+        assert normal_delta(1.0, epsilon) <= found.upper <= 1.0
         assert found.lower is None
     with pytest.raises(NotCertifiedError, match="nothing is known"):
         renyi.renyi_delta(CURVE, 0.5)

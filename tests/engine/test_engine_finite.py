@@ -1,4 +1,4 @@
-"""Exact finite sums against brute force: every sequence of outcomes, in rational arithmetic."""
+"""Sums of finitely many losses against brute force: every sequence of outcomes."""
 
 from __future__ import annotations
 
@@ -86,37 +86,6 @@ def test_delta_and_epsilon_agree_with_brute_force(seed: int) -> None:
         assert brute_force_delta(terms, back.upper) <= float(truth)
         if back.lower > 0.0:
             assert brute_force_delta(terms, back.lower) >= float(truth)
-
-
-@pytest.mark.parametrize("count", [1, 7, 500, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_binomial_composition_equals_the_closed_sum(count: int) -> None:
-    """The Kairouz-Oh-Viswanath sum of a pure guarantee, by exact binomials in mpmath."""
-    law = two_point(0.1)
-    epsilon = 0.02 * count**0.5
-    p = mpmath.mpf(law.masses[0])
-    other = mpmath.mpf(law.masses[1])
-    low = int((count + epsilon / 0.1) / 2)
-    truth = mpmath.fsum(
-        mpmath.binomial(count, k)
-        * p**k
-        * other ** (count - k)
-        * (1 - mpmath.exp(epsilon - mpmath.mpf(0.1) * (2 * k - count)))
-        for k in range(low, count + 1)
-        if mpmath.mpf(0.1) * (2 * k - count) > epsilon
-    )
-    bound = certified_delta(Composition.of([(law, count)]), epsilon, 1e-9).bound
-    assert contains(bound, truth)
-    assert bound.width <= 1e-8 * bound.upper
-
-
-def test_billion_uses_of_a_pure_guarantee() -> None:
-    """Count 1e9 stays certified: the window around the mode is all that carries mass."""
-    composition = Composition.of([(two_point(1e-4), 10**9)])
-    bound = certified_epsilon(composition, 1e-6, 1e-9).bound
-    assert bound.lower is not None
-    assert bound.width <= 1e-5 * bound.upper
-    # The normal limit: mean n eps^2 / 2 = 5, deviation sqrt(10).
-    assert 17.0 < bound.upper < 21.0
 
 
 def test_equal_laws_are_gathered() -> None:

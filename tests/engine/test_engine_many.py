@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import math
-import random
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.certificate import exp_bounds
-from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.lists.answer import list_at
-from privcalc.engine.planner import certified_delta, sharpened_delta
-from privcalc.engine.profile import Known, PrivacyProfile, profile_at
+from privcalc.engine.planner import certified_delta
+from privcalc.engine.profile import Known, profile_at
 from privcalc.engine.source import brackets
 from privcalc.errors import DisagreementError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.numerics.work import QUESTION, allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.conftest import MNIST
 from tests.pairs import two_point
-from tests.random_mechanisms import Generator
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.truths import meet
 
 TOLERANCE = 1e-9
 
@@ -39,11 +28,6 @@ def compositions(text: str) -> list[Composition]:
     """Return the composition of each direction."""
     tree = parse(text).tree
     return [laws.upper for laws in realize(tree, default_relation(tree)).values()]
-
-
-def meets(a: Bound, b: Bound) -> bool:
-    """Say whether two brackets have a point in common."""
-    return (a.lower or 0.0) <= b.upper and (b.lower or 0.0) <= a.upper
 
 
 def relative(bound: Bound) -> float:
@@ -73,7 +57,7 @@ def test_many_agree_with_one(text: str) -> None:
         many = profile_at(composition, epsilons, TOLERANCE)
         for epsilon, found in list(zip(epsilons, many, strict=True))[::12]:
             one = certified_delta(composition, float(epsilon), TOLERANCE)
-            assert meets(found.bound, one.bound), epsilon
+            assert meet(found.bound, one.bound), epsilon
             assert relative(found.bound) <= max(1e-6, 3.0 * relative(one.bound)), epsilon
         order = np.argsort(epsilons)
         uppers = [many[i].bound.upper for i in order]
@@ -83,43 +67,6 @@ def test_many_agree_with_one(text: str) -> None:
         assert many[0].bound == many[60].bound
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("seed", "total"),
-    [(15, 3), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((11, 10), (12, 40)))],
-)
-def test_many_agree_with_one_on_random_mechanisms(tmp_path: Path, seed: int, total: int) -> None:
-    """Random compositions, with masses at infinity and atoms among them."""
-    rng = random.Random(seed)
-    generator = Generator(rng, tmp_path)
-    done = 0
-    while done < total:
-        base = generator.base()
-        count = rng.choice((1, 40, 300))
-        # A few uses of these need the FFT engine, which takes its time.
-        slow = ("laplace", "exponential", "gaussian-pair")
-        if count == 40 and base.text.startswith(slow):
-            continue
-        done += 1
-        text = f"{base.text}@{count}"
-        epsilons = [0.0, 0.1, 0.4, 1.0, 1.1, 2.0, 7.0]
-        for composition in compositions(text):
-            many = profile_at(composition, epsilons, TOLERANCE)
-            for epsilon, found in zip(epsilons, many, strict=True):
-                one = certified_delta(composition, epsilon, TOLERANCE)
-                if one.engine == "rdp" != found.engine:
-                    # Renyi bounds hold for the mechanisms; the lower end is of their envelope.
-                    assert one.bound.upper <= found.bound.upper, (text, epsilon)
-                    continue
-                assert meets(found.bound, one.bound), (text, epsilon)
-                if found.engine == one.engine == "fft":
-                    # Far below the widths it reaches it is asked roughly, each time otherwise.
-                    continue
-                width = relative(one.bound)
-                # Sources for neighbours are made for a width, and miss it by a little.
-                assert relative(found.bound) <= 3.0 * max(TOLERANCE, width), (text, epsilon)
-
-
 def test_fft_is_shared() -> None:
     """Where only the FFT engine answers, one pair of lattice laws serves neighbours."""
     tree = parse("truncated-laplace:scale=2,bound=30@4").tree
@@ -127,27 +74,8 @@ def test_fft_is_shared() -> None:
     many = profile_at(composition, [0.4, 0.5, 0.55], TOLERANCE)
     assert {found.engine for found in many} == {"fft"}
     one = certified_delta(composition, 0.55, TOLERANCE)
-    assert meets(many[2].bound, one.bound)
+    assert meet(many[2].bound, one.bound)
     assert relative(many[2].bound) <= 4.0 * relative(one.bound)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        "gaussian:sigma=0.34@poisson:q=5.5e-6@20+laplace:scale=3.63@19",
-        pytest.param(
-            "gaussian:sigma=0.5@poisson:q=0.001@100+exponential:epsilon=0.05@40",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_what_contours_leave_has_rough_brackets_at_least(text: str) -> None:
-    """Where each epsilon takes a contour of its own the work is used up, and some were unknown."""
-    epsilons = [0.3 * k for k in range(21)]
-    with allowance(QUESTION):
-        found = profile_at(compositions(text)[0], epsilons, TOLERANCE)
-    assert max(relative(each.bound) for each in found) <= 0.05
 
 
 def test_lattices_prove_nothing_below_their_window() -> None:
@@ -160,7 +88,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
         found = brackets(source, epsilons, 1e-6)
         assert list(source.estimates(epsilons)[1]) == [0.0, 0.0]
     for epsilon, each in zip(epsilons, found, strict=True):
-        assert each is None or meets(
+        assert each is None or meet(
             each.bound, certified_delta(composition, float(epsilon), 1e-6).bound
         )
     work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, epsilons, of_mass=True)
@@ -174,7 +102,7 @@ def test_one_engine(engine: str) -> None:
     many = profile_at(composition, [0.0, 0.5, 1.0], 1e-6, engine=engine)
     assert {found.engine for found in many} == {engine}
     for epsilon, found in zip((0.0, 0.5, 1.0), many, strict=True):
-        assert meets(found.bound, certified_delta(composition, epsilon, 1e-9).bound)
+        assert meet(found.bound, certified_delta(composition, epsilon, 1e-9).bound)
 
 
 def test_limits() -> None:
@@ -196,15 +124,6 @@ def test_upper_ends_of_curves() -> None:
         assert found.bound.upper == one.upper
 
 
-def test_questions_may_be_repeated() -> None:
-    """What was worked out is used again, and gives brackets that meet."""
-    curve = PrivacyProfile(compositions(MNIST)[0], TOLERANCE)
-    first = curve.brackets(list(np.linspace(0.0, 4.0, 30)))
-    again = curve.brackets([0.7, 4.0])
-    assert meets(first[-1].bound, again[1].bound)
-    assert relative(again[0].bound) <= TOLERANCE
-
-
 def test_contradictions_are_errors() -> None:
     """An upper end below a lower one further right is refused."""
     work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
@@ -224,72 +143,9 @@ def test_curves_and_laws_of_other_pairs_do_not_contradict() -> None:
     assert found == [Bound(0.4, 0.3), Bound(0.05), Bound(0.05)]
 
 
-@pytest.mark.slow
-def test_a_sharper_curve_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of hundreds of epsilons it is asked at a part; each upper end holds to the right."""
-    asked: list[float] = []
-
-    def counted(composition: Composition, epsilon: float, found: Certified) -> Certified:
-        asked.append(epsilon)
-        return sharpened_delta(composition, epsilon, found)
-
-    monkeypatch.setattr("privcalc.engine.profile.sharpened_delta", counted)
-    composition = compositions("exponential:epsilon=0.1@1000")[0]
-    epsilons = [0.05 * k for k in range(300)]
-    found = profile_at(composition, epsilons, 1e-6)
-    assert 30 < len(asked) <= 60
-    uppers = [each.bound.upper for each in found]
-    assert uppers == sorted(uppers, reverse=True)
-    for place in (60, 150, 240):
-        one = certified_delta(composition, epsilons[place], 1e-6).bound.upper
-        before = certified_delta(composition, epsilons[place - 6], 1e-6).bound.upper
-        assert one * (1.0 - 1e-5) <= uppers[place] <= before * (1.0 + 1e-5)
-
-
 def test_monotony_sharpens() -> None:
     """An upper end holds to the right, and a lower one to the left."""
     work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
     work.keep(0.0, Certified(Bound(0.3, 0.1), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.4, 0.2), Proof.LATTICE))
     assert [each.bound for each in work.monotone([1.0, 0.0])] == [Bound(0.3, 0.2)] * 2
-
-
-@pytest.mark.parametrize("text", [MNIST, "gaussian:sigma=5@100"])
-def test_many_epsilons_at_once_are_each_by_itself(text: str) -> None:
-    """One matrix of nodes and epsilons gives the same values and error bounds, row by row."""
-    for composition in compositions(text):
-        source = DECAYING.near(composition, 2.0, TOLERANCE, 3.0)
-        epsilons = np.array([0.5, 1.0, 2.0, 3.5])
-        found = source.deltas(epsilons)
-        plain, above = source.estimates(epsilons)
-        for i, epsilon in enumerate(epsilons):
-            one = source.deltas(np.array([epsilon]), float(found.log_scale[i]))
-            assert found.value[i] == pytest.approx(one.value[0], rel=1e-12)
-            scale = math.exp(found.log_scale[i])
-            assert plain[i] == pytest.approx(one.value[0] * scale, rel=1e-11)
-            assert above[i] > plain[i]
-            for name, bound in found.terms.items():
-                assert bound[i] == pytest.approx(one.terms[name][0], rel=1e-9)
-
-
-def test_estimates() -> None:
-    """P(L > epsilon) and delta without bound are those of a normal law."""
-    curve = PrivacyProfile(compositions("gaussian:sigma=5@100")[0], TOLERANCE)
-    assert curve.estimates(np.array([1.0])) is None
-    curve.brackets([0.0, 1.0, 2.0, 3.0])
-    found = curve.estimates(np.array([0.5, 2.5]))
-    assert found is not None
-    for epsilon, delta, above in zip((0.5, 2.5), *found, strict=True):
-        p = mp.ncdf(1 - mpf(epsilon) / 2)
-        q = mp.ncdf(-1 - mpf(epsilon) / 2)
-        assert above == pytest.approx(float(p), rel=1e-9)
-        assert delta == pytest.approx(float(p - mp.exp(epsilon) * q), rel=1e-9)
-
-
-def test_exponential_bounds() -> None:
-    """Bounds on exponentials are above them, infinite where doubles end, and never 0."""
-    x = np.array([-800.0, -1.0, 0.0, 3.3, 699.0, 701.0, math.nan])
-    bounds = exp_bounds(x)
-    assert all(mpf(b) > mp.exp(v) for b, v in zip(bounds[1:5], x[1:5], strict=True))
-    assert bounds[0] > 0.0
-    assert bounds[5] == bounds[6] == math.inf

@@ -1,4 +1,4 @@
-"""Samples beside atoms and other laws: two contours against sums of dense quadrature."""
+"""Samples beside atoms and other laws, against sums of dense quadrature."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import tail_split
 from privcalc.engine.inversion.tail_search import Parts, Search
-from privcalc.engine.inversion.tail_split import Closed
 from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.source import bracket
@@ -24,6 +22,7 @@ from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.record import replace
+from tests.truths import gaussian_deltas
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
@@ -42,10 +41,7 @@ CASES: list[tuple[tuple[float, float, int], float, list[tuple[AtomicLaw, int]]]]
 ]
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    with np.errstate(all="ignore"):
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def group(mu: float, q: float, size: int, *, remove: bool) -> Any:
@@ -60,11 +56,6 @@ def composed(case: Any, *, remove: bool) -> Composition:
     (mu, q, size), noise, atoms = case
     terms = [(group(mu, q, size, remove=remove), 1), (GaussianLaw(noise), 1), *atoms]
     return Composition.of(terms)
-
-
-def of_noise(mu: float, x: Any) -> Any:
-    """Return delta of a Gaussian mechanism at any real epsilons."""
-    return ndtr(0.5 * mu - x / mu) - np.exp(x) * ndtr(-0.5 * mu - x / mu)
 
 
 def truth(case: Any, epsilon: float, *, remove: bool) -> float:
@@ -83,14 +74,8 @@ def truth(case: Any, epsilon: float, *, remove: bool) -> float:
     for outcome in itertools.product(*map(list, pairs)):
         mass = math.prod(each for _, each in outcome)
         beside = sum(each for each, _ in outcome)
-        result += mass * float((p * of_noise(noise, epsilon - beside - loss)).sum())
+        result += mass * float((p * gaussian_deltas(noise, epsilon - beside - loss)).sum())
     return result
-
-
-def misses(case: Any, epsilon: float, solve: Any) -> bool:
-    """Say whether a bracket for removing does not hold the truth."""
-    bound = solve(composed(case, remove=True), epsilon, 1e-8).bound
-    return not (bound.lower or 0.0) <= truth(case, epsilon, remove=True) <= bound.upper
 
 
 def cut_at(case: Any, epsilon: float, level: float) -> Bound:
@@ -113,22 +98,6 @@ def test_the_level_does_not_matter(case: Any, level: float) -> None:
     assert (bound.lower or 0.0) <= expected * (1.0 + 1e-11)
     assert expected * (1.0 - 1e-11) <= bound.upper
     assert bound.width <= 1e-5 * expected
-
-
-def test_without_the_finite_masses_it_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The closed form counts a path only where no other law loses it to infinity."""
-    whole = Closed.of.__func__  # type: ignore[attr-defined]
-    monkeypatch.setattr(Closed, "of", classmethod(lambda cls, cuts, _: whole(cls, cuts, [])))
-    bound, expected = cut_at(CASES[1], 1.5, 0.7), truth(CASES[1], 1.5, remove=True)
-    assert not (bound.lower or 0.0) <= expected <= bound.upper
-
-
-def test_the_left_side_needs_the_other_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There the pairs of all laws are turned around."""
-    whole = Parts.whole
-    monkeypatch.setattr(Parts, "whole", lambda self, *, right: whole(self, right=right or True))
-    bound, expected = cut_at(CASES[0], 1.5, 0.7), truth(CASES[0], 1.5, remove=True)
-    assert not (bound.lower or 0.0) <= expected <= bound.upper
 
 
 def test_groups_and_pairs_of_different_noise_stand_beside_atoms() -> None:

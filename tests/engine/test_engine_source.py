@@ -13,12 +13,11 @@ from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
 from privcalc.engine.inverse import inverse, root
 from privcalc.engine.inversion.decaying import make_plan
-from privcalc.engine.single import SingleUse
-from privcalc.engine.source import Deltas, bracket, brackets
+from privcalc.engine.source import Deltas, bracket
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.record import replace
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.inversion.decaying import Plan
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
 mpmath.mp.dps = 40
 MU, EPSILON = 0.8, 1.5
 GAUSSIAN = Composition.of([(GaussianLaw(MU), 1)])
-
-
-def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
-    """Return the privacy profile of the Gaussian mechanism (Balle, Wang 2018)."""
-    m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
-    return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
 
 
 class Falling:
@@ -106,14 +99,6 @@ def test_an_epsilon_of_nothing_is_proved_too(above: float) -> None:
     bound = inverse(Falling(above=above), target, target, 1e-6).bound
     assert math.exp(-bound.upper) * (1.0 + above) <= target
     assert bound.upper <= 2.0 * above + 1e-6
-
-
-def test_narrow_sources_are_asked_once() -> None:
-    """Where errors are small both ends are proved at the first trial, a pad away."""
-    source = Falling(1e-13, 1e-13)
-    bound = inverse(source, 1e-3, 1e-3, 1e-9).bound
-    assert len(source.asked) == 2
-    assert bound.width == pytest.approx(0.04 * 1e-9 * bound.upper, rel=1e-3)
 
 
 @pytest.mark.parametrize("log_scale", [-700.0, -718.0, -734.8151328697813, -743.0, -800.0])
@@ -198,68 +183,10 @@ def contains(bounds: tuple[float, float], truth: mpmath.mpf) -> bool:
     return bool(bounds[0] <= truth <= bounds[1])
 
 
-def test_aliasing_is_needed() -> None:
-    """With long steps the sum exceeds delta by the aliases, and no bracket without them holds."""
-    source = contour(1e-9, step=3.5)
-    truth = gaussian_delta(MU, EPSILON)
-    assert contains(ends(source, EPSILON), truth)
-    assert not contains(without(source, EPSILON, "aliasing"), truth)
-
-
 @pytest.mark.parametrize("nodes", [3, 5, 8])
 def test_what_is_cut_off_is_needed(nodes: int) -> None:
     """With few nodes the sum misses delta by what is cut off."""
     source = contour(1e-9, nodes)
-    truth = gaussian_delta(MU, EPSILON)
+    truth = normal_delta(MU, EPSILON)
     assert contains(ends(source, EPSILON), truth)
     assert not contains(without(source, EPSILON, "truncation"), truth)
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_errors_of_the_cumulant_are_needed(sign: float) -> None:
-    """Cumulants that are off by as much as they admit give brackets that hold."""
-    plan = planned(1e-9)
-    log_mgf, error = plan.cumulants(GAUSSIAN)
-    log_mgf, truth = log_mgf + sign * 1e-3, gaussian_delta(MU, EPSILON)
-    assert not contains(ends(plan.sum_of((log_mgf, error), EPSILON), EPSILON), truth)
-    error = error + 1e-3
-    assert contains(ends(plan.sum_of((log_mgf, error), EPSILON), EPSILON), truth)
-    # Where an error is 1 or more, or not a number, the node is left out, and its bound counts.
-    for unknown in (2.0, math.inf, math.nan):
-        error[2:] = unknown
-        log_mgf[2:] = 1e6 if unknown == 2.0 else math.nan
-        low, high = ends(plan.sum_of((log_mgf, error), EPSILON), EPSILON)
-        assert low <= truth <= high < 1.0
-
-
-def test_dropped_outcomes_are_needed() -> None:
-    """What a truncated law leaves out is missing in the sum, and counted above it."""
-    from privcalc.losses.sampled.law import sampled
-
-    law = sampled(GaussianLaw(1.0), 0.5, remove=True)
-    composition = Composition.of([(law, 1)])
-    epsilon = 1.0
-    cut = composition.truncated(math.log(3e-3))
-    plan = make_plan(cut, 3.0, epsilon, math.log(1e-3), 1e-6)
-    source = plan.sum(cut, epsilon)
-    threshold = mpmath.log((mpmath.exp(epsilon) - 0.5) / 0.5) + 0.5
-    low, high = mpmath.ncdf(-threshold), mpmath.ncdf(1 - threshold)
-    truth = (low + high) / 2 - mpmath.exp(epsilon) * low
-    assert contains(ends(source, epsilon), truth)
-    assert not contains(without(source, epsilon, "dropped"), truth)
-
-
-def test_one_use_is_its_closed_form() -> None:
-    """One use of the Laplace mechanism: delta = 1 - e^{(epsilon - 1/b)/2}, at many epsilons."""
-    source = SingleUse(LaplaceLaw(2.0))
-    points = np.array([0.0, 0.4, 1.9, 1.999999])
-    for epsilon, found in zip(points.tolist(), brackets(source, points, 1e-9), strict=True):
-        assert found is not None
-        assert found.bound.lower is not None
-        truth = -mpmath.expm1((mpmath.mpf(epsilon) - 2) / 2)
-        assert found.bound.lower <= truth <= found.bound.upper
-    target = float(-mpmath.expm1((mpmath.mpf(1.9) - 2) / 2))
-    bound = inverse(source, target, target, 1e-9).bound
-    assert bound.lower is not None
-    assert bound.lower <= 1.9 * (1 + 1e-15)
-    assert bound.upper >= 1.9 * (1 - 1e-15)

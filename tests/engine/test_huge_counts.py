@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from mpmath import mp
-from scipy.special import ndtr
 from scipy.stats import binom
 
 import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.engine.lists.answer import MOST_USES, forecast_epsilon
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
 ADD = Relation.ADD_OR_REMOVE_ONE
 HUGE = (
     # Each loss is off by some units, and so are 1e9 of them.
-    ("1e5", 1_000_000_000, "1.2", 0.5),
+    pytest.param("1e5", 1_000_000_000, "1.2", 0.5, marks=pytest.mark.slow),
     ("50", 4000, "5.5", 3e-6),
 )
 
@@ -53,14 +50,6 @@ def test_laplace_noise_of_many_uses(scale: str, count: int, epsilon: str, width:
     assert found.bound.width <= width * found.bound.upper
 
 
-def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Return the profile of Gaussian noise (Balle, Wang 2018), where no digits cancel."""
-    above = ndtr(0.5 * mu - epsilon / mu)
-    with np.errstate(over="ignore"):
-        below = math.exp(min(epsilon, 700.0)) * ndtr(-0.5 * mu - epsilon / mu)
-    return float(above - below)
-
-
 def test_divergences_where_a_lattice_is_far_off() -> None:
     """Beside other noise the law of many bounded ranges costs more than they do, far out.
 
@@ -83,15 +72,6 @@ def test_divergences_where_a_lattice_is_far_off() -> None:
     assert (found.lower or 0.0) <= true <= found.upper <= 1e-60
 
 
-@pytest.mark.slow
-def test_a_law_on_a_lattice_is_no_contradiction() -> None:
-    """Divergences of the mechanisms may be below what a law above them costs at least."""
-    tree = parse("exponential:epsilon=1.19,monotone=true@183+gaussian:sigma=30").tree
-    found = compose(tree, epsilons=[80.6]).answers[0].bound
-    assert found is not None
-    assert 0.0 < (found.lower or 0.0) < found.upper < 1e-50
-
-
 @pytest.mark.parametrize("count", [10**7, 10**9])
 @pytest.mark.parametrize("delta", [0.99, 0.3, 1e-5, 1e-12])
 def test_many_uses_have_a_lower_end_near_the_upper_one(count: int, delta: float) -> None:
@@ -107,12 +87,6 @@ def test_many_uses_have_a_lower_end_near_the_upper_one(count: int, delta: float)
     assert found.lower <= truth + slack
     assert found.upper >= truth - slack
     assert found.width <= (20.0 if delta < 0.5 else 100.0) * math.sqrt(count)
-
-
-def test_lattices_are_not_asked_for_more_uses_than_they_know() -> None:
-    """What they could add is nothing, whatever they cost."""
-    composition = composition_of(f"laplace:scale=1e5@{int(MOST_USES) + 1}")
-    assert forecast_epsilon(composition, 1e-5, 1e-6, 2**20)[0] == math.inf
 
 
 @pytest.mark.parametrize(
@@ -136,12 +110,10 @@ def test_epsilon_of_very_many_uses_is_no_vacuous_bracket(spec: str) -> None:
     assert found.lower > 0.999 * found.upper
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("units", [3e6, 1e7])
-def test_an_epsilon_between_doubles_where_a_curve_says_more(units: float) -> None:
+def test_an_epsilon_between_doubles_where_a_curve_says_more() -> None:
     """The double below has the upper end of the curve, and the one above a lattice's lower end."""
     text = "noisy-max:noise=gumbel,scale=3.42,candidates=7,monotone=true@group:k=4@2020"
-    with allowance(units):
+    with allowance(3e6):
         found = privcalc.compose(text, relation="replace-one", epsilon=1766.8852669101814).delta
     assert found.lower is not None
     assert 1e-30 < found.lower < found.upper < 3e-22

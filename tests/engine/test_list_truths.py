@@ -11,7 +11,6 @@ from mpmath import mp, mpf
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
-from privcalc.losses.atomic.atoms import AtomicLaw
 from tests.engine.inversion.listed_cases import compositions, enumerated, random_law
 
 if TYPE_CHECKING:
@@ -38,66 +37,6 @@ TRUTHS: list[tuple[str, float, dict[str, str]]] = [
     ("laplace:scale=1@3", 0.01, {"both": "2.921500621653"}),
     ("gaussian:sigma=5@400+rr:p=0.52@400", 1e-12, {"both": "38.9809100098318"}),
 ]
-MORE: list[tuple[str, float, dict[str, str]]] = [
-    (
-        "discrete-gaussian:sigma=2@poisson:q=0.3@3",
-        1e-05,
-        {"remove": "1.43473873345742", "add": "0.649827559016708"},
-    ),
-    (
-        "discrete-gaussian:sigma=0.5@poisson:q=0.3@8",
-        0.001,
-        {"remove": "14.153746605817", "add": "2.53592432600485"},
-    ),
-    (
-        "discrete-gaussian:sigma=1@poisson:q=0.3@1000",
-        1e-06,
-        {"remove": "112.168473967026", "add": "82.7197307688098"},
-    ),
-    (
-        "discrete-gaussian:sigma=5@poisson:q=0.3@10000",
-        1e-06,
-        {"remove": "46.3105144708508", "add": "45.6199572008084"},
-    ),
-    ("gaussian:sigma=5@25+rr:p=0.52@25", 1e-05, {"both": "4.76481293013329"}),
-    (
-        "discrete-gaussian:sigma=1@poisson:q=0.01@4",
-        1e-05,
-        {"remove": "0.274075075555743", "add": "0.0311335053417056"},
-    ),
-    (
-        "discrete-gaussian:sigma=2@poisson:q=0.1@4",
-        1e-06,
-        {"remove": "0.701218228181212", "add": "0.258935291718294"},
-    ),
-    (
-        "discrete-gaussian:sigma=5@poisson:q=0.1@3",
-        1e-06,
-        {"remove": "0.158853414598802", "add": "0.105125106852204"},
-    ),
-    (
-        "discrete-gaussian:sigma=5@poisson:q=0.3@2",
-        0.0001,
-        {"remove": "0.266643710330107", "add": "0.197436316252628"},
-    ),
-    (
-        "discrete-gaussian:sigma=0.5@poisson:q=0.1@10",
-        1e-06,
-        {"remove": "14.7865079409354", "add": "0.985590461664744"},
-    ),
-    (
-        "discrete-gaussian:sigma=50@poisson:q=0.01@1000",
-        1e-06,
-        {"remove": "0.0205493154670386", "add": "0.0205041304682169"},
-    ),
-    ("laplace:scale=1@10", 0.001, {"both": "9.52130812704746"}),
-    ("laplace:scale=10@12", 0.001, {"both": "0.798771481904258"}),
-    (
-        "laplace:scale=5@poisson:q=0.01@100",
-        1e-5,
-        {"remove": "0.05698224111", "add": "0.05574444698"},
-    ),
-]
 
 
 def epsilon(composition: Composition, delta: float, tolerance: float = 1e-6) -> Bound:
@@ -122,44 +61,6 @@ def test_the_truth_is_inside(text: str, delta: float, truths: dict[str, str]) ->
     assert found.keys() == truths.keys()
     for name, truth in truths.items():
         holds(epsilon(found[name], delta), truth, 1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("text", "delta", "truths"), MORE)
-def test_more_truths_are_inside(text: str, delta: float, truths: dict[str, str]) -> None:
-    """The same for the costly ones."""
-    found = compositions(text)
-    for name, truth in truths.items():
-        holds(epsilon(found[name], delta), truth, 1e-6)
-
-
-def random_composition(rng: random.Random) -> Composition:
-    """Return one or two laws, used a few times."""
-    return Composition.of(
-        [(random_law(rng, 4), rng.randint(2, 5)) for _ in range(rng.choice((1, 2)))]
-    )
-
-
-@pytest.mark.parametrize(
-    "seed", [0, 3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))]
-)
-def test_random_atoms_against_enumeration(seed: int) -> None:
-    """Delta at random epsilons, and at the very losses of outcomes, in 40 digits."""
-    rng = random.Random(seed)
-    composition = random_composition(rng)
-    law, count = composition.terms[0]
-    assert isinstance(law, AtomicLaw)
-    with mp.workdps(40):
-        for at, width in ((rng.uniform(0.1, 2.0), 1e-6), (abs(count * law.losses[0]), 1e-3)):
-            # Beyond the mean of the tilted loss for every tilt there is no saddle.
-            if at >= 0.9 * composition.max_loss().upper:
-                continue
-            with np.errstate(all="ignore"):
-                bound = certified_delta(composition, at, 1e-6).bound
-            truth = enumerated(composition, at)
-            assert bound.lower is not None
-            assert bound.lower <= truth <= bound.upper
-            assert bound.width <= width * bound.upper
 
 
 def test_many_laws_at_once() -> None:

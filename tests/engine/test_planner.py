@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine import planner
@@ -142,20 +141,6 @@ def test_a_budget_is_decided_coarsely(monkeypatch: pytest.MonkeyPatch) -> None:
     assert free.asked == [FINE]
 
 
-def test_costly_predictions_are_left_out_where_they_cannot_help(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A look at a lattice takes as long as many an answer."""
-
-    class Looking(Fake):
-        def predict(self, question: Question, tolerance: float) -> Prediction:
-            raise AssertionError(question, tolerance)
-
-    cheap = Fake("cheap", Prediction(1e-7, FREE / 2.0), 1e-7)
-    looking = Looking("looking", Prediction(1e-9, 1.0), 1e-9, costly=True)
-    assert asked(monkeypatch, cheap, looking)[0] == ["cheap"]
-
-
 def test_what_does_not_fit_the_work_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless there is nothing else."""
     huge = Fake("huge", Prediction(1e-9, 1e7), 1e-9)
@@ -182,28 +167,3 @@ def test_gaussians_fall_as_gaussians_do() -> None:
     assert likely.width <= FINE
     found = WholeLine().solve(QUESTION, FINE).bound
     assert found.width <= FINE * found.upper
-
-
-# What the order of engines had wrong: there a method that was never asked, or asked too late, is
-# narrower, or takes a tenth of the time. The widths are those that the planner has to reach.
-MIXTURE = "gaussian-mixture:sigma=2,sensitivities=0.5,1,probabilities=0.3,0.7"
-MISTAKES = [
-    ("exponential:epsilon=0.219@3+discrete-gaussian:sigma=6.93@46", 1.75e-9, TOLERANCE),
-    ("discrete-gaussian:sigma=8.55@817+exponential:epsilon=0.01@58", 1e-6, TOLERANCE),
-    (f"{MIXTURE}@6+discrete-laplace:epsilon=0.5@group:k=3", 1e-6, TOLERANCE),
-    ("rr:epsilon=0.5@44+exponential:epsilon=0.3,monotone=true@3", 1e-6, FINE),
-]
-
-
-@pytest.mark.dear(
-    "discrete-gaussian:sigma=8.55@8",
-    "exponential:epsilon=0.219@3+discrete-gaussian:sigma=6.93@46-1.75e-09-1e-06",
-    "rr:epsilon=0.5@44+exponential:",
-)
-@pytest.mark.parametrize(("text", "delta", "width"), MISTAKES)
-def test_mistakes_of_a_fixed_order(text: str, delta: float, width: float) -> None:
-    """Each is as narrow as one of the methods can make it, without a warning."""
-    answer = compose(parse(text).tree, deltas=[delta], tolerance=width).answers[0]
-    assert answer.method.tolerance_met
-    assert answer.bound is not None
-    assert answer.bound.width <= width * answer.bound.upper

@@ -326,7 +326,7 @@ OF_CURVES = (
         "limits = [count * curve.limit for curve, count in self.terms]",
         "limits = [curve.limit for curve, count in self.terms]",
         "renyi",
-        "test_figures.py",
+        "test_sums_of_curves.py",
     ),
     Fault(
         "sum-not-rounded",
@@ -547,14 +547,6 @@ OF_CURVES = (
         "return law",
         "losses",
         "test_members.py",
-    ),
-    Fault(
-        "curve-of-a-lattice",
-        "engine/composition.py",
-        "and not ((alone or law.atom_count) and law.properties.rdp_implied_by_pld)",
-        "and not law.properties.rdp_implied_by_pld",
-        "engine",
-        "test_huge_counts.py",
     ),
     # Points of noisy maxima, and of tests.
     Fault(

@@ -235,8 +235,8 @@ OF_LINES = (
     Fault(
         "allocation-chords",
         "losses/allocated_measures.py",
-        "(1.0 + RAISED) * np.minimum(excess, right))",
-        "0.0 * np.minimum(excess, right))",
+        "mass * error, (1.0 + RAISED) * excess)",
+        "mass * error, 0.0 * excess)",
         "losses",
         "test_allocated.py",
     ),
@@ -267,8 +267,8 @@ OF_LINES = (
     Fault(
         "lattice-theta",
         "losses/noise/discrete_gaussian.py",
-        "np.where(whole, level, np.minimum(value + error, level)) + slack",
-        "np.where(whole, level, np.minimum(value - error, level)) + slack",
+        "upper = np.minimum(value + error, level + slack)",
+        "upper = np.minimum(value - error, level + slack)",
         "losses",
         "test_discrete_gaussian_ends.py",
     ),

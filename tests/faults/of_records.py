@@ -71,14 +71,6 @@ OF_RECORDS = (
         "test_cells.py",
     ),
     Fault(
-        "named-cells",
-        "losses/composed.py",
-        "q_rows = [_row([(k, q) for k, _, q in cells], counts, (s + 1.0) * step) for s in tilts]",
-        "q_rows = [_row([(k, q) for k, _, q in cells], counts, s * step) for s in tilts]",
-        "losses",
-        "test_cells.py",
-    ),
-    Fault(
         "composition-window",
         "losses/composed.py",
         "reach = min(reach, (moment - LOG_OUTSIDE + 1e-6) / abs(d))",

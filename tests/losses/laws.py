@@ -15,17 +15,6 @@ def gaussian(mu: float, s: complex) -> Any:
     return mp.exp(z * (z + 1) * m * m / 2)
 
 
-def laplace(e: float, s: complex) -> Any:
-    """Return M(s) by integrating the two densities, piece by piece."""
-    e_, z = mpf(e), mpc(s)
-
-    def integrand(x: Any) -> Any:
-        loss = abs(x - e_) - abs(x)
-        return mp.exp(-abs(x) + z * loss) / 2
-
-    return mp.quad(integrand, [-mp.inf, 0, e_ / 2, e_, mp.inf])
-
-
 def sampled_gaussian(mu: float, q: float, s: complex, *, remove: bool) -> Any:
     """Return M(s) of the Poisson-sampled Gaussian: E over N(0, 1) of a power of the ratio.
 
@@ -43,15 +32,3 @@ def sampled_gaussian(mu: float, q: float, s: complex, *, remove: bool) -> Any:
 
     last = int(mp.ceil(reach / h))
     return h * mp.fsum(integrand(k * h) for k in range(-last, last + 1))
-
-
-def sampled_laplace(e: float, q: float, s: complex, *, remove: bool) -> Any:
-    """Return M(s) of the Poisson-sampled Laplace mechanism."""
-    e_, q_, z = mpf(e), mpf(q), mpc(s)
-    power = z + 1 if remove else -z
-
-    def integrand(x: Any) -> Any:
-        ratio = 1 - q_ + q_ * mp.exp(abs(x) - abs(x - e_))
-        return mp.exp(-abs(x)) / 2 * mp.exp(power * mp.log(ratio))
-
-    return mp.quad(integrand, [-mp.inf, 0, e_ / 2, e_, mp.inf])

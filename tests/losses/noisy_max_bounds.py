@@ -1,4 +1,4 @@
-"""Bounds on report noisy max from their formulas, and the law of explicit data sets, for tests."""
+"""Bounds on report noisy max from their formulas, for tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from mpmath import mp, mpf
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 mp.dps = 40
 
@@ -45,52 +45,3 @@ def epsilon_of(profile: Any, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if profile(middle) > delta else (low, middle)
     return float(high)
-
-
-def chances(scores: list[float], density: Any, below: Any, points: int) -> list[float]:
-    """Return the probability that each candidate wins, by integrals over its own score."""
-    x = np.linspace(-12.0, 28.0, points)
-    cdf = [below(x - f) for f in scores]
-    found = []
-    for i, f in enumerate(scores):
-        others = np.prod([c for j, c in enumerate(cdf) if j != i], axis=0)
-        found.append(float(np.trapezoid(density(x - f) * others, x)))
-    return found
-
-
-def gaussian_noise() -> tuple[Any, Any]:
-    """Return density and distribution function of standard normal noise."""
-    return (lambda x: np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)), ndtr
-
-
-def laplace_noise() -> tuple[Any, Any]:
-    """Return those of Laplace noise of scale 1."""
-    return (
-        lambda x: 0.5 * np.exp(-np.abs(x)),
-        lambda x: np.where(x < 0, 0.5 * np.exp(np.minimum(x, 0)), 1 - 0.5 * np.exp(-np.abs(x))),
-    )
-
-
-def exponential_noise() -> tuple[Any, Any]:
-    """Return those of exponential noise of scale 1."""
-    return (
-        lambda x: np.where(x < 0, 0.0, np.exp(-np.abs(x))),
-        lambda x: np.where(x < 0, 0.0, -np.expm1(-np.abs(x))),
-    )
-
-
-def gumbel_noise() -> tuple[Any, Any]:
-    """Return those of Gumbel noise of scale 1."""
-    return (
-        lambda x: np.exp(-x - np.exp(-np.maximum(x, -700.0))),
-        lambda x: np.exp(-np.exp(-np.maximum(x, -700.0))),
-    )
-
-
-def upper_delta(law: Any, x: float) -> float:
-    """Return an upper end of the profile of one law."""
-    direct = law.profile(x)
-    if direct is not None:
-        return float(direct[1])
-    tails = law.tails(np.array([x]))
-    return float(tails.above_p[0] - math.exp(x) * tails.above_q[0]) + 1e-13

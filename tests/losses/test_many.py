@@ -99,38 +99,6 @@ def test_nothing_beyond_exceeds_the_supremum(seed: int, *, remove: bool) -> None
         assert math.log(found) <= max(0.5 * logs[1:].max(), -690.0) + 0.5
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("remove", [True, False])
-def test_moments_are_those_of_each(seed: int, *, remove: bool) -> None:
-    """At real orders the brackets meet those of the laws one by one, and are narrow."""
-    laws = drawn(seed, remove=remove)
-    c = np.array([0.05, 1.0, 6.0, 40.0])
-    low, high = ManySampledLaw(Many(laws)).renyi(c)
-    each = [(one.renyi(c), count) for one, count in laws]
-    least = sum(count * found[0] for found, count in each)
-    most = sum(count * found[1] for found, count in each)
-    assert (low <= most * (1.0 + 1e-14)).all()
-    assert (least <= high * (1.0 + 1e-14)).all()
-    usual = c * laws[0][0].normal.deviation < 10.0
-    assert (high - low <= 1e-6 * high)[usual].all()
-    rough = ManySampledLaw(Many(laws)).convexity(c)
-    assert (rough[0] <= most * (1.0 + 1e-14)).all()
-    assert (least <= rough[1] * (1.0 + 1e-14)).all()
-
-
-def test_searches_take_laws_together() -> None:
-    """Cumulants of a thousand laws by half as many, or fewer, are those of all but for 1e-3."""
-    laws = [
-        (law(f"{1.0 + k / 1300:.6f}", 0.004 + k % 7 / 1e4, remove=True), 3) for k in range(1300)
-    ]
-    whole = ManySampledLaw(Many(laws))
-    assert whole._together == 3
-    for c in (0.5, 4.0):
-        each = [(one.cumulants(c), count) for one, count in laws]
-        for i, found in enumerate(whole.cumulants(c)):
-            assert found == pytest.approx(sum(n * all_of[i] for all_of, n in each), rel=1e-3)
-
-
 def test_too_little_noise_is_refused_before_arrays_are_made() -> None:
     """With noise of 4e-4 losses are millions apart."""
     laws = [(law(f"{0.0004 + k * 1e-6:.7f}", 1e-4, remove=True), 20) for k in range(4)]
@@ -148,3 +116,22 @@ def test_only_laws_that_are_used_often_are_joined() -> None:
     assert Composition(tuple(few)).joined.terms == tuple(few)
     both = Composition((*many, *drawn(1, remove=False), (GaussianLaw(1.0), 2))).joined
     assert [count for _, count in both.terms] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("remove", [True, False])
+def test_moments_are_those_of_each(seed: int, *, remove: bool) -> None:
+    """At real orders the brackets meet those of the laws one by one, and are narrow."""
+    laws = drawn(seed, remove=remove)
+    c = np.array([0.05, 1.0, 6.0, 40.0])
+    low, high = ManySampledLaw(Many(laws)).renyi(c)
+    each = [(one.renyi(c), count) for one, count in laws]
+    least = sum(count * found[0] for found, count in each)
+    most = sum(count * found[1] for found, count in each)
+    assert (low <= most * (1.0 + 1e-14)).all()
+    assert (least <= high * (1.0 + 1e-14)).all()
+    usual = c * laws[0][0].normal.deviation < 10.0
+    assert (high - low <= 1e-6 * high)[usual].all()
+    rough = ManySampledLaw(Many(laws)).convexity(c)
+    assert (rough[0] <= most * (1.0 + 1e-14)).all()
+    assert (least <= rough[1] * (1.0 + 1e-14)).all()

@@ -1,29 +1,24 @@
-"""Lower ends by members of envelopes in a sample, and laws of pairs in the reverse direction."""
+"""Lower ends by members of envelopes in a sample, and in either order of the data sets."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from mpmath import mp
 
-from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.engine.planner import certified_delta
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.members import DirectedTests, threshold_tests
-from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.cut import CutLaw
-from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.thresholds.screening import screening
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
-from privcalc.tradeoff.function import trade_off
 from tests.engine.inversion.sampled_cases import rare
 from tests.pairs import bracket
 
@@ -31,78 +26,6 @@ if TYPE_CHECKING:
     from privcalc.losses.term import Members
 
 REPLACE = Relation.REPLACE_ONE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("q", "count"), [(0.1, 4), pytest.param(0.3, 2, marks=pytest.mark.slow)])
-def test_a_fixed_size_has_the_lower_end_of_a_half(q: float, count: int) -> None:
-    """That of a Poisson sample that may hold a record, or more by a strategy; one use is exact."""
-    event = "gaussian:sigma=1"
-    lower, upper = bracket(f"{event}@wor:q={q}@{count}", epsilon=0.3)
-    directions = realize(parse(f"{event}@poisson:q={q}@{count}").tree, Relation.ADD_OR_REMOVE_ONE)
-    (glued,) = realize(parse(f"{event}@wor:q={q}@{count}").tree, REPLACE).values()
-    assert glued.lower == directions["remove"].upper
-    assert glued.back == directions["add"].upper
-    half = bracket(f"{event}@poisson:q={q}@{count}", epsilon=0.3)
-    assert half[0] < lower < 1.1 * half[1]
-    assert lower < upper
-    one = bracket(f"{event}@wor:q={q}", epsilon=0.3)
-    assert one[1] - one[0] < 1e-8
-
-
-@pytest.mark.parametrize(
-    ("event", "count"),
-    [
-        ("discrete-laplace:scale=1", 3),
-        ("rr:p=0.7", 5),
-        pytest.param("gaussian:sigma=1", 5, marks=pytest.mark.slow),
-    ],
-)
-def test_tests_of_a_half_use_both_of_its_orders(event: str, count: int) -> None:
-    """The power of the half is that of removing a record from a Poisson sample."""
-    alphas = [1e-3, 0.1, 0.5, 0.9]
-    glued = trade_off(realize(parse(f"{event}@wor:q=0.3@{count}").tree, REPLACE), alphas, 1e-6)
-    plain = trade_off(
-        realize(parse(f"{event}@poisson:q=0.3@{count}").tree, Relation.ADD_OR_REMOVE_ONE),
-        alphas,
-        1e-6,
-    )
-    for mine, half in zip(glued.worst.power, plain.directions["remove"].power, strict=True):
-        assert mine.lower is not None
-        assert half.lower is not None
-        assert max(mine.lower, half.lower) <= min(mine.upper, half.upper)
-        assert mine.lower == pytest.approx(half.lower, rel=0.05)
-
-
-def test_sampled_ranges_keep_one_use_exact() -> None:
-    """One use of a sampled exponential mechanism is attained; more have two ends."""
-    one = bracket("exponential:epsilon=1@poisson:q=0.2", epsilon=0.05)
-    assert one[1] - one[0] < 1e-9
-    lower, upper = bracket("exponential:epsilon=1@poisson:q=0.2@40", epsilon=0.5)
-    assert 0.3 * upper < lower < upper
-
-
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_replacing_either_way_has_the_lower_end_of_one(count: int) -> None:
-    """Of a pair that is worse in one order at some epsilons, data sets attain one order."""
-    p, q, epsilon = Fraction(1, 100), Fraction(1, 10), 0.1
-    text = f"bernoulli-pair:p=0.01,other_p=0.1@{count}"
-    (answer,) = compose(parse(text).tree, epsilons=[epsilon], relation=REPLACE).answers
-    assert answer.bound is not None
-    assert answer.bound.lower is not None
-    best = Fraction(0)
-    for a, b in ((p, q), (q, p)):
-        total = Fraction(0)
-        for k in range(count + 1):
-            ways = math.comb(count, k)
-            first = ways * a**k * (1 - a) ** (count - k)
-            other = ways * b**k * (1 - b) ** (count - k)
-            total += max(Fraction(0), first - Fraction(math.exp(epsilon)) * other)
-        best = max(best, total)
-    assert float(best) == pytest.approx(answer.bound.lower, rel=1e-6)
-    assert answer.bound.upper >= float(best) * (1.0 - 1e-12)
-    if count == 1:
-        assert answer.bound.upper == pytest.approx(float(best), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -131,106 +54,7 @@ def test_both_orders_of_a_member_are_of_one_pair(text: str, relation: Relation, 
         assert first.upper > 0.0
 
 
-def test_the_reverse_of_a_sampled_member_is_its_own() -> None:
-    """Two candidates in one sample, by enumeration: H_a(P || Q) = 1 - a + a H_{1/a}(Q || P)."""
-    q, c, epsilon = 0.1, 3.0, 0.08
-    (one,) = realize(parse("exponential:epsilon=1").tree, REPLACE).values()
-    ((pair, _),) = one.member(c).terms
-    assert isinstance(pair, AtomicLaw)
-    assert pair.lower_masses is not None
-    masses = list(zip(pair.masses, pair.lower_masses, strict=True))
-    directions = realize(
-        parse(f"exponential:epsilon=1@poisson:q={q}").tree, Relation.ADD_OR_REMOVE_ONE
-    )
-    for name, part in directions.items():
-        with_record = [q * a + (1 - q) * b for a, b in masses]
-        first, other = with_record, [b for _, b in masses]
-        if name == "add":
-            first, other = other, first
-        for law, (a, b) in zip(
-            part.in_both_orders(c), ((first, other), (other, first)), strict=True
-        ):
-            truth = sum(max(0.0, x - math.exp(epsilon) * y) for x, y in zip(a, b, strict=True))
-            found = certified_delta(law.upper, epsilon, 1e-9).bound
-            assert found.upper == pytest.approx(truth, rel=1e-9)
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    "text",
-    [
-        "svt:threshold_noise=10,query_noise=20",
-        "svt:noise=gaussian,threshold_noise=4,query_noise=8,length=5",
-        "noisy-max:sigma=2,candidates=3",
-        pytest.param("noisy-max:sigma=2,candidates=40", marks=pytest.mark.slow),
-        pytest.param("noisy-max:noise=laplace,scale=2,candidates=5", marks=pytest.mark.slow),
-        "gaussian:sigma=4@select:runs=geometric,mean=5",
-    ],
-)
-def test_one_sampled_use_of_what_is_known_by_bounds(text: str) -> None:
-    """Amplification by sampling: delta is q times that of the event at log(1 + (e^x - 1) / q)."""
-    q, epsilon = 0.25, 0.05
-    inner = math.log1p(math.expm1(epsilon) / q)
-    whole, sampled = (
-        compose(parse(one).tree, epsilons=[x]).answers[0].bound
-        for one, x in ((text, inner), (f"{text}@poisson:q={q}", epsilon))
-    )
-    assert whole is not None
-    assert sampled is not None
-    assert sampled.upper <= q * whole.upper * (1.0 + 1e-3)
-    assert (sampled.lower is None) == ("select" in text)
-    if sampled.lower is not None and whole.lower is not None:
-        # Of Laplace noise many tests prove lower ends, and other ones of samples.
-        near = 1e-3 if "laplace" in text else 1e-6
-        assert sampled.lower == pytest.approx(q * whole.lower, rel=near)
-        assert sampled.upper == pytest.approx(q * whole.upper, rel=1e-3)
-    (several,) = compose(parse(f"{text}@poisson:q=0.05@30").tree, epsilons=[0.4]).answers
-    assert several.bound is not None
-    assert 0.0 <= several.bound.upper < 1.0
-
-
 LOSSES, MASSES, OTHERS = (1.5, -0.25, 0.125), (0.375, 0.25, 0.25), (0.0837, 0.3210, 0.2206)
-
-
-def test_atoms() -> None:
-    """E_Q e^{-wL} over what both have, with the masses at infinity exchanged."""
-    law = AtomicLaw(LOSSES, MASSES, 0.125, 0.3747, lower_masses=OTHERS)
-    back = law.reverse_direction
-    assert back is not None
-    assert (back.infinity_mass, back.lower_infinity_mass) == (0.3747, 0.125)
-    low, high = back.renyi(np.array([0.75]))
-    expected = math.log(sum(q * math.exp(-0.75 * x) for x, q in zip(LOSSES, OTHERS, strict=True)))
-    assert low[0] - 1e-15 <= expected <= high[0] + 1e-15
-    again = back.reverse_direction
-    assert again is not None
-    assert (again.losses, again.masses) == (law.losses, law.masses)
-    assert AtomicLaw(LOSSES, MASSES, 0.125).reverse_direction is None
-
-
-@pytest.mark.parametrize(("theta", "ratio"), [(0.5, 1.44), (1.0, 0.49), (0.2, 2.5)])
-@pytest.mark.parametrize("w", [0.3, 1.75])
-def test_normal_laws_of_different_noise(theta: float, ratio: float, w: float) -> None:
-    """E_Q e^{-wL} = int q^{1 + w} p^{-w}, in 30 digits."""
-    back = UnequalGaussiansLaw(theta, ratio, ratio - 1.0).reverse_direction
-    if not 1.0 - back.excess * w > 0.0:
-        return
-    with mp.workdps(30):
-        square, shift = mp.mpf(ratio), mp.mpf(theta)
-
-        def integrand(x: Any) -> Any:
-            return mp.npdf(x) ** (1 + w) * mp.npdf(x, shift, mp.sqrt(square)) ** -w
-
-        expected = mp.quad(integrand, [-40, -5, 0, 5, 40])
-    low, high = back.renyi(np.array([w]))
-    assert low[0] - 1e-14 <= float(mp.log(expected)) <= high[0] + 1e-14
-
-
-def test_samples_of_bounded_and_of_lattice_noise() -> None:
-    """For removing and for adding, each is the other; what has no pair has no reverse."""
-    up, down = (sampled(LaplaceLaw(1.5), 0.25, remove=remove) for remove in (True, False))
-    assert up.reverse_direction == down
-    assert down.reverse_direction == up
-    assert rare(1.0, 0.01).reverse_direction is None
 
 
 @pytest.mark.parametrize(
@@ -295,3 +119,11 @@ def test_members_of_a_screened_group_are_of_one_direction(adjacency: Adjacency) 
     assert max(own) > 9.0 if adjacency is Adjacency.REMOVE else max(own) <= most * (1.0 + 1e-9)
     # The other order of the same data sets: the losses with the other sign.
     assert sorted(chosen(term.back)) == pytest.approx(sorted(-loss for loss in own))
+
+
+def test_sampled_ranges_keep_one_use_exact() -> None:
+    """One use of a sampled exponential mechanism is attained; more have two ends."""
+    one = bracket("exponential:epsilon=1@poisson:q=0.2", epsilon=0.05)
+    assert one[1] - one[0] < 1e-9
+    lower, upper = bracket("exponential:epsilon=1@poisson:q=0.2@40", epsilon=0.5)
+    assert 0.3 * upper < lower < upper

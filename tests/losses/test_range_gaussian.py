@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr, ndtr
 
 from privcalc.accounting.compose import compose
 from privcalc.losses.choices.range_gaussian import (
-    START,
     RangeGaussianLaw,
     noise_square,
     range_gaussian,
 )
 from privcalc.spec.parse import parse
+from tests.truths import gaussian_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
 SLOW = pytest.mark.slow
 # How much longer a leap is than a step.
 LEAP = 1.11
-
-
-def normal_profile(mu: float, x: Array) -> Array:
-    """Return delta of normal noise at losses x (Balle, Wang 2018)."""
-    found: Array = ndtr(mu / 2 - x / mu) - np.exp(x + log_ndtr(-mu / 2 - x / mu))
-    return found
 
 
 def distance(squares: Sequence[float]) -> float:
@@ -78,46 +71,13 @@ def test_one_use_before_normal_noise(eta: float, ratio: float) -> None:
     x = np.linspace(-7.0, 7.0, 281) * s
     t = eta * np.linspace(0.0, 1.0, 401)[:, None]
     p = np.expm1(t - eta) / math.expm1(-eta)
-    one = (p * normal_profile(s, x - t) + (1.0 - p) * normal_profile(s, x + eta - t)).max(axis=0)
-    rise = one - normal_profile(s, x)
-    room = normal_profile(s + longer * v / (2.0 * s), x) - one
+    one = (p * gaussian_deltas(s, x - t) + (1.0 - p) * gaussian_deltas(s, x + eta - t)).max(axis=0)
+    rise = one - gaussian_deltas(s, x)
+    room = gaussian_deltas(s + longer * v / (2.0 * s), x) - one
     seen = rise > 1e-8
     assert seen.sum() > 20
     # Within a part of what the step is larger than the leading order, v^2 / (12 s^2).
     assert (room[seen] >= 0.03 * rise[seen] / ratio).all()
-
-
-@pytest.mark.parametrize("eta", [1e-3, 0.5, 2.0**0.5])
-def test_one_use_alone(eta: float) -> None:
-    """The distance that the first use has is enough for it."""
-    x = np.linspace(-eta, eta, 401)
-    one = np.expm1(0.5 * (x - eta)) ** 2 / -math.expm1(-eta)
-    assert (normal_profile(0.5 * eta * math.sqrt(START), x) >= one).all()
-
-
-def test_the_noise_of_more_is_enough_for_one_use_more() -> None:
-    """From the noise of what is left a first use, a leap or a step leads no farther than F."""
-
-    def squared(s: float, v: float, longer: float = 1.0) -> float:
-        return (s + longer * v / (2.0 * s)) ** 2
-
-    for v in (1e-3, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0):
-        for left in np.concatenate([np.linspace(0.0, 4.0, 801), np.geomspace(4.0, 1e4, 50)]):
-            here, there = noise_square(1.0, float(left)), noise_square(1.0, float(left) + v)
-            ways = (
-                here + START * v,
-                squared(math.sqrt(max(here, START * v)), v, LEAP),
-                squared(math.sqrt(max(here, v / 0.345)), v),
-            )
-            assert min(ways) <= there * (1.0 + 1e-12)
-
-
-def test_the_noise_is_scaled_with_the_ranges_and_near_the_sum_of_squares() -> None:
-    """F is a multiple of the largest square, and is more than the sum by a logarithm."""
-    for total in (0.5, 1.0, 1.8, 3.0, 50.0, 1e4):
-        found = noise_square(1.0, total)
-        assert noise_square(1e-3, 1e-3 * total) == pytest.approx(1e-3 * found, rel=1e-12)
-        assert total < found < total + 1.3 + 0.25 * math.log1p(total)
 
 
 @pytest.mark.parametrize("sizes", [(40, 30, 20, 10), (40, 10, 10, 10, 10, 10), (25, 24, 23, 22)])
@@ -138,22 +98,7 @@ def test_orders_that_are_chosen_as_one_goes(sizes: tuple[int, ...]) -> None:
 
     found = left(sizes)
     mu = distance([0.25 * (step * size) ** 2 for size in sizes])
-    assert (found <= normal_profile(mu, x) + 1e-15).all()
-
-
-@pytest.mark.parametrize("kind", ["equal", "different"])
-def test_many_uses_are_near(kind: str) -> None:
-    """What 200 uses attain is below, and at most a few hundredths of epsilon away."""
-    step = 0.005
-    r = random.Random(kind)
-    sizes = [20] * 200 if kind == "equal" else sorted(r.choices(range(4, 21), k=200), reverse=True)
-    x, value = attained(sizes, step)
-    mu = distance([0.25 * (step * size) ** 2 for size in sizes])
-    bound = normal_profile(mu, x)
-    assert (value[x >= 0] <= bound[x >= 0] + 1e-14).all()
-    for delta in (1e-3, 1e-6, 1e-9):
-        low, high = (float(x[np.argmax((x > 0) & (each < delta))]) for each in (value, bound))
-        assert low <= high <= 1.03 * low
+    assert (found <= gaussian_deltas(mu, x) + 1e-15).all()
 
 
 def epsilons(n: int, low: float = 0.02, high: float = 0.2) -> list[float]:
@@ -182,27 +127,6 @@ def test_brackets_of_many_hold_what_is_attained(n: int, width: float) -> None:
     assert found.lower is not None
     assert best <= found.upper
     assert found.lower <= found.upper <= (1.0 + width) * found.lower
-
-
-@pytest.mark.slow
-def test_the_order_of_many_changes_nothing() -> None:
-    """The same bracket for parts that are written the other way round."""
-    values = epsilons(40)
-    found, turned = asked(values, delta=1e-6), asked(values[::-1], delta=1e-6)
-    assert found.upper == pytest.approx(turned.upper, rel=1e-9)
-    assert found.lower == pytest.approx(turned.lower, rel=1e-6)
-
-
-@pytest.mark.slow
-def test_the_largest_loss_is_still_known() -> None:
-    """The noise has no largest loss; the ranges have their sum, and nothing beyond."""
-    values = epsilons(40)
-    total = sum(round(each * 1e6) for each in values) / 1e6
-    found = asked(values, delta=0.0)
-    assert found.lower == pytest.approx(total, rel=1e-15)
-    assert found.upper == pytest.approx(total, rel=1e-15)
-    assert asked(values, at=total + 1e-9).upper == 0.0
-    assert asked(values, delta=1e-200).upper <= total
 
 
 def test_where_there_is_no_such_law() -> None:

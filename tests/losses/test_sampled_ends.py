@@ -20,7 +20,6 @@ from privcalc.losses.sampled import normal_excess as cells
 from privcalc.losses.sampled.capped import opposite_law
 from privcalc.losses.sampled.glued import GluedLaw, glued
 from privcalc.losses.sampled.law import SampledLaw, sampled
-from privcalc.losses.sampled.many import FAR, _falling
 from privcalc.losses.sampled.mixture import ScatteredLaw
 from privcalc.losses.sampled.renyi import convexity_bracket, total
 from privcalc.losses.sampled.replaced import replaced
@@ -92,30 +91,11 @@ def test_divergences_without_a_sum_of_outcomes_still_hold(monkeypatch: pytest.Mo
     assert high <= above
 
 
-@pytest.mark.parametrize("start", [-3.0, 0.0, 0.5, 4.0, 30.0])
-def test_tails_of_sums_over_whole_numbers(start: float) -> None:
-    """Log of the sum of e^(-(start + j)^2 / (2 v)), j >= 0; infinite from 0 on."""
-    v, log_norm = 9.0, 1.25
-    found = cells._log_lattice_tail(v, start, log_norm)
-    if start <= 0.0:
-        assert found == math.inf
-        return
-    truth = math.log(math.fsum(math.exp(-((start + j) ** 2) / (2.0 * v)) for j in range(200)))
-    assert truth - log_norm <= found <= truth - log_norm + math.log1p(v / start)
-
-
 def test_outcomes_beyond_doubles_are_refused() -> None:
     """Sums over outcomes of 2^52 and more would leave some out."""
     law = DiscreteGaussianLaw(Fraction(10) ** 30, 10**15)
     with pytest.raises(NotCertifiedError, match="too many outcomes"):
         law.sampled_excess(0.1, 3.0, remove=True, positive=False)
-
-
-def test_nothing_falls_from_no_cells() -> None:
-    """Without cells no part of a density falls, in any row and beyond any multiple."""
-    found = _falling(np.zeros((3, 0)), np.zeros((3, 0)), 1.0)
-    assert found.shape == (len(FAR), 3)
-    assert not found.any()
 
 
 @pytest.mark.parametrize("law", [GaussianLaw, LaplaceLaw])
@@ -163,13 +143,6 @@ def test_samples_of_mixtures(*, remove: bool, first: float) -> None:
         truth = mixture_profile(terms, epsilon, remove=remove)
         assert low * (1.0 - 1e-12) <= truth <= high * (1.0 + 1e-12)
         assert high - low <= 1e-10
-
-
-def test_density_ratios_that_overflow() -> None:
-    """E^2000 is no double, and the line is refused there."""
-    law = ScatteredLaw((0.0, 1.0, 2.0), (0.2, 0.3, 0.5), 0.8, remove=True)
-    with pytest.raises(NotCertifiedError, match="the density ratio of the mixture overflows"):
-        law.ratio.on_line(np.array([1000.0 + 1.0j]))
 
 
 def test_unequal_noise_has_no_halves() -> None:

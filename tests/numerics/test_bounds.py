@@ -50,11 +50,6 @@ class TestRounding:
         error = Fraction(round_up(value)) - Fraction(round_down(value))
         assert error <= abs(Fraction(value)) * Fraction(10) ** (1 - MAX_DIGITS)
 
-    def test_infinity_is_a_word(self) -> None:
-        """Infinite ends are printed as the word that JSON uses."""
-        assert round_up(math.inf) == "Infinity"
-        assert round_down(-math.inf) == "-Infinity"
-
 
 class TestDecimals:
     @given(brackets())
@@ -78,10 +73,6 @@ class TestDecimals:
         """What is not known is not printed."""
         assert Bound(2.5).decimals() == ("", "2.5")
 
-    def test_infinite_upper_end(self) -> None:
-        """A bracket may be open above."""
-        assert Bound(math.inf, 2.5).decimals() == ("2.5", "Infinity")
-
 
 class TestVerdict:
     @given(brackets(), NOT_NEGATIVE)
@@ -99,21 +90,9 @@ class TestVerdict:
             expected = Verdict.EXCEEDED
         assert bound.verdict(budget) is expected
 
-    def test_budget_equal_to_the_upper_end_is_kept(self) -> None:
-        """A budget is the largest number allowed."""
-        assert Bound(2.5, 2.25).verdict(2.5) is Verdict.WITHIN
-
-    def test_budget_equal_to_the_lower_end_is_undecided(self) -> None:
-        """The number may be equal to the lower end."""
-        assert Bound(2.5, 2.25).verdict(2.25) is Verdict.UNDECIDED
-
     def test_without_lower_end_nothing_is_exceeded(self) -> None:
         """An upper bound cannot show that a budget is exceeded."""
         assert Bound(1e9).verdict(1.0) is Verdict.UNDECIDED
-
-    def test_infinity_exceeds_every_budget(self) -> None:
-        """An infinite lower end is above all budgets."""
-        assert Bound(math.inf, math.inf).verdict(1e308) is Verdict.EXCEEDED
 
 
 class TestBracket:
@@ -129,17 +108,6 @@ class TestBracket:
         largest = one.maximum(other)
         assert largest.upper == max(one.upper, other.upper)
         assert largest.lower == max(one.lower or 0.0, other.lower or 0.0)
-
-    def test_maximum_keeps_the_only_lower_end(self) -> None:
-        """A lower end of either is one of the maximum."""
-        assert Bound(3.0).maximum(Bound(2.0, 1.0)) == Bound(3.0, 1.0)
-        assert Bound(3.0).maximum(Bound(2.0)) == Bound(3.0)
-
-    def test_width(self) -> None:
-        """Equal ends have no width, infinite ones too; a missing end makes it infinite."""
-        assert Bound(2.5, 2.25).width == 0.25
-        assert Bound(math.inf, math.inf).width == 0.0
-        assert math.isinf(Bound(2.5).width)
 
     def test_within_tolerance(self) -> None:
         """The tolerance is relative, with an absolute floor."""

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from mpmath import mp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-__all__ = ["Sum", "Term", "Total", "delta_of", "draws", "shifted_difference", "text", "total_of"]
+__all__ = ["Sum", "Term", "Total", "delta_of", "draws", "shifted_difference", "total_of"]
 
 Number = Any  # mpf; mpmath has no annotations
 DIGITS = 90
@@ -40,17 +40,6 @@ class Term(TypedDict):
     sigma: str
     sensitivity: int
     count: int
-
-
-def text(terms: Sequence[Term]) -> str:
-    """Return the specification of a composition."""
-    parts = []
-    for one in terms:
-        part = f"discrete-gaussian:sigma={one['sigma']}"
-        part += f",sensitivity={one['sensitivity']}" if one["sensitivity"] != 1 else ""
-        part += f"@{one['count']}" if one["count"] != 1 else ""
-        parts.append(part)
-    return "+".join(parts)
 
 
 @dataclass(frozen=True)

@@ -1,36 +1,20 @@
-"""Truths for groups of records in Poisson samples: writes `groups.json`.
+"""Truths for groups of records in Poisson samples, as those of `groups.json`.
 
 The pair is sum_j Bin(k, q)(j) N(j mu, 1) against N(0, 1). One contour for the whole composition, no
 split: M(s) by the trapezoid rule in the output z, which is exact to all digits for such integrands,
-in 80-bit numbers. Two contours of different abscissas and steps agree to the digits that are kept.
-
-    python -m tests.oracles.groups
+in 80-bit numbers. Two contours of different abscissas and steps agree to the digits that were kept.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-FILE = Path(__file__).with_suffix(".json")
 REAL = np.longdouble
-# (sigma, q, k, uses, remove, epsilon), and an abscissa: of large ones the tilted tail is too heavy
-# for any step, and small ones cost digits.
+# sigma, q, k, uses, remove, epsilon.
 Cell = tuple[str, str, int, int, bool, str]
-CELLS: list[tuple[Cell, float]] = [
-    (("0.9", "1e-4", 4, 20_000, True, "0.365"), 3.0),
-    (("0.9", "1e-4", 4, 20_000, False, "0.334"), 8.0),
-    (("1.0", "0.0064", 3, 782, True, "3.93"), 1.4),
-    (("1.0", "0.0064", 3, 782, False, "2.77"), 8.0),
-    (("2.0", "0.01", 2, 1000, True, "1.33"), 3.0),
-    (("2.0", "0.01", 2, 1000, False, "1.23"), 8.0),
-    (("1.0", "1e-3", 8, 1000, True, "1.75"), 0.7),
-    (("3.0", "0.01", 5, 1000, True, "2.5"), 2.5),
-]
 STEP = REAL(1) / 24
 
 
@@ -71,7 +55,10 @@ class Group:
 
 
 def delta(cell: Cell, c: float, gap: float) -> tuple[Any, Any]:
-    """Return the trapezoid sum on Re s = c with steps 2 pi / gap, and its last terms' size."""
+    """Return the trapezoid sum on Re s = c with steps 2 pi / gap, and its last terms' size.
+
+    Of large abscissas the tilted tail is too heavy for any step, and small ones cost digits.
+    """
     sigma, q, k, uses, remove, epsilon = cell
     law, eps = Group(sigma, q, k), REAL(epsilon)
     h = 2 * law.pi / REAL(gap)
@@ -91,26 +78,3 @@ def delta(cell: Cell, c: float, gap: float) -> tuple[Any, Any]:
         first += 256
         if size < np.abs(total) * REAL("1e-15") or first > 12_000:
             return total * h / law.pi, size / np.abs(total)
-
-
-def cells() -> list[dict[str, Any]]:
-    """Return all cells with delta to the digits to which two contours agree."""
-    found = []
-    for cell, c in CELLS:
-        one, rest = delta(cell, c, 60.0)
-        two, more = delta(cell, 0.75 * c, 70.0)
-        apart = abs(float((one - two) / one))
-        digits = min(16, max(1, int(-math.log10(max(apart, 1e-18)) - 0.5)))
-        print(cell, one, apart, float(rest), float(more), digits)
-        found.append(
-            {
-                "law": list(cell[:5]),
-                "epsilon": cell[5],
-                "delta": np.format_float_scientific(one, precision=digits - 1, unique=False),
-            }
-        )
-    return found
-
-
-if __name__ == "__main__":
-    FILE.write_text(json.dumps({"cells": cells()}, indent=1) + "\n")

@@ -1,33 +1,17 @@
-"""Truths for rarely sampled Gaussians: writes `rare_sampling.json` (its part `pairs`).
+"""Truths for rarely sampled Gaussians, as those of `rare_sampling.json`.
 
 `cells` were computed once by one contour for the whole law, at a small abscissa, in 192-bit balls
 (no split, no tilt: cancellation is paid for with precision), and are kept as they were printed.
 `pairs` are two uses: delta(epsilon) = E_{P1} delta_2(epsilon - l_1), one integral over the outcomes
-of the first law of the closed-form delta of the second, in 30 digits.
-
-    python -m tests.oracles.rare_sampling
+of the first law of the closed-form delta of the second, in 30 digits. A law is (sigma, q), sampled,
+or ("gaussian", mu).
 """
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import mpmath as mp
-
-FILE = Path(__file__).with_suffix(".json")
-DIGITS = 30
-# (first, second, epsilon); a law is (sigma, q), sampled, or ("gaussian", mu).
-PAIRS: list[tuple[list[Any], list[Any], str]] = [
-    ([0.5, 0.01], [0.5, 0.01], "3.42829916133802"),
-    ([0.7, 0.001], [0.7, 0.001], "0.677536342998542"),
-    ([1.0, 0.1], [1.0, 0.1], "2.42928864675726"),
-    ([0.7, 0.01], [1.0, 0.05], "1.25"),
-    ([0.7, 0.001], ["gaussian", "0.3"], "0.9"),
-    ([0.5, 0.0001], ["gaussian", "0.1"], "0.5"),
-    ([1.0, 0.01], ["gaussian", "0.05"], "0.15"),
-]
 
 
 def tail(z: Any) -> Any:
@@ -67,23 +51,3 @@ def pair(first: list[Any], second: list[Any], epsilon: Any) -> Any:
         place = mp.log1p(mp.expm1(kink) / q) / mu + mu / 2
         places |= {place} | {place + s * mp.mpf(2) ** -k for k in range(30) for s in (-1, 1)}
     return mp.quad(integrand, sorted(places))
-
-
-def pairs() -> list[dict[str, Any]]:
-    """Return all pairs with their delta."""
-    with mp.workdps(DIGITS):
-        return [
-            {
-                "first": first,
-                "second": second,
-                "epsilon": epsilon,
-                "delta": mp.nstr(pair(first, second, mp.mpf(epsilon)), 20),
-            }
-            for first, second, epsilon in PAIRS
-        ]
-
-
-if __name__ == "__main__":
-    stored = json.loads(FILE.read_text())
-    stored["pairs"] = pairs()
-    FILE.write_text(json.dumps(stored, indent=1) + "\n")

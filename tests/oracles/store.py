@@ -1,23 +1,17 @@
-"""Work out rows and write them to a JSON file as they come, so that a run can be broken off."""
+"""The stored rows of the oracle, and how a row is worked out again."""
 
 from __future__ import annotations
 
 import json
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from mpmath import mp
 
-from tests.oracles.contour import DIGITS
 from tests.oracles.laws import Direction, Leaf, text
 from tests.oracles.values import Value, is_symmetric, value
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-__all__ = ["Question", "Row", "folder", "load", "make", "question", "work_out"]
+__all__ = ["Question", "Row", "folder", "load", "work_out"]
 
 folder = Path(__file__).parent
 WRITTEN = 30  # digits; fewer where the two runs agree to fewer
@@ -45,18 +39,6 @@ class Row(TypedDict):
     maximum: str
     method: str
     digits: int
-
-
-def question(
-    leaves: list[Leaf],
-    *,
-    delta: float | None = None,
-    epsilon: float | None = None,
-    digits: int = DIGITS,
-) -> Question:
-    """Ask for epsilon at delta, or for delta at epsilon."""
-    query = {"delta": delta} if delta is not None else {"epsilon": epsilon or 0.0}
-    return Question(leaves=leaves, query=query, digits=digits)
 
 
 def load(name: str) -> list[Row]:
@@ -99,38 +81,3 @@ def work_out(asked: Question) -> Row:
         method=found["remove"].method,
         digits=digits,
     )
-
-
-def make(
-    name: str,
-    about: str,
-    slots: Iterable[Iterable[Question]],
-    wanted: Callable[[Row], bool] = lambda _row: True,
-) -> None:
-    """Write the file, one row a slot: the first of its questions with a row that is wanted.
-
-    Rows that the file has already are kept, unless --fresh is given.
-    """
-    path = folder / name
-    old = {}
-    if path.exists() and "--fresh" not in sys.argv:
-        old = {_key(row["text"], row["query"]): row for row in load(name)}
-    rows: list[Row] = []
-    for slot in slots:
-        rows.append(next(row for row in (_answer(one, old) for one in slot) if wanted(row)))
-        lines = ",\n".join(json.dumps(row) for row in rows)
-        path.write_text(f'{{"about": {json.dumps(about)},\n"rows": [\n{lines}\n]}}\n')
-
-
-def _answer(one: Question, old: dict[str, Row]) -> Row:
-    row = old.get(_key(text(one["leaves"]), one["query"]))
-    if row is None:
-        started = time.monotonic()
-        row = work_out(one)
-        spent = time.monotonic() - started
-        print(f"{spent:7.1f} s  {row['text']}  {row['query']}  {row['maximum']}", flush=True)
-    return row
-
-
-def _key(written: str, query: dict[str, float]) -> str:
-    return f"{written} {sorted(query.items())}"

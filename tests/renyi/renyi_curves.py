@@ -9,27 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpmath import mp, mpf
 
+from privcalc.renyi.curve import RenyiCurve
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
     from privcalc.numerics.arrays import Array
 
-# Published: gaussian noise of sigma 50 and 100, composed 100 to 1000 times, at delta = 1e-4.
-FIGURE = [
-    (50, 100, 0.601565, 0.878386, 0.673948),
-    (50, 200, 0.888926, 1.253942, 0.991287),
-    (50, 500, 1.494749, 2.019412, 1.657228),
-    (50, 1000, 2.225246, 2.914458, 2.456597),
-    (100, 100, 0.275924, 0.434193, 0.312317),
-    (100, 200, 0.407449, 0.616971, 0.458734),
-    (100, 500, 0.682042, 0.984706, 0.762945),
-    (100, 1000, 1.008383, 1.407228, 1.122875),
-]
 
-
-@dataclass(frozen=True)
-class ExactCurve:
+@dataclass(frozen=True, eq=False)
+class ExactCurve(RenyiCurve):
     """A curve given as a function of mpmath numbers; its bounds are the neighbouring doubles.
 
     Attributes:
@@ -42,14 +32,7 @@ class ExactCurve:
     cumulant: Callable[[mpf], mpf]
     limit: float = math.inf
     cheap: bool = True
-    convex: bool = False
-    piecewise: bool = False
-    corners: tuple[float, ...] = ()
     known: dict[float, float] = field(default_factory=dict)
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return the constant line at the limit."""
-        return self.limit, np.zeros(len(c))
 
     def upper(self, c: Array) -> Array:
         """Return K rounded up."""
@@ -58,10 +41,6 @@ class ExactCurve:
     def lower(self, c: Array) -> Array | None:
         """Return K rounded down."""
         return np.nextafter(self.estimate(c), -np.inf)
-
-    def rough(self, c: Array) -> Array:
-        """Return the upper bound: nothing is known with less work."""
-        return self.upper(c)
 
     def estimate(self, c: Array) -> Array:
         """Return K to the nearest double."""

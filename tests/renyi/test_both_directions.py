@@ -12,15 +12,11 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import ConversionQuery, convert
-from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.planner import certified_delta, certified_epsilon
-from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta, corner
+from privcalc.renyi.conversion.optimum import best_log_delta, corner
 from privcalc.renyi.conversion.powers import Sides, allowed_powers, largest_powers, powers
 from privcalc.renyi.curve import SumCurve
 from privcalc.renyi.known import LinearCurve, PointsCurve
-from privcalc.spec.parse import parse
 from tests.trade_off_helpers import curve_of, laws_of
 
 ORACLE: dict[str, Any] = json.loads(
@@ -41,35 +37,17 @@ def tight(upper: float, attained: str, room: float = ROOM) -> bool:
     return bool(mpf(attained) <= mpf(upper) <= mpf(attained) * (1 + mpf(room)) + mpf(1e-300))
 
 
-EVERY = [pytest.param(1, marks=pytest.mark.slow), 12]
-
-
-@pytest.mark.parametrize("step", EVERY)
-def test_delta_is_what_two_outcomes_attain(step: int) -> None:
-    """200 guarantees of one order and 30 of several, at 0 and other epsilons."""
-    assert len(ORACLE["delta"]) == 230
-    for row in ORACLE["delta"][::step]:
+def test_delta_is_what_two_outcomes_attain() -> None:
+    """Guarantees of one order and of several, at 0 and other epsilons."""
+    for row in ORACLE["delta"]:
         curve = points_curve(row["points"])
         found = best_log_delta(curve, float(row["epsilon"]), "trade_off", both=curve)
         assert tight(math.exp(found.value) * (1.0 + 1e-15), row["delta"]), row
 
 
-def test_epsilon_is_the_inverse() -> None:
-    """What is attained at an epsilon is not attained at less, nor refused at more."""
-    for row in ORACLE["delta"][::13]:
-        curve, delta, epsilon = points_curve(row["points"]), float(row["delta"]), row["epsilon"]
-        if not 1e-12 < delta < 1.0:
-            continue
-        found = best_epsilon(curve, delta, "trade_off", both=curve).value
-        assert found >= float(epsilon) - 1e-13, row
-        above = best_epsilon(curve, delta * (1.0 + 4.0 * ROOM), "trade_off", both=curve).value
-        assert above <= float(epsilon) * (1.0 + 1e-9) + 1e-12, row
-
-
-@pytest.mark.parametrize("step", EVERY)
-def test_the_power_is_what_two_outcomes_attain(step: int) -> None:
+def test_the_power_is_what_two_outcomes_attain() -> None:
     """At any type I error, and so is the type II error."""
-    for row in ORACLE["power"][::step]:
+    for row in ORACLE["power"]:
         curve = points_curve(row["points"])
         found = allowed_powers(curve, curve, np.array([float(row["alpha"])]))
         # alpha is the double next to the decimal: that much it may be off.
@@ -82,41 +60,12 @@ def test_the_power_is_what_two_outcomes_attain(step: int) -> None:
 
 def test_zcdp_at_all_orders() -> None:
     """The power, and the advantage, which the order 1 limits."""
-    for row in ORACLE["zcdp"][::4]:
+    for row in ORACLE["zcdp"]:
         curve = LinearCurve(float(row["rho"]))
         found = allowed_powers(curve, curve, np.array([float(row["alpha"])]))
         assert tight(float(found.power[0]) * (1.0 + 1e-14), row["power"], 1e-7), row
         advantage = best_log_delta(curve, 0.0, "trade_off", both=curve).value
         assert tight(math.exp(advantage) * (1.0 + 1e-15), row["advantage"], 1e-8), row
-
-
-def test_stated_numbers() -> None:
-    """The values of a two-point search, which found them from below."""
-    for text, epsilon, least, most in (
-        ("rdp:order=4,epsilon=0.743", 0.1, 0.3739, 0.3740),
-        ("rdp:order=1.5,epsilon=0.66", 0.0, 0.4740, 0.4741),
-    ):
-        bound = compose(parse(text).tree, epsilons=[epsilon]).answers[0].bound
-        assert bound is not None
-        assert bound.lower is None
-        assert least <= bound.upper <= most
-    question = ConversionQuery(to="risk", false_positive_rates=(0.01,))
-    result: Any = convert(parse("zcdp:rho=0.5").tree, question).answers[0].result
-    assert 0.47905 <= result["advantage"].upper <= 0.47910
-    assert f"{result['tpr_at_fpr'][0]['tpr'].upper:.5f}" == "0.12459"
-
-
-def test_two_points_prove_more_than_the_best_order() -> None:
-    """A table of two orders; one curve of both directions, for delta and for epsilon."""
-    table = points_curve([["2", "0.004"], ["64", "0.5"]])
-    assert f"{best_epsilon(table, 1e-3, 'optimal').value:.4f}" == "0.5279"
-    assert f"{best_epsilon(table, 1e-3, 'trade_off').value:.4f}" == "0.4826"
-    line = LinearCurve(2.0)
-    assert f"{math.exp(best_log_delta(line, 0.0, 'optimal').value):.4f}" == "0.8652"
-    assert f"{math.exp(best_log_delta(line, 0.0, 'trade_off', both=line).value):.4f}" == "0.8336"
-    one = points_curve([["4", "0.4"]])
-    assert f"{best_epsilon(one, 0.3, 'optimal').value:.4f}" == "0.0433"
-    assert best_epsilon(one, 0.3, "trade_off", both=one).value == 0.0
 
 
 def moment(p: mpf, rest: mpf, q: mpf, away: mpf, c: mpf) -> mpf:
@@ -125,9 +74,7 @@ def moment(p: mpf, rest: mpf, q: mpf, away: mpf, c: mpf) -> mpf:
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))]
-)
+@pytest.mark.parametrize("seed", range(3))
 def test_the_boundary_is_proved_and_tight(seed: int) -> None:
     """P(A) and 1 - P(A) against 60 digits: never on the wrong side, and hardly off."""
     rng = random.Random(seed)
@@ -171,13 +118,9 @@ def test_lost_mass_only_weakens() -> None:
 PAIRS = (
     ("gaussian:sigma=1+laplace:scale=2", "zcdp:rho=0.5+laplace:scale=2"),
     pytest.param(
-        "gaussian:sigma=2@5+gaussian:sigma=1@poisson:q=0.2@3",
-        "zcdp:rho=0.625+gaussian:sigma=1@poisson:q=0.2@3",
-        marks=pytest.mark.slow,
-    ),
-    (
         "gaussian:sigma=1+approx:epsilon=0.5,delta=0.01",
         "zcdp:rho=0.5+approx:epsilon=0.5,delta=0.01",
+        marks=pytest.mark.slow,
     ),
     ("rr:p=0.75@4", "rdp:order=2,epsilon=0.84729786038721@4"),
 )
@@ -189,32 +132,19 @@ def test_a_curve_says_no_less_than_its_law(law: str, curve: str) -> None:
     exact, above = laws_of(law), laws_of(curve)
     for name, part in above.items():
         own = exact.get(name) or exact["both"]
-        for epsilon in (0.0, 0.3, 2.0):
+        for epsilon in (0.0, 2.0):
             least = certified_delta(own.upper, epsilon, 1e-9).bound.lower
             assert least is not None
             assert certified_delta(part.upper, epsilon, 1e-9).bound.upper >= least
-        for delta in (0.02, 0.3):
+        for delta in (0.02,):
             least = certified_epsilon(own.upper, delta, 1e-9).bound.lower
             assert least is not None
             assert certified_epsilon(part.upper, delta, 1e-9).bound.upper >= least
-    alphas = [1e-3, 0.3, 0.95]
+    alphas = [0.3]
     known, found = (curve_of(text, alphas).worst.power for text in (law, curve))
     for low, high in zip(known, found, strict=True):
         assert low.lower is not None
         assert high.upper >= low.lower
-
-
-def test_the_reverse_is_that_of_the_same_neighbours() -> None:
-    """Adding and removing are each other's reverse; a relation with one direction is its own."""
-    parts = laws_of("zcdp:rho=0.5+gaussian:sigma=1@poisson:q=0.2")
-    assert set(parts) == {"add", "remove"}
-    add, remove = parts["add"].upper, parts["remove"].upper
-    assert add.reverse_curve() == remove.renyi_curve() != add.renyi_curve()
-    tree = parse("zcdp:rho=0.5@wor:n=100,m=10").tree
-    (replaced,) = realize(tree, default_relation(tree)).values()
-    assert replaced.upper.both_orders_curve() == replaced.upper.renyi_curve()
-    lossy = laws_of("zcdp:rho=0.5+approx:epsilon=1,delta=0.01")["both"].upper
-    assert lossy.both_orders_curve() is None
 
 
 def test_unequal_orders_take_the_larger_curve() -> None:
@@ -242,21 +172,3 @@ def test_largest_losses_bound_both_orders() -> None:
     found = allowed_powers(curve, curve, np.array([0.1, 0.9]))
     assert found.power[0] == pytest.approx(0.1 * math.exp(0.7), rel=1e-12)
     assert found.rest[1] == pytest.approx(0.1 * math.exp(-0.7), rel=1e-12)
-
-
-@pytest.mark.slow
-def test_many_rates_interpolate_orders() -> None:
-    """Where the search is done at some rates only, the others lose nothing that counts."""
-    curve = LinearCurve(0.3)
-    rates = np.linspace(0.001, 0.999, 199)
-    many = allowed_powers(curve, curve, rates).power
-    few = np.array([20, 90, 155])
-    assert many[few] == pytest.approx(allowed_powers(curve, curve, rates[few]).power, rel=1e-6)
-
-
-def test_upper_ends_stay_one_sided() -> None:
-    """A curve has no lower end, whatever two outcomes attain."""
-    found = curve_of("zcdp:rho=0.5", [0.1, 0.5]).worst
-    assert found.proof.engine == "rdp"
-    assert all(power.lower is None for power in found.power)
-    assert [beta.upper for beta in found.beta] == pytest.approx([0.9, 0.5])

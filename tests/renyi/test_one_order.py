@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise, product
+from itertools import product
 
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from privcalc.renyi.conversion.one_order import (
     balle_epsilon,
@@ -24,8 +22,8 @@ from tests.renyi import joint_ranges
 
 EXTREMES = list(
     product(
-        (1e-6, 1e-3, 0.3, 1.0, 31.7, 1e6),
-        (1e-20, 1e-6, 0.5, 3.0, 700.0, 1e5),
+        (1e-6, 0.3, 31.7, 1e6),
+        (1e-20, 0.5, 700.0, 1e5),
         (math.log(0.999), math.log(0.3), math.log(1e-5), -690.0),
     )
 )
@@ -113,18 +111,6 @@ def test_joint_range_against_brute_force(c: float, divergence: float) -> None:
         assert found <= log_exact + 1e-6 * (1.0 + abs(log_exact))
 
 
-def test_orders_near_one_tend_to_the_divergence_of_kullback_and_leibler() -> None:
-    """At c = 1e-6 the answer is that of order 1 to 1e-4; that of Balle et al. is 1e5 times it."""
-    for divergence, delta in product((0.02, 0.5), (0.1, 0.3)):
-        exact = joint_ranges.joint_epsilon([(0.0, divergence)], delta)
-        if exact < 0.0:
-            continue
-        c = one(1e-6)
-        found = float(joint_epsilon(c, c * divergence, math.log(delta))[0])
-        assert found == pytest.approx(exact, rel=1e-4)
-        assert balle_epsilon(c, c * divergence, math.log(delta))[0] > 1e5 * found
-
-
 def random_pairs(infinite: bool) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return random pairs of 3 to 6 outcomes, some of them impossible under P (or under Q)."""
     random = np.random.default_rng(7 + infinite)
@@ -180,43 +166,6 @@ def test_no_conversion_is_below_a_real_pair(infinite: bool) -> None:
     assert tightest < 0.2
 
 
-def test_mass_at_infinity_may_not_be_ignored() -> None:
-    """With the mass at infinity left out, the joint range of probabilities would be wrong."""
-    c = 2.0 ** np.linspace(-4.0, 5.0, 30)
-    wrong = 0
-    for p, q in random_pairs(infinite=True):
-        exact = exact_log_delta(p, q, 0.0)
-        if exact > -math.inf:
-            wrong += bool(joint_log_delta(c, cumulants(p, q, c), 0.0).min() < exact)
-    assert wrong > 10
-
-
-@pytest.mark.parametrize(("c", "k", "log_delta"), EXTREMES)
-def test_extremes_are_finite_ordered_and_inverted(c: float, k: float, log_delta: float) -> None:
-    """No overflow; optimal <= balle <= classic; log delta at the epsilon found is delta again."""
-    found = float(joint_epsilon(one(c), one(k), log_delta)[0])
-    assert math.isfinite(found)
-    assert found <= balle_epsilon(one(c), one(k), log_delta)[0]
-    assert balle_epsilon(one(c), one(k), log_delta)[0] <= classic_epsilon(one(c), one(k), log_delta)
-    back = float(joint_log_delta(one(c), one(k), found)[0])
-    # The rounding of epsilon counts c times, and K itself has one.
-    slack = 1e-12 * (1.0 + abs(log_delta) + k + c * abs(found) + abs(math.log(c)))
-    if found > 0.0:
-        assert back == pytest.approx(log_delta, abs=slack + 1e-9 * abs(log_delta))
-    assert back <= balle_log_delta(one(c), one(k), found)[0]
-
-
-def test_extremes_are_monotone() -> None:
-    """Epsilon grows with K and falls with delta, over the whole range of both."""
-    ks = 10.0 ** np.linspace(-20.0, 5.0, 60)
-    for c in (1e-6, 1e-2, 1.0, 50.0, 1e6):
-        rows = [joint_epsilon(np.full(60, c), ks, log_delta) for _, _, log_delta in EXTREMES[:4]]
-        for row in rows:
-            assert np.all(np.diff(row) >= -1e-12 * (1.0 + np.abs(row[1:])))
-        for larger, smaller in pairwise(rows):
-            assert np.all(smaller >= larger - 1e-12 * (1.0 + np.abs(larger)))
-
-
 def test_what_makes_no_sense_is_infinite() -> None:
     """Infinite or undefined K and impossible orders prove nothing; other elements are untouched."""
     c = np.array([1.0, 1.0, -1.0, 0.0, 1.0, np.nan, np.inf])
@@ -227,24 +176,3 @@ def test_what_makes_no_sense_is_infinite() -> None:
         assert not np.any(np.isnan(found))
     for other in (classic_log_delta, balle_log_delta, joint_log_delta):
         assert np.isfinite(other(c, k, 0.5)).tolist() == [False] * 4 + [True] + [False] * 2
-
-
-def test_perfect_privacy_costs_next_to_nothing() -> None:
-    """K = 0 gives an epsilon of no more than rounding, and a delta of no more than e^-30."""
-    c, k = np.array([1e-3, 1.0, 100.0]), np.zeros(3)
-    assert np.all(joint_epsilon(c, k, math.log(1e-5)) <= 1e-9)
-    assert np.all(joint_log_delta(c, k, 0.0) <= -30.0)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.floats(-5.0, 5.0), st.floats(-15.0, 4.0), st.floats(0.0, 20.0), st.floats(0.0, 5.0))
-def test_log_delta_falls_with_epsilon_and_grows_with_k(
-    log_c: float, log_k: float, epsilon: float, more: float
-) -> None:
-    """Laws: delta does not increase with epsilon, nor decrease with K or with the mass left out."""
-    c, k = one(10.0**log_c), one(10.0**log_k)
-    here = float(joint_log_delta(c, k, epsilon)[0])
-    slack = 1e-9 * (1.0 + float(k[0]) + float(c[0]) * (epsilon + more))
-    assert joint_log_delta(c, k, epsilon + more)[0] <= here + slack
-    assert joint_log_delta(c, k * (1.0 + more), epsilon)[0] >= here - slack
-    assert joint_log_delta(c, k, epsilon, infinite_mass=0.1)[0] >= here - slack

@@ -1,4 +1,4 @@
-"""The best order of a Renyi curve, and mixtures of two orders: published numbers, brute force."""
+"""The best order of a Renyi curve, and mixtures of two orders, against brute force."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from privcalc.renyi.conversion.optimum import (
     trade_off_epsilon,
     trade_off_log_delta,
 )
+from privcalc.renyi.curve import RenyiCurve
 from tests.renyi import joint_ranges
-from tests.renyi.renyi_curves import FIGURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,36 +29,21 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 
-@dataclass
-class FakeCurve:
+@dataclass(eq=False)
+class FakeCurve(RenyiCurve):
     """A curve from a formula for K, which counts what is asked of it."""
 
     formula: Callable[[Array], Array]
     limit: float = math.inf
-    cheap: bool = True
-    convex: bool = False
-    piecewise: bool = False
     corners: tuple[float, ...] = ()
     estimated: int = 0
     certified: list[float] = field(default_factory=list)
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return the constant line at the limit."""
-        return self.limit, np.zeros(len(c))
+    cheap = True
 
     def upper(self, c: Array) -> Array:
         """Return the formula a few units up."""
         self.certified += [float(each) for each in c]
         return self.formula(c) * (1.0 + 1e-15)
-
-    def lower(self, c: Array) -> Array | None:
-        """Return nothing."""
-        del c
-        return None
-
-    def rough(self, c: Array) -> Array:
-        """Return the upper bound: nothing is known with less work."""
-        return self.upper(c)
 
     def estimate(self, c: Array) -> Array:
         """Return the formula."""
@@ -77,58 +62,6 @@ def known_at(points: list[tuple[float, float]], limit: float = math.inf) -> Fake
     return FakeCurve(
         lambda c: np.where(c > cs[-1], np.inf, np.interp(c, cs, ks)), limit, corners=cs[1:]
     )
-
-
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the exact epsilon of a Gaussian mechanism, by bisection on its profile."""
-    with mp.workdps(30):
-        low, high = mp.mpf(0), mp.mpf(4)
-        for _ in range(60):
-            middle = (low + high) / 2
-            minuend = mp.ncdf(mu / 2 - middle / mu)
-            profile = minuend - mp.exp(middle) * mp.ncdf(-mu / 2 - middle / mu)
-            low, high = (middle, high) if profile > delta else (low, middle)
-        return float(low)
-
-
-def test_one_gaussian_at_a_large_delta() -> None:
-    """K = c (c + 1) / 2 at delta = 0.3: 2.0518, 0.8176, 0.646674, and the truth is 0.276617."""
-    found = {name: best_epsilon(zcdp(0.5), 0.3, name) for name in CONVERSIONS}
-    assert f"{found['classic'].value:.4f}" == "2.0518"
-    assert f"{found['balle'].value:.4f}" == "0.8176"
-    assert found["optimal"].value == pytest.approx(0.646674, abs=1.5e-6)
-    assert found["trade_off"].value == pytest.approx(0.646674, abs=1.5e-6)
-    assert found["optimal"].order == pytest.approx(1.27, abs=0.01)
-    truth = gaussian_epsilon(1.0, 0.3)
-    assert f"{truth:.6f}" == "0.276617"
-    assert all(each.value > truth for each in found.values())
-    assert [each.conversion for each in found.values()] == list(CONVERSIONS)
-
-
-def test_zcdp_at_a_small_delta() -> None:
-    """With rho = 2.56 at 1e-10: 17.158309 at order 3.909; the optimal is not above."""
-    found = best_epsilon(zcdp(2.56), 1e-10, "balle")
-    assert f"{found.value:.6f}" == "17.158309"
-    assert f"{found.order:.3f}" == "3.909"
-    assert best_epsilon(zcdp(2.56), 1e-10, "optimal").value <= found.value
-
-
-@pytest.mark.parametrize(("sigma", "count", "exact", "classic", "balle"), FIGURE)
-def test_composed_gaussians(
-    sigma: int, count: int, exact: float, classic: float, balle: float
-) -> None:
-    """Published columns to their digits; the classic one is rho + 2 sqrt(rho log(1/delta)).
-
-    The orders of the figure were integers; ours are continuous, so ours may be slightly lower.
-    """
-    rho = count / sigma**2 / 2.0
-    values = [best_epsilon(zcdp(rho), 1e-4, name).value for name in CONVERSIONS]
-    closed = rho + 2.0 * math.sqrt(rho * math.log(1e4))
-    assert closed <= values[0] <= closed * (1.0 + 1e-11)
-    assert classic - 3e-6 <= values[0] <= classic + 6e-7
-    assert balle - 4e-5 <= values[1] <= balle + 6e-7
-    assert gaussian_epsilon(math.sqrt(2.0 * rho), 1e-4) == pytest.approx(exact, abs=6e-7)
-    assert exact <= values[3] <= values[2] <= values[1]
 
 
 CURVES = {
@@ -166,7 +99,7 @@ def test_no_order_of_a_fine_grid_is_better(name: str, delta: float) -> None:
 
 @pytest.mark.few(4)
 @pytest.mark.parametrize("name", CURVES)
-@pytest.mark.parametrize("delta", [0.4, pytest.param(1e-2, marks=pytest.mark.slow), 1e-6, 1e-40])
+@pytest.mark.parametrize("delta", [0.4, 1e-6, 1e-40])
 def test_conversions_are_ordered_and_inverse(name: str, delta: float) -> None:
     """trade_off <= optimal <= balle <= classic for both questions, which undo each other."""
     epsilons, log_deltas = [], []
@@ -209,31 +142,11 @@ def test_mixture_of_two_orders_is_the_joint_range_of_both(
     assert back.order in {each + 1.0 for each, _ in points}
 
 
-def test_mixture_with_the_largest_loss() -> None:
-    """A limit that one order's best pair exceeds: brute force with p <= e^limit q as well."""
-    points, limit, delta = [(1.0, 0.2), (19.0, 38.0)], 2.2, 1e-3
-    curve = known_at(points, limit)
-    # A very high order is as good as the limit to log(2) / c.
-    exact = joint_ranges.joint_epsilon([*points, (1e6, 1e6 * limit)], delta)
-    found = trade_off_epsilon(curve, delta).value
-    assert exact * (1.0 - 1e-5) <= found <= exact * (1.0 + 1e-5)
-    assert found < best_epsilon(curve, delta, "optimal").value - 1e-4
-
-
-def test_smooth_curves_need_one_order() -> None:
-    """Where the best order moves continuously the mixture gains nothing, and costs little."""
-    for rho, delta in ((0.5, 0.3), (0.01, 1e-5), (2.56, 1e-10)):
-        curve = zcdp(rho)
-        single = best_epsilon(zcdp(rho), delta, "optimal")
-        assert trade_off_epsilon(curve, delta).value == pytest.approx(single.value, rel=1e-9)
-        assert curve.estimated <= 260
-
-
-@pytest.mark.parametrize("count", [10, pytest.param(60, marks=pytest.mark.slow)])
-def test_mixtures_of_random_pairs_are_bounds(count: int) -> None:
+def test_mixtures_of_random_pairs_are_bounds() -> None:
     """Curves known at two orders of real pairs: no mixture is below the exact divergence."""
     random = np.random.default_rng(3)
     mixed = 0
+    count = 10
     for _ in range(count):
         size = int(random.integers(3, 7))
         p = random.gamma(0.3, size=size) + 1e-9
@@ -314,15 +227,3 @@ def test_refusals() -> None:
         best_epsilon(zcdp(1.0), 0.1, "better")
     with pytest.raises(DomainError, match="infinite_mass"):
         best_epsilon(zcdp(1.0), 0.1, "optimal", infinite_mass=1.5)
-
-
-def test_estimates_that_mislead_are_survived() -> None:
-    """Bounds only at low orders, estimates at all: some order is still certified."""
-
-    @dataclass
-    class Misleading(FakeCurve):
-        def upper(self, c: Array) -> Array:
-            return np.where(c < 0.5, 2.0 * self.formula(c), np.inf)
-
-    found = best_epsilon(Misleading(lambda c: 0.01 * c * (c + 1.0)), 1e-5, "balle")
-    assert found.value < 100.0

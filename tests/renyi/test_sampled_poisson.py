@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,20 +13,16 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
 from privcalc.renyi.curve import WorseCurve
-from privcalc.renyi.known import InfiniteCurve, LinearCurve
+from privcalc.renyi.known import LinearCurve
 from privcalc.renyi.sampled import poisson
-from privcalc.renyi.sampled.sums import DENSE, cumulants_at_integers
+from privcalc.renyi.sampled.sums import cumulants_at_integers
 from tests.renyi.renyi_curves import (
     ExactCurve,
-    Pair,
     gaussian,
     laplace,
     random_pair,
     randomized_response,
 )
-
-if TYPE_CHECKING:
-    from privcalc.renyi.curve import RenyiCurve
 
 Q = 0.001
 
@@ -50,30 +44,14 @@ def exact_sum(base: ExactCurve, q: float, order: int, weight: str) -> mpf:
         return mp.log(total) / (order - 1)
 
 
-def test_tightened_numbers() -> None:
-    """The general bound with the smaller weights, Gaussian with sigma = 5."""
-    expected = (4.081077e-8, 1.722749e-7, 8.317189e-7, 5.487210e-6, 3.320876)
-    at = np.array([2.0, 8.0, 32.0, 128.0, 512.0])
-    assert poisson.general_bound(gaussian(5.0), Q, at) == pytest.approx(expected, rel=2e-7)
-
-
-def test_no_digits_cancel() -> None:
-    """Ten digits of a divergence of 8e-14."""
-    value = poisson.tight_bound(gaussian(50.0), 1e-5, np.array([4.0]))[0]
-    assert value == pytest.approx(8.001600277e-14, rel=1e-10)
-
-
 @pytest.mark.parametrize(
     ("base", "q", "order"),
     [
         (gaussian(50.0), 1e-5, 4),
         (gaussian(1e5), 1e-5, 2),
         (gaussian(1e6), 1e-9, 7),
-        (gaussian(5.0), 1e-3, 300),
         (gaussian(0.5), 0.5, 40),
         (gaussian(1.0), 0.999, 25),
-        (gaussian(3.0), 0.01, 130),
-        (gaussian(20.0), 0.3, 90),
         (laplace(0.5), 1e-3, 128),
         (randomized_response(0.9), 1e-3, 128),
     ],
@@ -101,7 +79,7 @@ def test_sums_hold_their_definitions(base: ExactCurve, q: float, order: int) -> 
 def test_random_pairs_by_brute_force() -> None:
     """Lower <= A1 <= max(A1, A2) <= general <= printed for random pairs, from the definition."""
     rng = random.Random(11)
-    for _ in range(60):
+    for _ in range(20):
         pair = random_pair(rng, symmetric=False)
         q = rng.choice([1e-4, 0.03, 0.3, 0.8, rng.random()])
         forward = pair.curve()
@@ -124,7 +102,7 @@ def test_random_pairs_by_brute_force() -> None:
 def test_symmetric_pairs_by_brute_force() -> None:
     """Of a symmetric pair removing is the worse at every real order, and the tight sum is it."""
     rng = random.Random(12)
-    for _ in range(40):
+    for _ in range(15):
         pair = random_pair(rng, symmetric=True)
         base = pair.curve()
         q = rng.choice([1e-4, 0.03, 0.3, 0.8, rng.random()])
@@ -141,60 +119,6 @@ def test_symmetric_pairs_by_brute_force() -> None:
             if isinstance(order, int):
                 assert tight[i] == pytest.approx(float(remove), rel=1e-12)
                 assert lower[i] == pytest.approx(float(remove), rel=1e-12)
-
-
-def test_fractional_orders_are_bracketed_closely() -> None:
-    """Between large integer orders the bracket of a fractional one is narrow."""
-    at = np.array([20.25, 100.5, 399.9, 700.01])
-    base = LinearCurve(0.02, attained=True)
-    tight, lower = poisson.tight_bound(base, 0.01, at), poisson.lower_bound(base, 0.01, at)
-    assert lower is not None
-    assert (lower <= tight).all()
-    assert (tight <= lower * 1.002).all()
-
-
-def test_sampled_mechanism_by_enumeration() -> None:
-    """A random mechanism on up to 3 records, every sample enumerated, is within the bound."""
-    rng = random.Random(13)
-    records = (0, 1, 2)
-    subsets = [s for size in range(4) for s in itertools.combinations(records, size)]
-    with mp.workdps(30):
-        for _ in range(12):
-            table = {}
-            for subset in subsets:
-                masses = [mp.exp(mpf(rng.gauss(0.0, 0.7))) for _ in range(3)]
-                table[subset] = [m / mp.fsum(masses) for m in masses]
-            base: RenyiCurve | None = None
-            neighbours = [
-                (subset, tuple(x for x in subset if x != record))
-                for subset in subsets
-                for record in subset
-            ]
-            for more, less in neighbours:
-                pair = Pair(tuple(table[less]), tuple(table[more]))
-                for curve in (pair.curve(), pair.reverse().curve()):
-                    base = curve if base is None else WorseCurve(base, curve)
-            assert base is not None
-            q = mpf(rng.choice([0.05, 0.4, 0.9]))
-            sampled = {
-                subset: [
-                    mp.fsum(
-                        q ** len(part) * (1 - q) ** (len(subset) - len(part)) * table[part][y]
-                        for part in subsets
-                        if set(part) <= set(subset)
-                    )
-                    for y in range(3)
-                ]
-                for subset in subsets
-            }
-            at = np.array([1.7, 2.0, 3.0, 5.0])
-            bounds = poisson.general_bound(base, float(q), at)
-            for more, less in neighbours:
-                pair = Pair(tuple(sampled[less]), tuple(sampled[more]))
-                for direction in (pair, pair.reverse()):
-                    for order, bound in zip(at.tolist(), bounds.tolist(), strict=True):
-                        value = mp.log(direction.moment(mpf(order))) / (order - 1.0)
-                        assert value <= mpf(bound)
 
 
 SIGMAS = st.floats(0.3, 100.0)
@@ -220,15 +144,6 @@ def test_laws_of_the_curve(sigma: float, q: float, orders: list[float]) -> None:
     assert (tight <= more * slack).all()
 
 
-@settings(max_examples=40, deadline=None)
-@given(SIGMAS, RATES, st.integers(3, 300))
-def test_cumulants_are_convex(sigma: float, q: float, middle: int) -> None:
-    """(order - 1) times the tight bound is convex over integer orders."""
-    at = np.array([middle - 1.0, float(middle), middle + 1.0])
-    values = (at - 1.0) * poisson.tight_bound(LinearCurve(0.5 / sigma**2, attained=True), q, at)
-    assert values[1] <= 0.5 * (values[0] + values[2]) * (1.0 + 1e-11)
-
-
 def test_extreme_rates() -> None:
     """Rate 0 costs nothing, rate 1 the base, and the least gives what no double can hold."""
     base, at = gaussian(2.0), np.array([1.5, 2.0, 7.3, 40.0])
@@ -244,38 +159,6 @@ def test_extreme_rates() -> None:
     assert (poisson.general_bound(base, 5e-324, at) > 0.0).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("q", [0.3, pytest.param(1e-9, marks=pytest.mark.slow)])
-def test_large_orders(q: float) -> None:
-    """Orders to a million and beyond: no overflow, the base less what q buys."""
-    at = np.array([3e5, 1e6, 1e6 + 0.5, 1e9])
-    base = LinearCurve(0.02, attained=True)
-    tight, lower = poisson.tight_bound(base, q, at), poisson.lower_bound(base, q, at)
-    assert lower is not None
-    # All terms but the last are negligible: n log q + K(n - 1).
-    last = (at * math.log(q) + base.estimate(at - 1.0)) / (at - 1.0)
-    assert tight[2] == pytest.approx(last[2], rel=1e-12)
-    # No sum, but the cap.
-    assert last[3] <= tight[3] <= last[3] - 1.001 * math.log(q) + 1e-6
-    assert tight[:2] == pytest.approx(last[:2], rel=1e-12)
-    assert lower[:2] == pytest.approx(last[:2], rel=1e-12)
-    assert (lower <= tight).all()
-
-
-def test_long_sums_are_short_sums_continued() -> None:
-    """A sum that is cut into parts has the value of the definition."""
-    base, q, n = LinearCurve(1e-7, attained=True), 1e-3, 40_000
-    log_q, log_rest = math.log(q), math.log1p(-q)
-    with mp.workdps(30):
-        terms = []
-        for index in range(2, 400):
-            size = mp.loggamma(n + 1) - mp.loggamma(index + 1) - mp.loggamma(n - index + 1)
-            power = mp.exp(size + index * mpf(log_q) + (n - index) * mpf(log_rest))
-            terms.append(power * mp.expm1(mpf(1e-7) * index * (index - 1)))
-        exact = float(mp.log1p(mp.fsum(terms)) / (n - 1))
-    assert poisson.tight_bound(base, q, np.array([float(n)]))[0] == pytest.approx(exact, rel=1e-11)
-
-
 def test_sums_and_caps() -> None:
     """Each of the sum and the two caps wins somewhere."""
     base = randomized_response(0.9)
@@ -289,19 +172,6 @@ def test_sums_and_caps() -> None:
     orders = np.array([2.0, 1.5])
     sums = poisson.tight_bound(gaussian(5.0), Q, orders)
     assert (sums < poisson.caps(gaussian(5.0), Q, orders)).all()
-
-
-def test_infinite_curves() -> None:
-    """Nothing finite comes of an infinite curve, and of one that ends, only what is before."""
-    at = np.array([1.5, 2.0, 5.0])
-    assert (poisson.general_bound(InfiniteCurve(), 0.3, at) == np.inf).all()
-    lower = poisson.lower_bound(InfiniteCurve(), 0.3, at)
-    assert lower is not None
-    assert (lower == np.inf).all()
-    ending = ExactCurve(lambda c: c if c < 3 else mpf(math.inf))
-    bounds = poisson.tight_bound(ending, 0.3, np.array([2.0, 3.5, 4.0, 6.0, 700.0]))
-    assert np.isfinite(bounds).tolist() == [True, True, False, False, False]
-    assert poisson.lower_bound(WorseCurve(ending, ending), 0.3, at) is None
 
 
 @pytest.mark.parametrize("bad", [1.0, 0.5, math.nan, math.inf])
@@ -341,12 +211,3 @@ def test_expensive_curves_are_asked_rarely(base: ExactCurve) -> None:
     below = poisson.lower_bound(expensive, q, at)
     assert below is not None
     assert full * 0.9 <= below[0] <= full
-
-
-def test_expensive_curves_below_the_threshold_lose_nothing() -> None:
-    """Up to DENSE every order is evaluated."""
-    base = gaussian(5.0)
-    expensive = ExactCurve(base.cumulant, cheap=False)
-    at = np.array([2.0, 77.5, float(DENSE)])
-    assert (poisson.tight_bound(expensive, Q, at) == poisson.tight_bound(base, Q, at)).all()
-    assert len(expensive.known) < DENSE + 3

@@ -82,7 +82,7 @@ def list_at(
 
 
 def forecast_epsilon(
-    composition: Composition, delta: float, tolerance: float, most_points: int
+    composition: Composition, delta: float, tolerance: float
 ) -> tuple[float, float]:
     """Predict the relative width of epsilon, and the work that it takes; see `list_epsilon`.
 
@@ -90,16 +90,16 @@ def forecast_epsilon(
         NotCertifiedError: the laws are too far apart for any lattice.
     """
     seen = _seen_for_delta(composition, math.log(delta))
-    width, work = seen.forecast(tolerance, most_points)
+    width, work = seen.forecast(tolerance)
     return width / seen.scales.size, work
 
 
 def forecast_delta(
-    composition: Composition, epsilon: float, tolerance: float, most_points: int
+    composition: Composition, epsilon: float, tolerance: float
 ) -> tuple[float, float]:
     """Predict the relative width of delta, whose logarithm falls by about c; see above."""
     seen = _seen_for_epsilon(composition, epsilon)
-    width, work = seen.forecast(tolerance, most_points)
+    width, work = seen.forecast(tolerance)
     return width * seen.scales.c, work
 
 
@@ -112,10 +112,11 @@ class _Seen:
     scales: Scales
     log_drop: float
 
-    def forecast(self, tolerance: float, most_points: int) -> tuple[float, float]:
+    def forecast(self, tolerance: float) -> tuple[float, float]:
         """Predict the width of epsilon, and the work."""
         if sum(count for _, count in self.composition) > MOST_USES:
             return math.inf, 0.0
+        most_points = self._affordable(tolerance, MOST_POINTS)
         journey = self._journey(tolerance, most_points)
         final = min(math.prod(route.factors, start=float(route.step)) for route in journey.routes)
         points = min(WINDOW * self.scales.deviation / final, most_points)
@@ -127,8 +128,7 @@ class _Seen:
     def source(self, tolerance: float, most_points: int) -> ListSource:
         """Return the list on the finest lattice whose windows are not too large."""
         reason = ""
-        work = self._journey(tolerance, most_points).work
-        most = min(most_points, max(FEWEST_POINTS, PART_OF_WORK * left() / work))
+        most = self._affordable(tolerance, most_points)
         for trial in range(COARSER):
             if trial and left() <= 0.0:
                 reason += ", and coarser lattices more work than a question may cost"
@@ -149,6 +149,11 @@ class _Seen:
             return ListSource(found)
         floor = compose_levels(self.composition, journey, self.log_drop, floor=True)
         return ListSource(found, ListSource(floor))
+
+    def _affordable(self, tolerance: float, most_points: float) -> float:
+        """Return the points that the work that is left pays for, at most so many."""
+        work = self._journey(tolerance, most_points).work
+        return min(most_points, max(FEWEST_POINTS, PART_OF_WORK * left() / work))
 
     def _journey(self, tolerance: float, points: float) -> Journey:
         return plan_journey(self.composition, self.sketches, self.scales, tolerance, points)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from privcalc.engine.lists.losses import discretised, tilted
 from privcalc.engine.lists.sketch import LIGHT
 from privcalc.engine.lists.steps import common_step, gap_of, origin_of
-from privcalc.engine.lists.transform import PER_POINT, coarsen, compose
+from privcalc.engine.lists.transform import PER_LEVEL, coarsen, compose, per_point
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
 
 # Points of one transform that a plan aims at; windows are about 20 deviations wide.
-MOST_POINTS = 2**21
+MOST_POINTS = 2**20
 WINDOW = 22.0
 MOST_LEVELS = 7
 # See `plan_journey`.
@@ -66,7 +66,7 @@ class Journey:
     def work(self) -> float:
         """Return what a point costs in the last transform and in those of all levels."""
         levels = sum(len(route.uses) for route in self.routes)
-        return PER_POINT * (len(self.routes) + 2 + 6 * levels)
+        return per_point(len(self.routes)) + PER_LEVEL * levels
 
 
 def plan_journey(
@@ -98,7 +98,9 @@ def plan_journey(
             break
         wanted = math.sqrt(width / COST / ((scales.c + 1.0) * levels))
         wanted = min(wanted, 2.0 * LARGEST_TILT / ((scales.c + 1.0) * math.sqrt(levels)))
-        affordable = WINDOW * deviation * math.sqrt(max(share, 1.0)) / most_points
+        # In the last transform all laws take part.
+        last_uses = sum(min(count, max(share, 1.0)) for count in counts)
+        affordable = WINDOW * deviation * math.sqrt(last_uses) / most_points
         affordable = max(affordable, span * math.sqrt(largest) / most_points)
         unit = max(wanted, affordable)
         error = unit * unit * levels

@@ -57,8 +57,13 @@ RATES = (1.0, 2.0, 3.5, 5.5, 8.0, 11.0)
 RANGE_RATES = (3.0, 7.0, 12.0, 20.0, 32.0)
 # A dozen arrays of this size are in use at a time: 300 MB.
 LARGEST_SIZE = 2**22
-# Work for a point, in each law and twice more.
-PER_POINT = 0.4
+# Work for a point: in each law, besides, and in a coarsening.
+PER_LAW, PER_POINT, PER_LEVEL = 0.2, 1.6, 2.4
+
+
+def per_point(laws: int) -> float:
+    """Return the work for a point of the transform of so many laws."""
+    return PER_POINT + PER_LAW * laws
 
 
 def eta(size: int) -> float:
@@ -175,7 +180,7 @@ def compose(parts: Parts, log_drop: float, align: int = 1) -> Tilted:
     size = fast_length(window.high - window.low)
     if size > LARGEST_SIZE:
         raise LatticeError(f"the transform would need {size} points")
-    charge(PER_POINT * size * (2 + len(parts)))
+    charge(per_point(len(parts)) * size)
     low = window.low - (size - (window.high - window.low)) // 2
     product, wrong = _power(parts, centres, size)
     values = np.fft.irfft(product, size)

@@ -37,8 +37,7 @@ def atomic_renyi(
     losses: Array,
     masses: Array,
     *,
-    infinity: tuple[float, float],
-    lower_infinity: tuple[float, float],
+    infinite: bool,
     units: tuple[float, float],
 ) -> tuple[Array, Array]:
     """Return bounds on K(c) = log sum p e^{cl}.
@@ -47,37 +46,28 @@ def atomic_renyi(
         c: orders minus 1, positive, of shape (n,).
         losses: the finite losses l.
         masses: their P-masses p, positive.
-        infinity: P(L = inf) and its relative error.
-        lower_infinity: Q(L = -inf) and its relative error.
+        infinite: whether P(L = inf) > 0 or Q(L = -inf) > 0.
         units: relative errors of a loss and of a mass, in units.
 
-    Two brackets, of which the better ends are taken. With m and m' the masses at infinity,
-    sum p = 1 - m and sum p e^{-l} = 1 - m', so that
-
-        M - 1 = sum_j p_j h_c(l_j) - (1 + c) m + c m',
-
-    where no term of the sum is negative (`numerics/log_sums.py`). Where the doubles miss
-    those two sums by more than their errors allow (a law that is what its doubles say), what they
-    miss is added: (1 + c) (sum p + m - 1) - c (sum p e^{-l} + m' - 1). And K is the log of
-    sum p e^{cl} as it stands, whose absolute error is small.
+    K is the log of sum p e^{cl}, off by little absolutely. Where no mass is at infinity, so that
+    sum p = 1 and sum p e^{-l} = 1, also M - 1 = sum_j p_j h_c(l_j), in which no term is negative
+    (`numerics/log_sums.py`), and the better ends are taken; doubles that miss the two sums by more
+    than their errors allow (a law that is what its doubles say) have the former alone.
     """
     lower, upper = np.empty(c.shape), np.empty(c.shape)
     if not len(losses):
         return np.full(c.shape, -math.inf), np.full(c.shape, -math.inf)
     if len(c) > MANY:
         charge(PER_TERM * len(c) * len(losses))
-    defect = _defects(losses, masses, infinity, lower_infinity, units)
+    balanced = not infinite and _balanced(losses, masses, units)
     rows = max(1, CHUNK // len(losses))
     for i in range(0, len(c), rows):
         part = c[i : i + rows]
-        direct = _direct(part, losses, masses, units)
-        excess = _excess(part, losses, masses, units)
-        if infinity[0] == 0.0 and lower_infinity[0] == 0.0 and defect == (0.0, 0.0, 0.0, 0.0):
-            through = log1p_bracket(*excess)
-        else:
-            through = _with_defects(part, excess, infinity, lower_infinity, defect)
-        lower[i : i + rows] = np.maximum(direct[0], through[0])
-        upper[i : i + rows] = np.minimum(direct[1], through[1])
+        low, high = _direct(part, losses, masses, units)
+        if balanced:
+            through = log1p_bracket(*_excess(part, losses, masses, units))
+            low, high = np.maximum(low, through[0]), np.minimum(high, through[1])
+        lower[i : i + rows], upper[i : i + rows] = low, high
     return lower, upper
 
 
@@ -129,61 +119,15 @@ def _excess(
     return _log_sum(np.where(known, exponents, -1e300), np.where(known, error, 0.0))
 
 
-def _defects(
-    losses: Array,
-    masses: Array,
-    infinity: tuple[float, float],
-    lower_infinity: tuple[float, float],
-    units: tuple[float, float],
-) -> tuple[float, float, float, float]:
-    """Return what sum p + m and sum p e^{-l} + m' miss to 1, with errors; zeros if that is nothing.
-
-    Masses are off by units[1], the losses l by units[0] units of |l|; fsum rounds once.
-    """
+def _balanced(losses: Array, masses: Array, units: tuple[float, float]) -> bool:
+    """Say whether sum p = 1 and sum p e^{-l} = 1, but for the errors of masses and losses."""
     with np.errstate(over="ignore"):
         q = masses * np.exp(-losses)
-    total_p, total_q = math.fsum(masses), math.fsum(q)
-    if not math.isfinite(total_q):
-        return 0.0, 0.0, math.inf, math.inf
-    error_p = UNIT * (units[1] + 4.0) * total_p + infinity[0] * infinity[1]
-    spread = (units[0] + 2.0) * np.abs(losses) + units[1] + 12.0
-    error_q = UNIT * float((q * spread).sum()) + lower_infinity[0] * lower_infinity[1]
-    missing_p = math.fsum([*masses, infinity[0], -1.0])
-    missing_q = math.fsum([*q, lower_infinity[0], -1.0])
-    error_p, error_q = error_p * MARGIN + 2.0 * UNIT, error_q * MARGIN + 2.0 * UNIT
-    if abs(missing_p) <= error_p and abs(missing_q) <= error_q:
-        return 0.0, 0.0, 0.0, 0.0
-    return missing_p, missing_q, error_p, error_q
-
-
-def _with_defects(
-    c: Array,
-    excess: tuple[Array, Array],
-    infinity: tuple[float, float],
-    lower_infinity: tuple[float, float],
-    defect: tuple[float, float, float, float],
-) -> tuple[Array, Array]:
-    """Return bounds on log(1 + S - (1 + c) m + c m' + the defect), S given by those on log S."""
-    m, n = infinity[0], lower_infinity[0]
-    rest = -(1.0 + c) * m + c * n + (1.0 + c) * defect[0] - c * defect[1]
-    sizes = (1.0 + c) * (m + abs(defect[0])) + c * (n + abs(defect[1]))
-    wrong = (1.0 + c) * (m * infinity[1] + defect[2]) + c * (n * lower_infinity[1] + defect[3])
-    wrong = (wrong + 12.0 * UNIT * sizes) * MARGIN
-    ends = []
-    for sign, log_s in ((-1.0, excess[0]), (1.0, excess[1])):
-        large = log_s > LARGE
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            s = np.exp(np.where(large, 0.0, log_s))
-            end = rest + sign * wrong
-            size = s * (1.0 + np.where(s > 0.0, np.abs(log_s), 0.0)) + np.abs(end)
-            x = s + end + sign * 16.0 * UNIT * size
-            value = np.log1p(np.maximum(x, -1.0))
-            value += sign * 16.0 * UNIT * np.abs(value)
-            # Beyond LARGE everything else is a correction of log S.
-            share = (1.0 + np.abs(end)) * np.exp(-np.clip(log_s, LARGE, 700.0))
-            far = log_s + sign * (share * MARGIN + 4.0 * UNIT * np.abs(log_s))
-        ends.append(np.where(large, far, value))
-    return ends[0], ends[1]
+    spread = UNIT * ((units[0] + 2.0) * np.abs(losses) + units[1] + 12.0)
+    missing = math.fsum(masses) - 1.0, math.fsum(q) - 1.0
+    wrong = UNIT * (units[1] + 4.0) * float(masses.sum()), float((q * spread).sum())
+    near = (abs(x) <= off * MARGIN + 2.0 * UNIT for x, off in zip(missing, wrong, strict=True))
+    return math.isfinite(missing[1]) and all(near)
 
 
 # exp(-700) is still a normal double.
@@ -259,16 +203,11 @@ class AtomicLaw(LossLaw):
         return np.array(self.losses), np.array(self.masses)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K by sums of non-negative terms (`losses/atomic/atoms.py`).
-
-        The mass Q(L = -inf) is taken to be as exact as other masses, and as P(L = inf).
-        """
-        error = self.infinity_mass_error
+        """Bound K by sums of non-negative terms (`atomic_renyi`)."""
         return atomic_renyi(
             c,
             *self.columns,
-            infinity=(self.infinity_mass, error),
-            lower_infinity=(self.lower_infinity_mass, error + MASS_ULPS * UNIT),
+            infinite=self.infinity_mass > 0.0 or self.lower_infinity_mass > 0.0,
             units=(self.loss_units, MASS_ULPS),
         )
 

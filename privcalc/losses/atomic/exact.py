@@ -103,55 +103,6 @@ def log_ratio(p: Fraction, q: Fraction) -> float:
     return math.log(float(ratio))
 
 
-def both_orders(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Return a pair that dominates (P, Q) as well as (Q, P), and no more than that.
-
-    Where either order may occur at each step, the least dominating profile is
-    H(a) = max(H_a(P || Q), H_a(Q || P)). As a maximum of two convex, decreasing functions with
-    value 1 at 0 and at least 1 - a it is one itself, hence the profile of a pair
-    (`piecewise_pair`; Zhu, Dong, Wang 2022, Lemma 7), which then dominates every step and
-    composes adaptively. Both functions are linear between the ratios p/q and q/p, so H is linear
-    between these and the points where the two cross; all of it is computed exactly.
-    """
-    finite, first_only, other_only = merged(outcomes)
-    ratios = sorted({p / q for p, q in finite} | {q / p for p, q in finite})
-    forward = _profile(finite, first_only, ratios)
-    backward = _profile([(q, p) for p, q in reversed(finite)], other_only, ratios)
-    points = [(Fraction(0), Fraction(1))]
-    # Values and their difference at the end of the interval before.
-    past = (Fraction(1), Fraction(0))
-    for ratio, h, k in zip(ratios, forward, backward, strict=True):
-        gap = h - k
-        if gap * past[1] < 0:
-            # The two lines cross strictly inside: at the share past / (past - gap) of the way.
-            share = past[1] / (past[1] - gap)
-            start = points[-1][0]
-            points.append((start + share * (ratio - start), past[0] + share * (h - past[0])))
-        points.append((ratio, max(h, k)))
-        past = (h, gap)
-    return piecewise_pair(points)
-
-
-def _profile(
-    finite: Sequence[Outcome], first_only: Fraction, ratios: Sequence[Fraction]
-) -> list[Fraction]:
-    """Return sum (p - a q)_+ + P(q = 0) at each a of increasing `ratios`.
-
-    The outcomes are in increasing order of p / q.
-    """
-    values = []
-    above_p = sum((p for p, _ in finite), Fraction(0))
-    above_q = sum((q for _, q in finite), Fraction(0))
-    index = 0
-    for a in ratios:
-        while index < len(finite) and finite[index][0] <= a * finite[index][1]:
-            above_p -= finite[index][0]
-            above_q -= finite[index][1]
-            index += 1
-        values.append(above_p - a * above_q + first_only)
-    return values
-
-
 def piecewise_pair(points: Sequence[tuple[Fraction, Fraction]]) -> list[Outcome]:
     """Return the pair whose profile H joins the given points (a, H(a)) and is flat beyond them.
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -35,11 +35,12 @@ from privcalc.numerics.work import charge, left
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from privcalc.losses.atomic.exact import Outcome
     from privcalc.numerics.arrays import Array
 
+Real = TypeVar("Real", float, Fraction)
 # Of more pieces than this, half as many slopes are kept.
 MOST_PIECES = 2000
 # Pieces shorter than this are steepened into the one before; below it slopes leave the range.
@@ -84,15 +85,21 @@ def of_cells(start: float, p: Array, q: Array) -> PowerFunction:
     """
     kept = (p > 0.0) & (q > SHORTEST)
     rest = max(0.0, 1.0 - start - float(p[kept].sum())), max(SHORTEST, 1.0 - float(q[kept].sum()))
-    joined: list[tuple[float, float]] = []
-    for piece in [*zip(p[kept].tolist(), q[kept].tolist(), strict=True), rest]:
-        rise, length = piece
-        while joined and rise * joined[-1][1] > joined[-1][0] * length:
-            last = joined.pop()
-            rise, length = rise + last[0], length + last[1]
-        joined.append((rise, length))
-    rises, lengths = np.array(joined).T
+    pieces = [*zip(p[kept].tolist(), q[kept].tolist(), strict=True), rest]
+    rises, lengths = np.array(_concave(pieces, 0.0)).T
     return PowerFunction(start, lengths, rises, 2.0 * len(p) + 16.0)
+
+
+def _concave(pieces: Iterable[tuple[Real, Real]], least: Real) -> list[tuple[Real, Real]]:
+    """Join pieces, rises and lengths, where they bend upwards, and with what is less than that."""
+    joined: list[tuple[Real, Real]] = []
+    for rise, length in pieces:
+        up, along = rise, length
+        while joined and (min(joined[-1]) < least or up * joined[-1][1] > joined[-1][0] * along):
+            last = joined.pop()
+            up, along = up + last[0], along + last[1]
+        joined.append((up, along))
+    return joined
 
 
 def power_function(law: AtomicLaw) -> PowerFunction:
@@ -253,12 +260,12 @@ def thinned(curve: PowerFunction) -> PowerFunction:
     return _tidy(curve.start, lengths, rises, curve.units + terms + 32.0, sharp=False)
 
 
-def joined(curve: PowerFunction) -> PowerFunction:
+def joined(curve: PowerFunction, most: int = MOST_PIECES) -> PowerFunction:
     """Join neighbouring pieces of too many: what has fewer of the corners is no larger."""
     lengths, rises = curve.lengths, curve.rises
-    if len(lengths) <= MOST_PIECES:
+    if len(lengths) <= most:
         return curve
-    while len(lengths) > MOST_PIECES:
+    while len(lengths) > most:
         places = np.arange(0, len(lengths), 2)
         lengths, rises = np.add.reduceat(lengths, places), np.add.reduceat(rises, places)
     units = curve.units + 2.0 * len(curve.lengths) / len(lengths)
@@ -304,8 +311,8 @@ def lower_law(curve: PowerFunction) -> AtomicLaw | None:
     if not curve.sharp:
         return None
     most = max(FEWEST_PIECES, int(PART_OF_WORK * min(left(), 1e12) / PER_PIECE))
-    stride = max(1, -(-len(curve.rises) // most))
-    charge(PER_PIECE * min(most, len(curve.rises)))
+    curve = joined(curve, most)
+    charge(PER_PIECE * len(curve.rises))
     room = 1 - Fraction(2.02 * curve.units * UNIT)
     start = Fraction(curve.start) * room
     left_p, left_q = 1 - start, Fraction(1)
@@ -318,17 +325,7 @@ def lower_law(curve: PowerFunction) -> AtomicLaw | None:
         left_p, left_q = left_p - p, left_q - q
         pieces.append((p, q))
     pieces.append((left_p, left_q))
-    parts = [pieces[i : i + stride] for i in range(0, len(pieces), stride)]
-    zero = Fraction(0)
-    pieces = [(sum((p for p, _ in part), zero), sum((q for _, q in part), zero)) for part in parts]
-    joined: list[Outcome] = []
-    for piece in pieces:
-        p, q = piece
-        while joined and (min(joined[-1]) < SMALLEST or p * joined[-1][1] > joined[-1][0] * q):
-            last = joined.pop()
-            p, q = p + last[0], q + last[1]
-        joined.append((p, q))
-    return exact_law([*joined, (start, Fraction(0))])
+    return exact_law([*_concave(pieces, SMALLEST), (start, Fraction(0))])
 
 
 LARGEST_GROUP = 1000

@@ -14,9 +14,6 @@ function that meets them all is the lower convex hull of the points, of their im
 loss. It is a privacy profile, and that of the pair of `piecewise_pair`, which therefore dominates
 every such mechanism and is one itself (Zhu, Dong, Wang 2022, Lemma 7).
 
-A point (a, H) is kept as integers (x, h, w), a = x / w and H = h / w with w > 0: nothing is reduced
-to lowest terms on the way, which would take most of the time.
-
 Points of tests, the law of which they are the best ones.
 
 A test is an event, and the point (y, g) of its probabilities under Q and P. The power function G of
@@ -34,72 +31,64 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
-from operator import eq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from privcalc.errors import DomainError
 from privcalc.exact import doubles
 from privcalc.losses.atomic.atoms import LARGEST_EPSILON, AtomicLaw
-from privcalc.losses.atomic.exact import LARGEST_INVERSE, SMALLEST_MASS, exact_law
-from privcalc.numerics.rounding import UNIT
+from privcalc.losses.atomic.exact import (
+    LARGEST_INVERSE,
+    SMALLEST_MASS,
+    exact_law,
+    merged,
+    piecewise_pair,
+)
 from privcalc.numerics.work import charge, remembered, spend
 from privcalc.record import field, record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from privcalc.losses.atomic.exact import Outcome
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
-# Doubles above this are no faint masses, whatever their last digit is.
-PLAIN = 1e-299
+Point = tuple[Fraction, Fraction]
+
+ZERO, ONE = Fraction(0), Fraction(1)
 
 
-@record
-class ProfileCorner:
+class ProfileCorner(NamedTuple):
     """A point of a profile.
 
     Attributes:
         loss: log a, exactly; None at a = 0.
-        x: numerator of a.
-        h: numerator of H.
-        w: denominator of both, positive.
+        a: see the module.
+        value: H(a).
     """
 
     loss: Fraction | None
-    x: int
-    h: int
-    w: int
+    a: Fraction
+    value: Fraction
 
 
-START = ProfileCorner(None, 0, 1, 1)
+START = ProfileCorner(None, ZERO, ONE)
 
 
 def mirrored(loss: Fraction, a: Fraction, value: Fraction) -> tuple[ProfileCorner, ProfileCorner]:
     """Return the points of a bound H(a) <= value at 1/a and at a."""
-    (n, d), (top, bottom) = a.as_integer_ratio(), value.as_integer_ratio()
-    below = ProfileCorner(-loss, d * bottom, n * bottom - d * bottom + d * top, n * bottom)
-    return below, ProfileCorner(loss, n * bottom, d * top, d * bottom)
+    return ProfileCorner(-loss, 1 / a, 1 + (value - 1) / a), ProfileCorner(loss, a, value)
 
 
 def convex_hull(points: Iterable[ProfileCorner]) -> list[ProfileCorner]:
-    """Return the corners of the largest convex, non-increasing function below sorted points.
-
-    The last corner goes where the turn to the next point is not to the left, which is the sign of a
-    determinant.
-    """
+    """Return the corners of the largest convex, non-increasing function below sorted points."""
     found: list[ProfileCorner] = []
-    for c in points:
-        if found and c.h * found[-1].w >= found[-1].h * c.w:
+    for point in points:
+        if found and point.value >= found[-1].value:
             continue
-        while len(found) > 1:
-            a, b = found[-2:]
-            turn = a.x * (b.h * c.w - c.h * b.w) - a.h * (b.x * c.w - c.x * b.w)
-            if turn + a.w * (b.x * c.h - c.x * b.h) > 0:
-                break
+        while len(found) > 1 and _below(found[-2][1:], point[1:], found[-1][1:]):
             found.pop()
-        found.append(c)
+        found.append(point)
     return found
 
 
@@ -107,59 +96,18 @@ def law_of_corners(corners: list[ProfileCorner]) -> AtomicLaw:
     """Return the law of the pair of `exact.piecewise_pair` for corners of a hull.
 
     Corners whose masses would be no normal doubles are omitted, which can only raise the function:
-    it stays a profile that meets the points, larger by less than 1e-300 (e^700 - 1). Each mass is
-    one rounded quotient of integers. The changes of slope sum to minus the first slope, so that
-    what is missing to 1 of Q is 1 plus that.
+    it stays a profile that meets the points, larger by less than 1e-300 (e^700 - 1).
 
     Raises:
         DomainError: a mass of infinite losses is positive and below 1e-300.
     """
     while True:
-        bends = list(_bends(corners))
-        kept = [corner for corner, bend in zip(corners[1:], bends, strict=True) if _seen(*bend)]
-        if len(kept) == len(bends):
-            break
+        outcomes = piecewise_pair([corner[1:] for corner in corners])
+        pairs = zip(corners[1:], outcomes[:-2], strict=True)
+        kept = [corner for corner, masses in pairs if min(masses) >= SMALLEST_MASS]
+        if len(kept) == len(corners) - 1:
+            return exact_law(outcomes, [corner.loss for corner in kept if corner.loss is not None])
         corners = [corners[0], *kept]
-    rise, run = _slope(corners[0], corners[1]) if kept else (0, 1)
-    last = Fraction(corners[-1].h, corners[-1].w)
-    missing = Fraction(run + rise, run)
-    if any(0 < mass < SMALLEST_MASS for mass in (last, missing)):
-        raise DomainError("probabilities must be 0 or at least 1e-300")
-    losses = [corner.loss for corner in kept if corner.loss is not None]
-    values = tuple(map(float, losses))
-    exact = all(map(eq, map(Fraction, values), losses))
-    known_mass = None if Fraction(float(last)) == last else last
-    return AtomicLaw(
-        losses=values,
-        masses=tuple(p / other for p, other, _, _ in bends),
-        infinity_mass=float(last),
-        lower_infinity_mass=float(missing),
-        loss_units=0.0 if exact else 1.0,
-        lower_masses=tuple(q / other for _, _, q, other in bends),
-        infinity_mass_error=0.0 if known_mass is None else UNIT,
-        known_loss=None if exact else losses[-1],
-        known_mass=known_mass,
-    )
-
-
-def _slope(a: ProfileCorner, b: ProfileCorner) -> tuple[int, int]:
-    return b.h * a.w - a.h * b.w, b.x * a.w - a.x * b.w
-
-
-def _bends(corners: list[ProfileCorner]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the P-mass and the Q-mass of all corners but the first, as pairs of integers."""
-    slopes = [_slope(a, b) for a, b in pairwise(corners)]
-    turns = pairwise([*slopes, (0, 1)])
-    for corner, ((n, d), (m, e)) in zip(corners[1:], turns, strict=True):
-        q, other = m * d - n * e, d * e
-        yield corner.x * q, corner.w * other, q, other
-
-
-def _seen(p: int, below: int, q: int, other: int) -> bool:
-    """Say whether both masses are normal doubles, for certain."""
-    if min(p / below, q / other) > PLAIN:
-        return True
-    return min(p * LARGEST_INVERSE - below, q * LARGEST_INVERSE - other) >= 0
 
 
 MOST_POINTS = 5_000
@@ -272,9 +220,6 @@ def _mirrored(epsilon: Fraction, delta: Fraction, a: Fraction) -> Fraction:
     return max(value, SMALLEST_MASS) if value > 0 else Fraction(0)
 
 
-Point = tuple[Fraction, Fraction]
-
-ZERO, ONE = Fraction(0), Fraction(1)
 # Points nearer to 0 are moved to it, so that masses between points are normal doubles.
 NEAREST = Fraction(1, 10**270)
 FAINT = 1e-270
@@ -333,6 +278,22 @@ def outcomes_of(corners: Sequence[Point]) -> list[Outcome]:
     """Return the masses under P and Q of the pieces between corners, from y = 0 to (1, 1)."""
     pieces = [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(corners)]
     return [(corners[0][1], ZERO), *pieces]
+
+
+def both_orders(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Return a pair that dominates (P, Q) as well as (Q, P), and no more than that.
+
+    Where either order may occur at each step, the least dominating profile is
+    max(H_a(P || Q), H_a(Q || P)), which is that of the tests of both orders together.
+    """
+    finite, first_only, other_only = merged(outcomes)
+    points = [(ZERO, first_only), (ZERO, other_only)]
+    for start, pieces in ((points[0], finite[::-1]), (points[1], [(q, p) for p, q in finite])):
+        y, g = start
+        for p, q in pieces:
+            y, g = y + q, g + p
+            points.append((y, g))
+    return outcomes_of(concave_hull(points))
 
 
 def polygon_law(

@@ -8,7 +8,7 @@ drawn evenly, has -(b - 2) v with it, and -(b - 1) v where its place is empty. A
 
 for every b >= 1: exactly the outputs on one pair of neighbouring data sets. Independent epochs give
 independent outputs. Where the others are 0 this is random allocation, with v and 0 for 2 v and v;
-that costs less wherever we looked, but no proof is known, so it is kept as another law below.
+that costs less wherever we looked.
 
 Tests. By a map, which may draw lots, from the output z of a slot to a lattice, the event A that the
 sum of all t numbers is positive is a test, whose probabilities are below the curve of all tests.

@@ -41,9 +41,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr
 
-from privcalc.numerics.binomials import log_poisson_probabilities
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
@@ -97,41 +96,30 @@ class HintCaps:
         self._left, self._right = squares[:, :-1], squares[:, 1:]
         with np.errstate(divide="ignore"):
             self._part = np.minimum(1.0, self._spread[:, None] / self._left)
+        # A' = A e^{-k (1 - c^2) / 2} in each cell of c, relatively to A.
+        self._lowered = np.exp(-0.5 * v**2 * self._spread) * (1.0 - 64.0 * UNIT)
         self._ones: dict[int, float] = {}
         self._caps: dict[float, float] = {}
-        self._lone: dict[int, float] = {}
-
-    def _lowered(self, a: float) -> tuple[int, Array]:
-        """Return the power of RATIO below A, and A' of each cell for it."""
-        power = math.floor(math.log(a) / math.log(RATIO) - 1e-9)
-        return power, RATIO**power * np.exp(-0.5 * self._v**2 * self._spread) * (1.0 - 64.0 * UNIT)
 
     def one(self, a: float) -> float:
-        """Return an upper bound on kappa_1(A)."""
-        if a <= 1.0:
-            return 1.0
-        power, lowered = self._lowered(a)
+        """Return an upper bound on kappa_1(A), which is lowered to a power of RATIO."""
+        power = math.floor(math.log(a) / math.log(RATIO) - 1e-9) if a > 1.0 else -1
         if power not in self._ones:
-            value = 1.0
-            if float(lowered.min()) > 1.0:
-                mu = self._v * np.sqrt(self._right) * (1.0 + 4.0 * UNIT)
-                found = self._part * tilted_hockey(lowered[:, None], mu)
-                value = min(1.0, float(found.max()) * (1.0 + 8.0 * UNIT))
-            self._ones[power] = value
+            mu = self._v * np.sqrt(self._right) * (1.0 + 4.0 * UNIT)
+            self._ones[power] = self._largest(RATIO**power, mu, self._part)
         return self._ones[power]
 
     def own(self, a: float) -> float:
         """Return an upper bound on kappa_x(A)."""
-        if a <= 1.0:
+        mu = self._v * (1.0 + self._most[:, None]) * (1.0 + 4.0 * UNIT)
+        return self._largest(a, mu, np.ones_like(mu))
+
+    def _largest(self, a: float, mu: Array, part: Array) -> float:
+        """Return the largest part of h(A', mu) in all cells; 1 where an A' is not above 1."""
+        lowered = a * self._lowered[:, None]
+        if not float(lowered.min()) > 1.0:
             return 1.0
-        power, lowered = self._lowered(a)
-        if power not in self._lone:
-            value = 1.0
-            if float(lowered.min()) > 1.0:
-                mu = self._v * (1.0 + self._most) * (1.0 + 4.0 * UNIT)
-                value = float(tilted_hockey(lowered, mu).max())
-            self._lone[power] = value
-        return self._lone[power]
+        return min(1.0, float((part * tilted_hockey(lowered, mu)).max()) * (1.0 + 8.0 * UNIT))
 
     def cap(self, most: float) -> float:
         """Return an upper bound on the mean over slots of E (w - M)_+, M >= 1."""
@@ -155,7 +143,8 @@ def poisson_excess(theta: Array, most: float) -> Array:
     (j - K) p_j over j >= k. Quotients of neighbouring probabilities are r_j = L / (j + 1), so that
     beyond SUMMED terms the rest is at most that of a geometric law, p_j ((j - K) / (1 - r) +
     r / (1 - r)^2). K is rounded down, which makes it larger. A product of SUMMED quotients is off
-    by three units for each, which MARGIN covers.
+    by three units for each, which MARGIN covers; logarithms by 8 units of their size and, as that
+    of the mean is off by 2 units, by 2 k.
 
     Args:
         theta: of shape (n,).
@@ -163,7 +152,8 @@ def poisson_excess(theta: Array, most: float) -> Array:
     """
     mean, strike = 1.0 / theta, most / theta * (1.0 - 4.0 * UNIT)
     k = np.floor(strike) + 1.0
-    log_p, wrong = log_poisson_probabilities(k, mean)
+    terms = k * np.log(mean), -mean, -gammaln(k + 1.0)
+    log_p = sum(terms)
     j = k[:, None] + np.arange(SUMMED + 1.0)
     ratios = mean[:, None] / j
     ratios[:, 0] = 1.0
@@ -171,6 +161,6 @@ def poisson_excess(theta: Array, most: float) -> Array:
     r = mean / (j[:, -1] + 1.0)
     rest = p[:, -1] * ((j[:, -1] - strike) / (1.0 - r) + r / (1.0 - r) ** 2)
     total = ((j[:, :-1] - strike[:, None]) * p[:, :-1]).sum(axis=1) + rest
-    sizes = UNIT * (np.abs(log_p) + 16.0)
-    found: Array = theta * total * np.exp(log_p + wrong + sizes) * MARGIN + NOTHING
+    wrong = UNIT * (16.0 * sum(map(np.abs, terms)) + 4.0 * k + 16.0)
+    found: Array = theta * total * np.exp(log_p + wrong) * MARGIN + NOTHING
     return found

@@ -62,6 +62,7 @@ them nothing tells the data sets apart: the bound counts as often as the record 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,8 +81,8 @@ if TYPE_CHECKING:
 
 # Counts N that are tried, each so many times smaller than the last; beta over alpha - 1.
 THINNER, LEAST_CAP = 1.12, 1.02
-# How many of them are looked at before a search.
-LOOKS = 8
+# How many of them are looked at before a search, or how far from a choice nearby it goes.
+LOOKS, NEAR = 8, 4
 SHIFTS = (0.003, 0.01, 0.02, 0.035, 0.055, 0.08, 0.115, 0.16, 0.23)
 USUAL_SHIFT = 0.05
 LEAST_EPSILON = 1e-9
@@ -146,43 +147,35 @@ class SwapBound:
     def _chosen(self, place: int, *, remove: bool) -> tuple[int, float] | None:
         """Return N and beta / (alpha - 1), or None where there is nothing to gain.
 
-        That s is beta - g is all but true, and enough for a choice. The search begins where one
-        in the other order, or nearby, ended.
+        That s is beta - g is all but true, and enough for a choice. The search begins where one in
+        the other order, or nearby, ended.
         """
         epsilon = math.exp(place * SPACING)
         plain = gaussian_profile(self._v, epsilon).upper
-        parts = np.array(SHIFTS)
-        shifts = math.expm1(epsilon) * parts
-        even = self._slots.even
-        own = np.array([self._caps.own(shift * even) for shift in shifts.tolist()])
-        sums, excess = self._sums(epsilon, self._counts[0], FEW_POINTS, remove=remove)
-        tried: dict[int, tuple[float, float]] = {}
+        shifts = math.expm1(epsilon) * np.array(SHIFTS)
+        even, counts = self._slots.even, self._counts
+        own = np.array([self._caps.own(shift * even) for shift in shifts.tolist()]) / even
+        sums, excess = self._sums(epsilon, counts[0], FEW_POINTS, remove=remove)
 
-        def value(i: int) -> float:
-            if i not in tried:
-                count = self._counts[i]
-                kappa = self._cap(count)
-                tried[i] = math.inf, 0.0
-                if kappa < 1.0:
-                    total = sums.hinges(count, shifts) + excess + kappa * (plain + shifts)
-                    total += own / even
-                    best = int(np.argmin(total))
-                    tried[i] = float(total[best]), float(parts[best])
-            return tried[i][0]
+        @cache
+        def value(i: int) -> tuple[float, float]:
+            kappa = self._cap(counts[i])
+            if kappa >= 1.0:
+                return math.inf, 0.0
+            total = sums.hinges(counts[i], shifts) + excess + kappa * (plain + shifts) + own
+            best = int(np.argmin(total))
+            return float(total[best]), SHIFTS[best]
 
-        last = len(self._counts) - 1
-        same = self._choices.get((place, not remove))
-        near = (self._choices.get((place + i, remove)) for i in (-1, 1, -2, 2))
-        known = [self._counts.index(each[0]) for each in (same, *near) if each is not None]
-        best = known[0] if known else min(range(0, last + 1, max(1, last // LOOKS)), key=value)
-        step = LOOKS // 2 if same is None else 1
-        while step:
-            around = [i for i in (best - step, best, best + step) if 0 <= i <= last]
-            better = min(around, key=value)
-            if better == best:
-                step //= 2
-            best = better
-        return (self._counts[best], tried[best][1]) if value(best) < plain else None
+        keys = (place, not remove), (place - 1, remove), (place + 1, remove)
+        near = [choice[0] for choice in map(self._choices.get, keys) if choice]
+        step = NEAR if near else max(1, len(counts) // LOOKS)
+        best = counts.index(near[0]) if near else min(range(0, len(counts), step), key=value)
+        while step > 1:
+            step -= step // 2
+            around = (best - step, best, best + step)
+            best = min((i for i in around if 0 <= i < len(counts)), key=value)
+        total, part = value(best)
+        return (counts[best], part) if total < plain else None
 
     def _cap(self, count: int) -> float:
         """Return an upper bound on mean_k E (W_k - M)_+ for N."""

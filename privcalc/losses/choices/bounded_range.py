@@ -23,9 +23,9 @@ from privcalc.losses.choices.range_gaussian import range_gaussian
 from privcalc.losses.choices.range_laws import BoundedRangeCurve, is_block, range_uses
 from privcalc.losses.law import LawProperties, Tails
 from privcalc.losses.members import RangePairs
-from privcalc.losses.noise.laplace import SERIES_BELOW, ExponentialLaw, sinh_rise
+from privcalc.losses.noise.laplace import ExponentialLaw
 from privcalc.losses.term import Term
-from privcalc.numerics.log_sums import TINIEST, around
+from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
@@ -130,31 +130,27 @@ class BoundedRangeLaw(ExponentialLaw):
         )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K: by the series of M - 1 for small (c + 1/2) eta, else in closed form.
-
-        There
+        """Bound K in closed form, and for small eta by the first terms of a series.
 
             K = c eta - log(1 + 2c) + log1p((1 - e^{-2 c eta}) / (e^eta - 1)),
 
         whose terms all vanish with c; each is off by 24 units of itself (a relative error of x is
-        one of log1p(x), at most).
+        one of log1p(x), at most). With g(t) = log(sinh(t) / t), y = (c + 1/2) eta and u = eta / 2,
+        K = g(y) - g(u), and t / 3 - t^3 / 45 <= g'(t) = coth t - 1 / t <= t / 3.
 
-        A relative error r of eta is at most 2 r of K. With g = log S, y = (c + 1/2) eta and
-        u = eta / 2, K = g(y) - g(u) is the integral of g' over [u, y], and dK / d log eta =
-        y g'(y) - u g'(u) that of g' + t g''; g' = coth t - 1/t is concave with g'(0) = 0, so that
+        A relative error r of eta is at most 2 r of K: that is the integral of g' over [u, y], and
+        dK / d log eta = y g'(y) - u g'(u) that of g' + t g''; g' is concave with g'(0) = 0, so that
         t g'' <= g'.
         """
         eta = self.e
-        small = (c + 0.5) * eta < SERIES_BELOW
-        lower, upper = np.empty(c.shape), np.empty(c.shape)
-        value, error = sinh_rise(eta, c[small].astype(np.complex128))
-        lower[small], _ = around(np.log1p(np.maximum(value.real - error, 0.0)), 16.0 * UNIT)
-        _, upper[small] = around(np.log1p(value.real + error), 16.0 * UNIT)
-        s = c[~small]
-        first, second = s * eta, np.log1p(2.0 * s)
+        first, second = c * eta, np.log1p(2.0 * c)
         third = np.log1p(-np.expm1(-2.0 * first) / math.expm1(eta))
-        closed = first - second + third
         slack = 24.0 * UNIT * (first + second + third)
-        lower[~small], upper[~small] = np.maximum(closed - slack, 0.0), closed + slack
+        square = eta * eta * c * (c + 1.0) / 6.0
+        less = (eta * (c + 0.5)) ** 2 + 0.25 * eta * eta
+        least, most = square * (1.0 - less / 30.0), square
+        closed = first - second + third
+        lower = np.maximum(np.maximum(closed - slack, least * (1.0 - 16.0 * UNIT)), 0.0)
+        upper = np.minimum(closed + slack, most * (1.0 + 16.0 * UNIT))
         relative = 2.1 * self.error
         return lower * (1.0 - relative), upper * (1.0 + relative)

@@ -27,6 +27,7 @@ import numpy as np
 
 from privcalc.numerics.convolution import fast_size, transform_error
 from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray, Integers
@@ -94,17 +95,13 @@ class Circle:
 
         Args:
             indices: steps.
-            weights: of shape (..., len(indices)), non-negative.
+            weights: of shape (..., len(indices)), non-negative; rows.
         """
-        cyclic = np.zeros((*weights.shape[:-1], self.size))
+        rows = weights.reshape(-1, len(indices))
         places = indices % self.size
-        if len(indices) <= self.size:
-            cyclic[..., places] = weights
-        else:
-            rows = cyclic.reshape(-1, self.size)
-            for i, part in enumerate(weights.reshape(-1, len(indices))):
-                rows[i] = np.bincount(places, weights=part, minlength=self.size)
-        return Kernel(np.conj(np.fft.rfft(cyclic)), float(weights.sum(axis=-1).max()))
+        cyclic = [np.bincount(places, weights=row, minlength=self.size) for row in rows]
+        spectrum = np.conj(np.fft.rfft(cyclic)).reshape(*weights.shape[:-1], -1)
+        return Kernel(spectrum, float(rows.sum(axis=1).max()))
 
 
 def size_of(values: Array) -> float:
@@ -112,9 +109,9 @@ def size_of(values: Array) -> float:
     return math.sqrt(float(values @ values)) * (1.0 + 1e-9)
 
 
+@record
 class Kernel:
-    """The transform of weights, and their sum, the largest where there are several rows."""
+    """The transforms of rows of weights, and their largest sum."""
 
-    def __init__(self, spectrum: ComplexArray, total: float) -> None:
-        """Take both."""
-        self.spectrum, self.total = spectrum, total
+    spectrum: ComplexArray
+    total: float

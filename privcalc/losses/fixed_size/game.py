@@ -55,6 +55,7 @@ from privcalc.losses.fixed_size.triples import RELATIVE, curvature, poisson_valu
 from privcalc.numerics.convolution import power
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.fixed_size.circle import Kernel
@@ -73,6 +74,7 @@ LARGEST_LOG = 300.0
 TINY = 1e-280
 
 
+@record
 class Family:
     """One family: what its nodes and intervals are integrated against.
 
@@ -82,9 +84,9 @@ class Family:
         flat: the error of chords far from a = 1.
     """
 
-    def __init__(self, nodes: Kernel, bends: Kernel, flat: Kernel) -> None:
-        """Take the kernels."""
-        self.nodes, self.bends, self.flat = nodes, bends, flat
+    nodes: Kernel
+    bends: Kernel
+    flat: Kernel
 
     @property
     def total(self) -> float:
@@ -195,9 +197,7 @@ class Game:
             below, above, bounds = (self._x * each[:, ::-1] for each in (below, above, bounds))
         rises = self._points > 0.0 if mirrored else self._points < 0.0
         bends = parabolas(below, above, bounds, rises, width)
-        most = [
-            np.where(rises, above[i + 1] - below[i], above[i] - below[i + 1]) for i in range(count)
-        ]
+        most = np.where(rises, above[1:-1] - below[:-2], above[:-2] - below[1:-1])
         rise = np.maximum(most, 0.0)
         # A parabola c p (1 - p) has c / 4 at most.
         near = 0.25 * bends.sum(axis=0) < rise.sum(axis=0)
@@ -212,8 +212,7 @@ class Game:
 
         Those are convex in x, and so are the bends, for each p by itself.
         """
-        rows = values if values.ndim > 1 else values[None]
-        full = np.array([np.interp(self._all_x, self._x, row) for row in rows])
+        full = np.array([np.interp(self._all_x, self._x, row) for row in np.atleast_2d(values)])
         return self._kernel(full * (1.0 + RELATIVE))
 
     def _kernel(self, values: Array) -> Kernel:
@@ -262,20 +261,20 @@ class Game:
         gained = self._gained(w, spectrum, bends)
         norm, total = base.total, power(base.spectrum, size) * spectrum
         sizes = norm**size * size_of(w)
-        left = math.inf
-        for k in range(1, size + 1):
+        rest = math.inf
+        for k in range(1, min(size, LEVELS) + 1):
             spectrum = circle.transform(gained)
             following = self._crude(gained, spectrum) if k < size else gained
-            rest = self._rest(size, k + 1, following) if k < size else 0.0
+            left = self._rest(size, k + 1, following) if k < size else 0.0
             # Differences of what is all rounding grow: a constant is better then.
-            if k > LEVELS or rest > 0.5 * left:
+            if left > 0.5 * rest:
                 break
             times = math.comb(size, k)
             total = total + times * power(base.spectrum, size - k) * spectrum
             sizes += times * norm ** (size - k) * size_of(gained)
-            left, gained = rest, following
+            rest, gained = left, following
         error = (size + 8.0) * circle.eta * sizes
-        found: Array = np.maximum(circle.back(total), 0.0) + (left + error) * MARGIN
+        found: Array = np.maximum(circle.back(total), 0.0) + (rest + error) * MARGIN
         return found
 
     def _rest(self, size: int, k: int, g: Array) -> float:

@@ -6,7 +6,8 @@ all uses together. Others may come in between, or be games themselves: let W(a) 
 the supremum over triples of a mean of V_{k-1} over both losses, hence at most the mean over l of
 the supremum, which is W; the next of the others leaves at most W, as V_k is convex. By induction
 the product of the pairs dominates, in any order of the uses. Of other parts in a sum it is listed:
-its profile at points is above, and the chords between them are the profile of finitely many losses.
+its profile at points is above, and the largest convex one that meets them is that of finitely many
+losses (`atomic/profiles.py`).
 
 `AttainedUses` is below (`strategies.py`): at each epsilon by itself, by uses after all others.
 Listed, V is at least its lower bound at the next point, so that chords of values moved by one point
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,14 +29,13 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.choices.range_laws import masses_of, profile_of
+from privcalc.losses.atomic.profiles import profile_law
 from privcalc.losses.fixed_size.game import Game
 from privcalc.losses.fixed_size.scale import COARSE, Choice, graded
 from privcalc.losses.fixed_size.strategies import Strategies, law_below
 from privcalc.losses.fixed_size.triples import time_values
 from privcalc.losses.law import LawProperties, LossLaw, rough_variance
 from privcalc.losses.term import Members
-from privcalc.numerics.hull import lower_hull
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, remembered
 from privcalc.record import record, replace
@@ -53,11 +54,10 @@ LEAST_Q, LARGEST_Q = 1e-6, 0.9
 FEWEST, MOST_USES = 2, 200_000
 # log 1 / delta of games for given epsilons, and of those for sums.
 LEVELS = (0.5, 2.0, 5.0, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 70.0, 100.0, 150.0, 230.0, 340.0)
-USUAL, NEAR = 14.0, 6.0
-# For a tolerance: the step in deviations of one use, points at most, and intervals of tau.
+USUAL = 14.0
+# From this tolerance on games are rough. Intervals of tau.
 ROUGH = 5e-3
-ROUGH_ABOVE, FINE_ABOVE = (0.15, 4000, 8), (0.06, 14_000, 14)
-ROUGH_BELOW, FINE_BELOW = (0.08, 10_000), (0.02, 40_000)
+FINE_INTERVALS, ROUGH_INTERVALS = 14, 8
 # Relative rounding of a value that is read.
 READ = 1e-11
 # No game goes so far.
@@ -211,13 +211,13 @@ class Uses(LossLaw):
 
     def bound(self, level: float, epsilon: float) -> float:
         """Return the bound of the game of one level."""
-        game = self.played(level)
+        game = played(self, level)
         return self.trivial if game is None else self.read(game, epsilon)
 
     def about(self, epsilon: float, log_delta: float | None) -> float:
         """Return about delta; see `bounds`."""
         near = self._levels(epsilon)[0] if log_delta is None else 0.5 * round(-2.0 * log_delta)
-        game = self.played(near)
+        game = played(self, near)
         return self.trivial if game is None else game.about(epsilon)
 
     def guess(self, log_delta: float) -> float:
@@ -225,10 +225,13 @@ class Uses(LossLaw):
         scale = choice_of(*self.step.ends(0.0), self.uses).scale(log_delta, 1.0, 100)
         return 0.0 if scale is None else scale.epsilon
 
+    # What is known without a game; for fine and rough ones, steps in deviations of one use and
+    # points at most.
     trivial: ClassVar[float]
+    grids: ClassVar[tuple[tuple[float, int], tuple[float, int]]]
 
-    def played(self, level: float) -> Played | None:
-        """Return the game of a level; None where it is out of reach."""
+    def play(self, scale: Scale) -> Played:
+        """Play the game on a circle."""
         raise NotImplementedError
 
     def read(self, game: Played, epsilon: float) -> float:
@@ -260,10 +263,14 @@ class FixedSizeUses(Uses):
     """All uses, from above."""
 
     trivial: ClassVar[float] = 1.0
+    grids: ClassVar[tuple[tuple[float, int], tuple[float, int]]] = (0.06, 14_000), (0.15, 4000)
 
-    def played(self, level: float) -> Played | None:
+    def play(self, scale: Scale) -> Played:
         """Play from above."""
-        return played_above(self, level)
+        intervals = ROUGH_INTERVALS if self.rough else FINE_INTERVALS
+        game = Game(*self.step.ends(1.0), scale, intervals, rough=self.rough)
+        values = game.value(self.uses, rough=self.rough)
+        return Played(scale, game.circle.step, values, left_out=game.left_out(self.uses))
 
     def read(self, game: Played, epsilon: float) -> float:
         """Return an upper bound on delta."""
@@ -275,32 +282,9 @@ class FixedSizeUses(Uses):
         return self.pair.tails(losses) if law is None else law.tails(losses)
 
     def listed(self) -> AtomicLaw | None:
-        """Return a law with finitely many losses whose profile is above; None for none.
-
-        What is beyond the last point, where the profile is the last value at most, is infinite.
-        Masses are raised until their profile is proved to be above the values.
-        """
-        near = replace(self, rough=True)
-        known = (
-            played_above(self, USUAL, listed=True),
-            played_above(near, NEAR, listed=True),
-        )
-        games = [game for game in known if game]
-        if not games:
-            return None
-        points, spacing = _points(games[0])
-        found = [min(game.above(float(each)) for game in games) for each in points]
-        # The profile is convex, and so below the largest convex function that is below all of them.
-        x, values = np.exp(points), np.minimum.accumulate(found)
-        kept = lower_hull(x, values)
-        values = np.interp(x, x[kept], values[kept]) * (1.0 + 8.0 * UNIT)
-        # Of a symmetric pair the slope in a at 1 is (1 - V(1)) / 2 at most.
-        steepest = 0.5 * (1.0 - values[0]) * (1.0 - STEEPEST)
-        values = np.maximum(values, values[0] - np.expm1(points) * steepest)
-        p = masses_of(values, spacing)
-        short = float(((values[:-1] - values[-1]) / profile_of(p, spacing)).max())
-        p = p * (max(1.0, short) + 8.0 * len(p) * UNIT)
-        return _symmetric(points[1:], p, float(values[-1]))
+        """Return a law with finitely many losses whose profile is above; None for none."""
+        game = played(self, USUAL, listed=True)
+        return None if game is None else law_of_profile([(x, game.above(x)) for x in _points(game)])
 
 
 @record
@@ -308,10 +292,13 @@ class AttainedUses(Uses):
     """All uses after all others, from below."""
 
     trivial: ClassVar[float] = 0.0
+    grids: ClassVar[tuple[tuple[float, int], tuple[float, int]]] = (0.02, 40_000), (0.08, 10_000)
 
-    def played(self, level: float) -> Played | None:
+    def play(self, scale: Scale) -> Played:
         """Play from below."""
-        return played_below(self, level)
+        game = Strategies(*self.step.ends(-1.0), scale, rough=self.rough)
+        values = game.value(self.uses, rough=self.rough)
+        return Played(scale, game.circle.step, values, game.turns(self.uses))
 
     def read(self, game: Played, epsilon: float) -> float:
         """Return a lower bound on delta."""
@@ -330,62 +317,33 @@ class AttainedUses(Uses):
         """A law with finitely many losses whose profile is below.
 
         Between two points V is at least its bound at the second: chords of values that are moved by
-        one point are below. Masses are lowered until their profile is proved to be below those.
+        one point are below.
         """
-        known = played_below(self, USUAL, listed=True), played_below(self, NEAR, listed=True)
-        games = [game for game in known if game]
-        found = None
-        if games:
-            points, spacing = _points(games[0])
-            best = [max(game.below(float(each)) for game in games) for each in points[1:]]
-            # V falls: what is known farther out is known here.
-            x = np.exp(points[:-1])
-            values = np.maximum.accumulate(best[::-1])[::-1]
-            kept = lower_hull(x, values)
-            values = np.interp(x, x[kept], values[kept])
-            # Of a symmetric pair the slope in a at 1 is (1 - V(1)) / 2 at most.
-            steepest = 0.5 * (1.0 - float(values[0])) * (1.0 - STEEPEST)
-            steep = int(np.count_nonzero(np.diff(values) < -steepest * np.diff(x)))
-            values[:steep] = values[steep] + steepest * (x[steep] - x[:steep])
-            values = values[: max(2, int(np.count_nonzero(values > LEAST)))]
-            p = masses_of(values, spacing)
-            over = float((profile_of(p, spacing) / values[:-1]).max())
-            p = p / max(over, 1.0) * (1.0 - 8.0 * len(p) * UNIT)
-            found = _symmetric(spacing * np.arange(1, len(p) + 1), p, 0.0)
-        return found or AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+        game = played(self, USUAL, listed=True)
+        if game is None:
+            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+        points = _points(game)
+        # V falls: what is known farther out is known here.
+        values = np.maximum.accumulate([game.below(x) for x in points[:0:-1]])[::-1].tolist()
+        known = [(x, y) for x, y in zip(points, values, strict=False) if y > LEAST]
+        return law_of_profile([*known, (points[len(known)], 0.0)])
 
 
-# So that something is left for no loss.
-STEEPEST = 1e-4
 # Values below are left out.
 LEAST = 1e-60
 
 
-def _points(game: Played) -> tuple[Array, float]:
-    """Return 0 and the points of a listed law, multiples of a step."""
+def _points(game: Played) -> list[float]:
+    """Return 0 and further losses at which a law is listed."""
     last = min(1.3 * game.scale.epsilon + BEYOND * game.scale.deviation, 0.95 * game.scale.length)
     stride = max(1, math.ceil(last / game.step / LISTED))
-    points = game.step * stride * np.arange(int(last / game.step / stride) + 1)
-    return points, game.step * stride
+    found: list[float] = (game.step * np.arange(0.0, last / game.step, stride)).tolist()
+    return found
 
 
-def _symmetric(losses: Array, p: Array, infinite: float) -> AtomicLaw | None:
-    """Return the law of P-masses p at losses above 0, with their mirror images; the rest is 0."""
-    losses, p = losses[p > 0.0], p[p > 0.0]
-    mirrored = p * np.exp(-losses)
-    rest = 1.0 - math.fsum(p) - math.fsum(mirrored) - infinite
-    if not rest > 0.0:
-        return None
-    upward = (*mirrored[::-1].tolist(), rest, *p.tolist())
-    return AtomicLaw(
-        (*(-losses[::-1]).tolist(), 0.0, *losses.tolist()),
-        upward,
-        infinite,
-        infinite,
-        loss_units=0.0,
-        lower_masses=upward[::-1],
-        infinity_mass_error=4.0 * UNIT if infinite else 0.0,
-    )
+def law_of_profile(points: Sequence[tuple[float, float]]) -> AtomicLaw:
+    """Return the law of the largest convex profile that meets points, the same in both orders."""
+    return profile_law(tuple((Fraction(x), Fraction(y)) for x, y in points))
 
 
 @remembered(8)
@@ -394,31 +352,12 @@ def choice_of(q: float, mu: float, uses: int) -> Choice:
     return Choice(q, mu, uses)
 
 
-@remembered(8)
-def played_above(law: Uses, level: float, *, listed: bool = False) -> Played | None:
-    """Play from above, near the epsilon of e^-level, or also far from there."""
-    q, mu = law.step.ends(1.0)
-    part, most, intervals = ROUGH_ABOVE if law.rough else FINE_ABOVE
-    scale = choice_of(*law.step.ends(0.0), law.uses).scale(-level, part, most, listed=listed)
-    if scale is None:
-        return None
-    game = Game(q, mu, scale, intervals, rough=law.rough)
-    values = game.value(law.uses, rough=law.rough)
-    return Played(scale, game.circle.step, values, left_out=game.left_out(law.uses))
-
-
-@remembered(8)
-def played_below(law: Uses, level: float, *, listed: bool = False) -> Played | None:
-    """Play from below, near the epsilon of e^-level, or also far from there."""
-    q, mu = law.step.ends(-1.0)
-    scale = choice_of(*law.step.ends(0.0), law.uses).scale(
-        -level, *(ROUGH_BELOW if law.rough else FINE_BELOW), listed=listed
-    )
-    if scale is None:
-        return None
-    game = Strategies(q, mu, scale, rough=law.rough)
-    values = game.value(law.uses, rough=law.rough)
-    return Played(scale, game.circle.step, values, game.turns(law.uses))
+@remembered(16)
+def played(law: Uses, level: float, *, listed: bool = False) -> Played | None:
+    """Play near the epsilon of e^-level, or also far from there; None where it is out of reach."""
+    choice = choice_of(*law.step.ends(0.0), law.uses)
+    scale = choice.scale(-level, *law.grids[law.rough], listed=listed)
+    return None if scale is None else law.play(scale)
 
 
 @record
@@ -489,4 +428,12 @@ def equal_law(step: Step) -> AtomicLaw | None:
     masses = law_below(points, time_values(q, mu, 1.0, points, fine=COARSE, under=POINT_FINE)[0])
     up = places > 0.0
     # A unit for each product, in favour of no loss.
-    return _symmetric(places[up], masses[up] * np.exp(places[up]) * (1.0 - 1e-12), 0.0)
+    p, losses = masses[up] * np.exp(places[up]) * (1.0 - 1e-12), places[up]
+    losses, p = losses[p > 0.0], p[p > 0.0]
+    mirrored = p * np.exp(-losses)
+    rest = 1.0 - math.fsum(p) - math.fsum(mirrored)
+    if not rest > 0.0:
+        return None
+    upward = (*mirrored[::-1].tolist(), rest, *p.tolist())
+    losses = np.concatenate([-losses[::-1], [0.0], losses])
+    return AtomicLaw(tuple(losses.tolist()), upward, loss_units=0.0, lower_masses=upward[::-1])

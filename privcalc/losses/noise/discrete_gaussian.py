@@ -182,11 +182,11 @@ class DiscreteGaussianLaw(LossLaw):
         """Bound K = D^2 c (c + 1) / (2v) + log S(D c) - log S(0) (complete the square).
 
         S(r) = sum_x e^{-(x - r)^2 / (2v)} has period 1 and is largest at 0 (Poisson summation):
-        K is at most that of the Gaussian mechanism, and is that at whole D c, and everywhere to
-        6e-20 for large v. Elsewhere S is summed, with r the distance of D c from the nearest whole
-        number. D c is rounded once, so that an exponent E is off by 4 units of itself and by
-        |x - r| / v units of D c, a weight by that and 8 units, the sum by a unit a term; closed
-        terms by 16 units of themselves. What lies beyond REACH is below the least double.
+        K is at most that of the Gaussian mechanism, and is that to 6e-20 for large v. Elsewhere S
+        is summed, with r the distance of D c from the nearest whole number. D c is rounded once, so
+        that an exponent E is off by 4 units of itself and by |x - r| / v units of D c, a weight by
+        that and 8 units, the sum by a unit a term; closed terms by 16 units of themselves. What
+        lies beyond REACH is below the least double.
         """
         level = self.shift**2 / (2.0 * self.v) * c * (c + 1.0)
         slack = 16.0 * UNIT * level
@@ -194,10 +194,6 @@ class DiscreteGaussianLaw(LossLaw):
             return np.maximum(level - slack - TINIEST, 0.0), level + slack + TINIEST
         phase = float(self.shift) * c
         rest = phase - np.rint(phase)
-        # A product that is a whole number after rounding need not have been one before.
-        whole = rest == 0.0
-        for i in np.flatnonzero(whole & (np.rint(c) != c)):
-            whole[i] = (Fraction(float(c[i])) * self.shift).denominator == 1
         last = math.ceil(REACH * math.sqrt(self.v)) + 2
         away = np.arange(-last, last + 1) - np.append(rest, 0.0)[:, None]
         exponents = away * away / (2.0 * self.v)
@@ -212,9 +208,8 @@ class DiscreteGaussianLaw(LossLaw):
         )
         value = level + (logs[:-1] - logs[-1])
         error = slack + (off[:-1] + off[-1]) * (1.0 + 1e-6)
-        lower = np.where(whole, level - slack, value - error)
-        upper = np.where(whole, level, np.minimum(value + error, level)) + slack
-        return np.maximum(lower - TINIEST, 0.0), upper + TINIEST
+        upper = np.minimum(value + error, level + slack)
+        return np.maximum(value - error - TINIEST, 0.0), upper + TINIEST
 
     def concentration(self, c: Array) -> Array:
         """Return D^2 / (2 v): K is at most that of the Gaussian (see `renyi`)."""

@@ -7,15 +7,9 @@ probability 1/2, -e with probability e^{-e}/2, and in between it has density e^{
 
 The pair is symmetric: adding and removing give the same law.
 
-Laws with the density e^{l/2} on [-e, e], up to a factor: Laplace noise, and bounded ranges.
-
-With S(y) = sinh(y) / y, y = (s + 1/2) e and u = e / 2, the density integrates e^{sl} to 2 e S(y):
-both laws need S(y) - S(u), which vanishes with s, and the losses of both scale with e.
-
-Loss of Laplace noise conditioned on an interval, in closed form from that of the whole noise.
-
-In units of the scale, P has the density e^{-|x|} / (2 (1 - h)) on [-T, T], h = e^{-T}, and Q that
-moved by e <= T. Outcomes below e - T are those of P alone, outcomes above T those of Q alone, of
+Laplace noise conditioned on an interval. In units of the scale, P has the density
+e^{-|x|} / (2 (1 - h)) on [-T, T], h = e^{-T}, and Q that moved by e <= T. Outcomes below e - T are
+those of P alone, outcomes above T those of Q alone, of
 
     delta = (e^e - 1) h / (2 (1 - h))
 
@@ -32,7 +26,6 @@ pair is symmetric: adding and removing give the same law.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -47,12 +40,8 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array, Mask
 
-# Below this value of (|s| + 1/2) e the power series of S is used.
-SERIES_BELOW = 3.0
-# 3^(2k) / (2k + 1)! < 1e-26 for k > 24.
-SERIES_TERMS = 24
 # Below and above, e^e and e^-e are no safe doubles.
 SMALLEST, LARGEST = 1e-290, 700.0
 # What a few operations on doubles may be off; more than what doubles below all normal ones lose.
@@ -112,45 +101,6 @@ class ExponentialLaw(LossLaw):
         """Return bounds on e - epsilon, at least 0, but for one rounding of the difference."""
         moved, middle = self.e * self.error * (1.0 + 4.0 * UNIT), self.e - epsilon
         return max(0.0, middle - moved), max(0.0, middle + moved)
-
-
-def sinh_rise(e: float, z: ComplexArray, e_error: float = 0.0) -> tuple[ComplexArray, Array]:
-    """Return S(y) / S(u) - 1 and a bound on its error, by a series that does not cancel.
-
-    y^2 - u^2 = e^2 z (z + 1), and S(y) - S(u) = sum_k (y^{2k} - u^{2k}) / (2k + 1)! =
-    (y^2 - u^2) sum_j c_j y^{2j} with c_j = sum_{k > j} u^{2 (k - 1 - j)} / (2k + 1)!. What is left
-    out is below 1e-24 of the first term, c_0 >= 1/6. Horner's scheme is off by 8 units for each
-    power of y^2, which is itself off by 10, relative to the sum of the moduli; the factors by 30 in
-    all.
-
-    An error r of e is one of 2k r, k > j, of the terms of e^2 c_j y^{2j}; as u < 3/2 their mean k
-    is below j + 1.2. It is one of S(u) of r (u coth u - 1) < 0.8 r.
-    """
-    y = (z + 0.5) * e
-    square: ComplexArray = np.multiply(y, y)
-    coefficients, norm = _coefficients(e)
-    series = np.polyval(coefficients[::-1], square)
-    size = np.abs(square)
-    place = np.arange(len(coefficients))
-    charge = coefficients * (40.0 + 18.0 * place + e_error / UNIT * (3.5 + 2.1 * place))
-    factor = z * (z + 1.0) * (e * e / norm)
-    error = UNIT * np.abs(factor) * np.polyval(charge[::-1], size)
-    return factor * series, error
-
-
-@lru_cache(maxsize=1024)
-def _coefficients(e: float) -> tuple[Array, float]:
-    """Return c_j for j < SERIES_TERMS, and S(e / 2)."""
-    square = 0.25 * e * e
-    c = [0.0] * (SERIES_TERMS + 1)
-    for j in range(SERIES_TERMS - 1, -1, -1):
-        c[j] = c[j + 1] * square + 1.0 / math.factorial(2 * j + 3)
-    # The first coefficient is S(u) - 1 over u^2.
-    return np.array(c[:-1]), 1.0 + square * c[0]
-
-
-# Beyond it e^{ce} is not asked for.
-FAR = 300.0
 
 
 class LaplaceLaw(ExponentialLaw):
@@ -349,75 +299,53 @@ class TruncatedLaplaceLaw(LossLaw):
         return ends[0], ends[1]
 
     def tails(self, losses: Array) -> Tails:
-        """Return the atoms and the integrals of e^{(l - e)/2} / 4 and e^{-(l + e)/2} / 4.
+        """Return those of the whole noise without what is gone of the atoms, over 1 - h.
 
-        Between the atoms, with x = (l - e) / 2, y = -(l + e) / 2 and but for 2 (1 - h),
-
-            P(L <= l) = e^x (1 - e^{y - D}),    P(l < L < inf) = (1 - e^{-D}) + (1 - e^x),
-
-        and Q exchanges x and y, and the sides. No digit cancels. x and y are rounded once, which
-        moves expm1 by a unit and exp by 2 e; with D added 2 more. Between neighbours the rise is
-        off by 1 + e units.
-
-        With e (1 + r) the numbers for l belong to l (1 + r): x, y and D are multiplied by 1 + r or
-        as close to 1. That moves expm1 of negative numbers and 1 - h by r, exp by re, and expm1 of
-        what is at most e by r (1 + e).
+        Of the larger atom of a law that is e^{-D} / 2, of the smaller one h / 2: no more than
+        e^{-D} of any set that has an atom, so that relative errors are divided by 1 - e^{-D} at
+        most. D and T are off by a unit and their errors, and with e (1 + r) the numbers for l
+        belong to l (1 + r) here, too.
         """
-        e, room, moved = self.e, self.room, self.moved
-        share = 0.5 / self.kept
-        inside = np.clip(losses, -e, e)
-        x, y = 0.5 * (inside - e), -0.5 * (inside + e)
-        atom = -math.expm1(-room)
-        everything = share * (atom * (1.0 + math.exp(-e)) - math.expm1(-e))
-        low, high = losses < -e, losses >= e
+        whole, kept = self.whole.tails(losses), self.kept
+        large, small = 0.5 * math.exp(-self.room), 0.5 * math.exp(-self.length)
+        inner = -math.expm1(-self.room)
+        low, high = losses < -self.e, losses >= self.e
 
-        def placed(values: Array, below: float, above: float) -> Array:
-            return np.where(high, above, np.where(low, below, share * values))
+        def left(masses: Array, at_end: float, at_other: float, end: Mask, other: Mask) -> Array:
+            """Take off what is gone at one end, unless all is beyond it, and at the other."""
+            found: Array = (masses - at_end * ~end - at_other * other) / kept
+            return found
 
-        rise = np.expm1(0.5 * np.diff(inside))
-        split = low[:-1] | high[1:]
+        between = whole.between_p, whole.between_q, whole.between_error
+        between_p, between_q, between_error = (each for each in between if each is not None)
+        slack = UNIT * (32.0 + 4.0 * self.length) + self.moved * (2.0 + self.length)
         return Tails(
-            above_p=placed(atom - np.expm1(x), everything, 0.0),
-            above_q=placed(-np.exp(y) * np.expm1(x - room), everything, 0.0),
-            below_p=placed(-np.exp(x) * np.expm1(y - room), 0.0, everything),
-            below_q=placed(atom - np.expm1(y), 0.0, everything),
-            error=UNIT * (40.0 + 4.0 * e) + moved * (2.0 + e),
-            shift=moved * e,
-            between_p=share * np.exp(x[:-1]) * rise,
-            between_q=share * np.exp(y[1:]) * rise,
-            between_error=np.where(
-                split, np.inf, UNIT * (40.0 + 6.0 * e) + moved * (2.0 + 2.0 * e)
-            ),
+            above_p=left(whole.above_p, large, small, high, low),
+            above_q=left(whole.above_q, small, large, high, low),
+            below_p=left(whole.below_p, small, large, low, high),
+            below_q=left(whole.below_q, large, small, low, high),
+            error=(whole.error + slack) / inner,
+            shift=whole.shift,
+            between_p=between_p / kept,
+            between_q=between_q / kept,
+            between_error=between_error + slack,
         )
-
-    def _lost(self, c: Array, log_mgf: Array) -> tuple[Array, Array]:
-        """Return the logs of h e^{(c + 1) e} / 2 and h e^{-ce} / 2, over M_L."""
-        log_half = -self.length - math.log(2.0) - log_mgf
-        return log_half + (c + 1.0) * self.e, log_half - c * self.e
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K = K_L - log(1 - h) + log(1 - r), r the part of M_L that is gone.
 
         The logarithm of r is off by 8 units of its terms, and what e and D are; that of 1 - r by 16
-        units of r / (1 - r) more. K rises with K_L, as r falls. Where nothing is left of 1 - r,
-        K <= ce holds.
+        units of r / (1 - r) more, and that of 1 - h by 16 units and T h / (1 - h) <= 1 times its
+        error. K rises with K_L, as r falls. Where nothing is left of 1 - r, K <= ce holds.
         """
-        brackets = []
+        brackets, rise = [], -math.log(self.kept)
+        gone = np.logaddexp((c + 1.0) * self.e, -c * self.e) - self.length - math.log(2.0)
+        size = (c + 2.0) * self.e + self.room
         for log_mgf, sign in zip(self.whole.renyi(c), (-1.0, 1.0), strict=True):
-            size = (c + 2.0) * self.e + self.room
             slack = UNIT * 8.0 * (size + np.abs(log_mgf) + 2.0) + self.moved * size
-            gone = np.logaddexp(*self._lost(c, log_mgf)) - sign * slack
-            r = np.minimum(np.exp(gone), 1.0)
+            r = np.minimum(np.exp(gone - log_mgf - sign * slack), 1.0)
             with np.errstate(divide="ignore", invalid="ignore"):
-                slack = UNIT * (8.0 * np.abs(log_mgf) + 16.0 * r / (1.0 - r)) + self._rise[1]
-                brackets.append(log_mgf + self._rise[0] + np.log1p(-r) + sign * slack)
+                slack = UNIT * (16.0 + 8.0 * (np.abs(log_mgf) + rise) + 16.0 * r / (1.0 - r))
+                brackets.append(log_mgf + rise + np.log1p(-r) + sign * (slack + self.moved))
         most = c * self.e * (1.0 + 4.0 * UNIT + self.moved)
         return np.where(np.isnan(brackets[0]), -np.inf, brackets[0]), np.fmin(brackets[1], most)
-
-    @property
-    def _rise(self) -> tuple[float, float]:
-        """Return -log(1 - h) and its error: exp(-T) is off by 2 + T units, and T times its own."""
-        length = self.length
-        value = -math.log(self.kept) if length < 1.0 else -math.log1p(-math.exp(-length))
-        slack = UNIT * (16.0 + 4.0 * length) + self.moved * (2.0 + 2.0 * length)
-        return value, slack * value

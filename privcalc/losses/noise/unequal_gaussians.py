@@ -155,11 +155,6 @@ def _moved(x: Array, total: Array, displaced: Array, inner: Array, outer: Array)
     return first + np.where(total < FAR, second, 0.0)
 
 
-# Below this value of |rho| (|s| + 1) the logarithms are expanded; 30 terms leave 1e-17.
-SERIES_BELOW = 0.25
-SERIES_TERMS = 30
-
-
 @record
 class UnequalGaussiansLaw(LossLaw):
     """Loss of N(theta, r^2) against N(0, 1).
@@ -220,15 +215,10 @@ class UnequalGaussiansLaw(LossLaw):
 
         K falls in u, so that the two ends of what u may be, 4 units of rho c away, bound K.
         For each end, the quotient theta^2 c (c + 1) / (2u) is off by 20 units, and
-        -(c log r) - log(u) / 2 by 24 units of its terms; where rho is small it is a series
-        (`_series`), off by 40 units of rho^2 c (c + 1), in which u enters to no more than that.
+        -(c log r) - log(u) / 2 by 24 units of its terms.
         """
         rho, product = self.excess, c * (c + 1.0)
         slack = 4.0 * self.unit * np.abs(rho * c)
-        near = abs(rho) * (c + 1.0) < SERIES_BELOW
-        series = np.zeros(c.shape)
-        if near.any():
-            series[near] = self._series(c[near])
         ends = []
         for sign in (-1.0, 1.0):
             # The lower end of K belongs to the upper end of u.
@@ -237,9 +227,8 @@ class UnequalGaussiansLaw(LossLaw):
             with np.errstate(divide="ignore", invalid="ignore"):
                 quotient = 0.5 * self.theta * self.theta * product / u
                 log_u = np.log1p(moved)
-                rest = np.where(near, series, -c * self.log_r - 0.5 * log_u)
-                terms = 24.0 * (np.abs(c * self.log_r) + np.abs(log_u))
-                units = np.where(near, 40.0 * rho * rho * product, terms) + 20.0 * quotient
+                rest = -c * self.log_r - 0.5 * log_u
+                units = 24.0 * (np.abs(c * self.log_r) + np.abs(log_u)) + 20.0 * quotient
                 end = rest + quotient + sign * self.unit * (units + 2.0 * np.abs(rest + quotient))
             ends.append(np.where(u > 0.0, end, np.inf))
         return np.maximum(ends[0] - TINIEST, 0.0), ends[1] + TINIEST
@@ -259,21 +248,6 @@ class UnequalGaussiansLaw(LossLaw):
             raise NotCertifiedError("the reverse order of the pair is known to too few digits")
         root = math.sqrt(self.ratio)
         return pair_excess(q, -self.theta / root, 1.0 / root, c, remove=remove)
-
-    def _series(self, c: Array) -> Array:
-        """Return -(c log(1 + rho) + log(1 - rho c)) / 2 for small rho.
-
-        That is c (c + 1) sum_{k >= 2} rho^k q_k / (2k), q_2 = 1, q_{k+1} = c^{k-1} - q_k, since
-        c^k + (-1)^k c = c (c + 1) q_k. As |q_k| <= (1 + c)^(k-2), the sum of the moduli is below
-        rho^2 / 2, and so is 1e-17 of it what is omitted.
-        """
-        q, power, total = np.ones_like(c), np.ones_like(c), np.zeros_like(c)
-        for k in range(2, SERIES_TERMS + 2):
-            total = total + q * (self.excess**k / (2 * k))
-            power = power * c
-            q = power - q
-        value: Array = c * (c + 1.0) * total
-        return value
 
     def tails(self, losses: Array) -> Tails:
         """Return the masses inside and outside of the two outcomes that have a loss l."""

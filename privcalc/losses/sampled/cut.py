@@ -16,7 +16,7 @@ The cut is a choice, so that its ends are exact doubles.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -212,7 +212,7 @@ class PowerPart:
     ) -> None:
         """Place the nodes of the real line, and sum up what the errors depend on."""
         part = cut.between(*ends)
-        self.log_scale, self._path = cut.log_scale, (part, exponent)
+        self.log_scale, self._part, self._exponent = cut.log_scale, part, exponent
         self._log_error, self._direction = log_error, 1.0 if remove else -1.0
         longest = float(part.losses(np.array(ends[1:]))[1][0])
         short = not cut.law.lines or t_max * longest <= LONG
@@ -252,7 +252,8 @@ class PowerPart:
         while first < count:
             block = min(first, count - first)
             times = (first * step, (first + block) * step)
-            part = ShiftedPart(*self._path, times, self._log_error)
+            whole = cast("SampledPart", self._part)
+            part = ShiftedPart(whole, self._exponent, times, self._log_error)
             found = part.progression(step, first, block)
             values.append(found if self._direction > 0.0 else found.conj())
             errors.append(np.full(block, part.error))

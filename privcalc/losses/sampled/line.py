@@ -18,12 +18,11 @@ from privcalc.losses.quadrature import (
     NodeSet,
     RemainderSum,
     SearchSums,
-    modulus_bounds,
-    search_outcomes,
+    equal_panels,
+    on_part,
 )
 from privcalc.losses.sampled.decay import log_suprema
 from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
@@ -31,10 +30,8 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.parts import MixturePart, SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
 
-# Multiples of t that cells are asked for, and the number of the one up to which points are; these
-# are at least so many on the way to t, and so near that g moves by this part of 1 - g.
-MULTIPLES, AHEAD = 2.0 ** (np.arange(40.0) / 2.0), 4
-POINTS_TO_T, NEAR, MOST_POINTS = 8, 0.05, 4000
+# Multiples of t that cells are asked for.
+MULTIPLES = 2.0 ** (np.arange(40.0) / 2.0)
 # Shifted lines pay where log |phi| is to be below this.
 LOW = -0.05
 
@@ -96,8 +93,8 @@ class TailSplitLaw(LossLaw):
         """Return y, log(1 + y), and a bound on the latter's absolute error."""
         return self.part().losses(x)
 
-    def nodes(self, c: float, t_max: float, log_error: float, *, remainder: bool = True) -> NodeSet:
-        """Return certified nodes of the outcomes; the error is relative to M(c).
+    def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
+        """Build certified nodes for |t| <= t_max.
 
         Raises:
             NotCertifiedError: M(c) overflows, or the quadrature is too long.
@@ -107,23 +104,21 @@ class TailSplitLaw(LossLaw):
             raise NotCertifiedError(
                 f"the moment generating function overflows at order {c + 1.0:.6g}"
             )
-        return NodeSet.placed(
+        nodes = NodeSet.placed(
             self.part(),
             (c + 1.0 if self.remove else -c, t_max),
             log_error + log_mgf - math.log(2.0),
-            remainder=remainder,
+            remainder=True,
             out=self.outside(),
             rate=self.rate,
         )
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
-        """Build certified nodes for |t| <= t_max."""
-        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
+        return QuadratureContour(self, c, nodes)
 
     @cached_property
     def _search(self) -> SearchSums:
         """Return outcomes on a fixed rule, and what searches ask of them again and again."""
-        return SearchSums(search_outcomes(self.part()))
+        part = self.part()
+        return SearchSums(on_part(part, *equal_panels(part), 0.0))
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Estimate K, K', K'' at c, using E_R y = 0 against cancellation."""
@@ -178,23 +173,9 @@ class QuadratureContour(ContourLaw):
         return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
 
     def log_decay(self, t: float, enough: float) -> float:
-        """Bound log |phi| beyond t by cells, or by points up to a multiple of t and cells there."""
-        lowest, _ = self.mgf_range
-        if not lowest > 0.0:
+        """Bound log |phi| beyond t by cells; moments hold from one of the times to the next."""
+        if not self.mgf_range[0] > 0.0:
             return 0.0
         exponent, part = self._sum.nodes.exponent, self.law.part()
-        far = log_suprema(part, exponent, self.mgf_range, t * MULTIPLES, shifted=enough < LOW)
-        gap = -math.expm1(2.0 * float(self.log_modulus_estimates(np.array([0.0, t]))[1]))
-        if far[0] <= enough or not gap > 0.0:
-            return float(far[0])
-        wanted = math.sqrt(4.0 * NEAR * gap / self.law.cumulants(self.c)[2])
-        step = few_bits(min(t / POINTS_TO_T, wanted))
-        first, count = int(t / step), math.ceil(t * float(MULTIPLES[AHEAD]) / step) + 1
-        if count > MOST_POINTS:
-            return float(far[0])
-        try:
-            nodes = self.law.nodes(self.c, step * count, math.log(1e-3 * gap), remainder=False)
-        except NotCertifiedError:
-            return float(far[0])
-        near = float(modulus_bounds(nodes, lowest, step, first, count).max())
-        return min(float(far[0]), max(math.log(near), float(far[AHEAD])))
+        times, shifted = t * MULTIPLES, enough < LOW
+        return float(log_suprema(part, exponent, self.mgf_range, times, shifted=shifted)[0])

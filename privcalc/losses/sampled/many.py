@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from copy import copy
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -44,12 +43,11 @@ from privcalc.losses.sampled.decay import VariationCells
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, cut_ends
 from privcalc.losses.sampled.parts import SampledPart, outside
 from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.phases import phase_sums
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.work import charge, left
-from privcalc.record import record, replace
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,8 +61,6 @@ if TYPE_CHECKING:
 BLOCK, SIMILAR = 128, 1.5
 # The rule of searches: nodes so far apart, in deviations, and less where the loss bends faster.
 APART = 0.5
-# For searches of K, and of |phi|, laws are taken together until there are no more than these.
-SEARCHED, LOOKED_AT = 512, 64
 # How many times faster a product in a sum over many rows is than one for a single law.
 PRODUCTS = 16.0
 # What a node of that rule costs.
@@ -83,13 +79,10 @@ AS_LOW = 0.97
 PROVED = 0.89
 # Panels of a quadrature, nodes of searches.
 MOST_PANELS, MOST_NODES = 2000, 20_000
-# Of more t than FEW every third is estimated, and the others lie between: searches ask for steps of
-# 8 %. Phases of neighbouring nodes differ by TURN at most, if MOST_FINER times as many will do.
-FEW, TURN, MOST_FINER = 12, 2.0, 8
-# Of what moments leave out for a closed form, deviations; log of the error of M - 1 by quadrature.
-BEYOND, LOG_PART = 9.5, -20.0
-# Orders up to which moments are binomial sums where no work is left.
-MOST_ORDER = 96
+# Phases of neighbouring nodes differ by TURN at most, if MOST_FINER times as many will do.
+TURN, MOST_FINER = 2.0, 8
+# Of what moments leave out, deviations; log of the error of M by quadrature.
+BEYOND, LOG_PART = 9.5, -34.0
 # Covers the rounding of densities, lengths and places of cells (`VariationCells.heights`).
 SLACK = 1e-6
 
@@ -113,24 +106,6 @@ class Block:
         self._fields = {name: np.array([getattr(f, name) for f in densities]) for name in fields}
         self.s: Array = self._fields["deviation"]
         self._chosen = sorted({0, int(self.q.argmax()), int(self.q.argmin()), len(laws) - 1})
-
-    def fewer(self, together: int) -> Block:
-        """Return about the same sum with so many laws taken as one, for searches.
-
-        K goes with the square of q.
-        """
-        if together == 1:
-            return self
-        starts = np.arange(0, len(self.s), together)
-        found = copy(self)
-        found.counts = np.add.reduceat(self.counts, starts)
-        shares = self.counts / np.repeat(found.counts, together)[: len(self.s)]
-        found.q = np.sqrt(np.add.reduceat(shares * self.q**2, starts))
-        found._fields = {
-            name: np.add.reduceat(shares * each, starts) for name, each in self._fields.items()
-        }
-        found.s = found._fields["deviation"]
-        return found
 
     def part(self, log_mass: float) -> SampledPart:
         """Return the outcomes after a cut that leaves out a P-mass of each; a row for each law."""
@@ -221,68 +196,26 @@ class Block:
         r, w = np.array([outside(*row) for row in zip(*columns, strict=True)]).T
         return r, w
 
-    def bounds(self, c: float) -> tuple[float, float]:
-        """Bound sum of count K by moments, or where these are not known by convexity."""
-        with suppress(NotCertifiedError):
-            return self.log_moments(c)
-        low, high = self.convexity(np.array([c]))
-        return float(low[0]), float(high[0])
+    def log_tilts(self, log_mass: float, c: float) -> Array:
+        """Bound the logs of E_R[(1 + y)^a; out] of what a cut leaves out of each.
 
-    @np.errstate(all="ignore")
-    def log_moments(self, c: float) -> tuple[float, float]:
-        """Bound sum of count K at a real c, of laws of which nothing is cut.
-
-        M - 1 is the mean of g = (1 + y)^a - 1 - a y >= 0. Within the ends it is a sum over nodes.
-        Removing, g is at most 1 + a q below the lower end; above the upper one, 1 + y is at most
-        r e^x, r = q + (1 - q) e^-high, and E[e^{ax}; x > high] is e^{a (a - 1) s^2 / 2} times a
-        normal tail. Adding, it is at most (1 - q)^-c below, and 1 + c y above, where the mean of y
-        is q times a tail of W.
-
-        Raises:
-            NotCertifiedError: the quadrature is too long.
+        With a > 0, 1 + y is at most 1 below the cut, and r e^x above it, r = q + (1 - q) e^-high;
+        E[e^{ax}; x > high] is e^{a (a - 1) s^2 / 2} times a normal tail. With a < 0 the power is at
+        most (1 - q)^a below, and 1 above. Logs are off by 64 units of their terms.
         """
-        s, q, a = self.s, self.q, self.exponent(c)
-        rise = (c + 1.0) * float(s.max()) if self.remove else 0.0
-        grown = 0.0 if self.remove else -c * float(np.log1p(-q).min())
-        z = max(BEYOND + rise, math.sqrt(BEYOND**2 + 2.0 * grown))
-        log_mass = math.log(2.0) - 0.5 * z * z
-        # About that of M - 1: by the second moment of y where it is small.
-        square = np.log(0.5 * c * (c + 1.0)) + 2.0 * np.log(q) + np.log(np.expm1(s * s))
-        about = SearchSums(self.search_outcomes(log_mass)).cumulants(a)[0]
-        log_excess = np.fmin(square, np.log(np.expm1(np.maximum(about, 1e-300))))
-        nodes = self.nodes(log_mass, c, 0.0, log_excess + LOG_PART, remainder=True)
-        nodes = replace(nodes, out=(np.zeros(len(s)), np.zeros(len(s))))
-        value, error = RemainderSum(c, nodes, remove=self.remove).minus_one(np.zeros(1))
-        part = self.part(log_mass)
+        part, s, q, a = self.part(log_mass), self.s, self.q, self.exponent(c)
         low, high = cast("Array", part.low)[:, 0], cast("Array", part.high)[:, 0]
-        below, above = (high - low) * 0.0, (high - low) * 0.0
-        mean = self._fields["mean"]
-        if self.remove:
-            below = (1.0 + a * q) * _tails((mean - low) / s)
-            r = np.log(q + (1.0 - q) * np.exp(-high))
-            at = 0.5 * a * c * s * s
-            moved = _log_tails((high - mean) / s - a * s)
-            size = np.abs(a * r) + at + np.abs(moved)
-            above = np.exp(a * r + at + moved + 64.0 * UNIT * (1.0 + size) * a)
-        else:
-            below = np.exp(-c * np.log1p(-q) * (1.0 + 8.0 * UNIT)) * _tails((mean - low) / s)
-            above = _tails((high - mean) / s) + c * q * _tails((high - mean) / s - s)
-        real = value[:, 0].real
-        lower = np.maximum(real - error[:, 0], 0.0)
-        upper = real + error[:, 0] + (below + above) * MARGIN
-        if not np.isfinite(upper).all():
-            raise NotCertifiedError("a moment generating function overflows")
-        found = (float((self.counts * np.log1p(each)).sum()) for each in (lower, upper))
-        least, most = found
-        return least * (1.0 - 64.0 * UNIT), most * (1.0 + 64.0 * UNIT)
+        mean, power = self._fields["mean"], max(a, 0.0)
+        z = (high - mean) / s
+        rise = power * np.log(q + (1.0 - q) * np.exp(-high)) + 0.5 * power * (power - 1.0) * s * s
+        size = (1.0 + power) * (1.0 - np.log(q) + power * s * s) + (z + power * s) ** 2
+        above = rise + _log_tails(z - power * s) + 64.0 * UNIT * size
+        below = _log_tails((mean - low) / s) + min(a, 0.0) * np.log1p(-q) * (1.0 + 8.0 * UNIT)
+        found: Array = np.logaddexp(above, below) + 1e-9
+        return found
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
-        """Bound sum of count K by those of the Gaussian mechanisms (`convexity_bracket`).
-
-        Or from above by moments of whole orders a, where E (1 + y)^a is a sum of binomial terms,
-        C(a, k) (1 - q)^(a - k) q^k e^{k (k - 1) s^2 / 2}: K / c does not decrease in the order, and
-        adding costs no more than removing (Mironov, Talwar, Zhang 2019, Theorem 5).
-        """
+        """Bound sum of count K by those of the Gaussian mechanisms (`convexity_bracket`)."""
         q, base = self.q[:, None], 0.5 * (self.s[:, None] ** 2) * (c * (c + 1.0))
         slack = 64.0 * UNIT
         size = np.abs(np.log(q)) + base
@@ -291,15 +224,6 @@ class Block:
         if self.remove:
             lower = base + (c + 1.0) * np.log(q)
             lower = np.maximum(lower - slack * (base + (c + 1.0) * np.abs(np.log(q))), 0.0)
-        for i, each in enumerate(c.tolist()):
-            whole = math.ceil(each + 1.0)
-            if whole <= MOST_ORDER:
-                k = np.arange(whole + 1.0)
-                terms = k * np.log(q) + (whole - k) * np.log1p(-q) + _log_choose(whole)
-                terms = terms + 0.5 * k * (k - 1.0) * self.s[:, None] ** 2
-                size = whole * (1.0 - np.log(q[:, 0]) + 0.5 * whole * self.s**2 + math.log(whole))
-                found = np.logaddexp.reduce(terms, axis=1) + slack * (1.0 + size)
-                upper[:, i] = np.minimum(upper[:, i], found * (each / (whole - 1.0)))
         return self.counts @ lower, self.counts @ np.maximum(upper, 0.0)
 
     def log_near(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> Array:
@@ -350,21 +274,9 @@ def _falling(heights: Array, losses: Array, t: float) -> Array:
     return np.array([(drop * np.maximum(widths - 2.0 / (t * k), 0.0)).sum(axis=1) for k in FAR])
 
 
-@lru_cache(MOST_ORDER)
-def _log_choose(n: int) -> Array:
-    """Return the logs of the binomial coefficients."""
-    return np.array([math.log(math.comb(n, k)) for k in range(n + 1)])
-
-
 def _log_tails(z: Array) -> Array:
     """Return upper bounds on log P(N > z); z is off by few units."""
     return np.array([log_tail(each) for each in (z - 64.0 * UNIT * (1.0 + np.abs(z))).tolist()])
-
-
-def _tails(z: Array) -> Array:
-    """Return upper bounds on P(N > z)."""
-    found: Array = np.exp(_log_tails(z)) * MARGIN + TINIEST
-    return found
 
 
 def _columns(
@@ -470,10 +382,33 @@ class ManySampledLaw(LossLaw):
         for i, each in enumerate(c.tolist()):
             if left() <= 0.0:
                 break
-            found = [block.bounds(each) for block in self.many.blocks]
-            low[i] = max(low[i], math.fsum(x for x, _ in found) * (1.0 - self._units))
-            high[i] = min(high[i], math.fsum(x for _, x in found) * (1.0 + self._units))
+            with suppress(NotCertifiedError):
+                found = self._log_moment(each)
+                low[i], high[i] = max(low[i], found[0]), min(high[i], found[1])
         return low, high
+
+    def _log_moment(self, c: float) -> tuple[float, float]:
+        """Bound K(c): that of what is cut, far out, and no less than nothing beyond.
+
+        M(c) - 1 of what is cut, `minus_one`, is the whole less E[(1 + y)^a; out].
+
+        Raises:
+            NotCertifiedError: the quadrature is too long, or a moment overflows.
+        """
+        z = BEYOND + (c + 1.0) * max(float(block.s.max()) for block in self.many.blocks)
+        cut = self.truncated(math.log(self.many.count) - 0.5 * z * z)
+        low = high = 0.0
+        for block, sums in zip(
+            self.many.blocks, cut.on_contour(c, 0.0, LOG_PART).sums, strict=True
+        ):
+            value, error = (each[:, 0] for each in sums.minus_one(np.zeros(1)))
+            beyond = np.exp(block.log_tilts(cut.each, c))
+            low += float(block.counts @ np.log1p(np.maximum(value.real - error, 0.0)))
+            high += float(block.counts @ np.log1p(value.real + error + beyond))
+        if not math.isfinite(high):
+            raise NotCertifiedError("a moment generating function overflows")
+        units = self._units + 8.0 * UNIT
+        return low * (1.0 - units), high * (1.0 + units)
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Add up what convexity proves of each, which is that of the Gaussian mechanisms alone."""
@@ -498,13 +433,8 @@ class ManySampledLaw(LossLaw):
     @cached_property
     def _search(self) -> tuple[tuple[Array, SearchSums], ...]:
         """Return what searches ask of each block."""
-        few = [block.fewer(self._together) for block in self.many.blocks]
-        return tuple((each.counts, SearchSums(each.search_outcomes(self.each))) for each in few)
-
-    @property
-    def _together(self) -> int:
-        """How many laws searches take as one."""
-        return -(-len(self.many.laws) // SEARCHED)
+        blocks = self.many.blocks
+        return tuple((each.counts, SearchSums(each.search_outcomes(self.each))) for each in blocks)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Estimate K, K', K'' at c."""
@@ -523,21 +453,17 @@ class ManySampledLaw(LossLaw):
     def log_modulus_estimates(self, c: float, t: Array) -> Array:
         """Return about log |M(c + it) / M(c)| by the rule of searches."""
         a = c + 1.0 if self.many.remove else -c
-        few = t if len(t) < FEW else np.unique(np.concatenate([t[:1], t[::-3]]))
-        found = np.zeros(len(few))
-        together = -(-len(self.many.laws) // LOOKED_AT)
-        for whole in self.many.blocks:
-            block = whole.fewer(together)
-            counts, outcomes = block.counts, block.search_outcomes(self.each)
+        found = np.zeros(len(t))
+        for block in self.many.blocks:
+            outcomes = block.search_outcomes(self.each)
             apart = float(np.abs(np.diff(outcomes.loss)).max()) * float(t[-1])
             if apart > TURN:
                 finer = min(MOST_FINER, math.ceil(apart / TURN))
                 outcomes = block.search_outcomes(self.each, finer)
             w = np.exp(outcomes.log_w + a * outcomes.loss)
             w /= w.sum(axis=1, keepdims=True)
-            sums = phase_sums(few, outcomes.loss, w)
-            found += counts @ np.log(np.abs(sums))
-        return np.interp(t, few, found)
+            found += block.counts @ np.log(np.abs(phase_sums(t, outcomes.loss, w)))
+        return found
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> ManySampledContour:
         """Build certified nodes for |t| <= t_max of each, so that K is off as the whole's may be.
@@ -549,7 +475,6 @@ class ManySampledLaw(LossLaw):
         a = c + 1.0 if self.many.remove else -c
         for block, (_, search) in zip(self.many.blocks, self._search, strict=True):
             log_mgf = search.cumulants(a)[0]
-            log_mgf = np.repeat(log_mgf, self._together)[: len(block.s)]
             if not np.isfinite(log_mgf).all():
                 raise NotCertifiedError(
                     f"the moment generating function overflows at order {c + 1.0:.6g}"
@@ -570,12 +495,12 @@ class ManySampledContour(ContourLaw):
 
     def __init__(self, law: ManySampledLaw, c: float, sums: tuple[RemainderSum, ...]) -> None:
         """Take M - 1 of each, in blocks."""
-        self.law, self.c, self._sums = law, c, sums
+        self.law, self.c, self.sums = law, c, sums
 
     @property
     def size(self) -> int:
         """Return the number of nodes that every t costs."""
-        blocks = zip(self.law.many.blocks, self._sums, strict=True)
+        blocks = zip(self.law.many.blocks, self.sums, strict=True)
         return sum(len(block.counts) * each.size for block, each in blocks)
 
     @property
@@ -590,11 +515,11 @@ class ManySampledContour(ContourLaw):
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) and a bound on its error."""
-        return self._total([each.minus_one(t) for each in self._sums])
+        return self._total([each.minus_one(t) for each in self.sums])
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return K and its error at t = k step, k < count."""
-        return self._total(each.minus_one_progression(step, count) for each in self._sums)
+        return self._total(each.minus_one_progression(step, count) for each in self.sums)
 
     def _total(
         self, found: Sequence[tuple[ComplexArray, Array]] | Iterator[tuple[ComplexArray, Array]]
@@ -644,7 +569,7 @@ class ManySampledContour(ContourLaw):
     def _mgf_ranges(self) -> list[tuple[Array, Array]]:
         """Return bounds on each M(c), in blocks."""
         found = []
-        for each in self._sums:
+        for each in self.sums:
             value, error = each.minus_one(np.zeros(1))
             m = 1.0 + value[:, 0].real
             wrong = error[:, 0] + 1e-12 * np.abs(m)

@@ -14,11 +14,7 @@ none of them: an event of Q-probability y has at most probability G_j(y) = Phi(P
 With b_j = P(J = j) the group's presence makes that at most sum_j b_j G_j(y). The pair of P = sum_j
 b_j N(j mu, 1) and Q = N(0, 1) attains this sum for every y, by the same half line for all j; so it
 dominates for removing the group, and (Q, P) for adding it, the rest of the sample by joint
-convexity (Ganesh 2024, for sums of vectors). The loss
-
-    L(x) = log sum_j b_j e^{j mu x - j^2 mu^2 / 2}
-
-increases in the output x, from log b_0 to infinity.
+convexity (Ganesh 2024, for sums of vectors).
 
 Gaussian noise whose sensitivity is drawn (`ScatteredLaw`): a record scattered over what is sampled.
 Given what else is drawn, the record moves the mean of N(m, sigma^2 I) by a vector of norm at most
@@ -39,16 +35,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.errors import DomainError
 from privcalc.losses.concentration import mixed_concentration
-from privcalc.losses.law import LawProperties, Sample, Tails
+from privcalc.losses.law import LawProperties, Tails
 from privcalc.losses.quadrature import Normal
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, quantile
 from privcalc.losses.sampled.line import TailSplitLaw
-from privcalc.losses.sampled.mixture_sums import ExponentialSum, MixedGaussians, MixtureSums
+from privcalc.losses.sampled.mixture_sums import ExponentialSum
 from privcalc.losses.sampled.normal_excess import mixture_excess
 from privcalc.losses.sampled.parts import MixturePart
-from privcalc.losses.sampled.renyi import Logs, from_excess
+from privcalc.losses.sampled.renyi import from_excess
 from privcalc.losses.sampled.tails import sampled_profile
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
 from privcalc.record import record, replace
@@ -56,20 +52,13 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from typing import Self
 
-    from privcalc.losses.sampled.line import QuadratureContour
     from privcalc.numerics.arrays import Array
 
 STANDARD = Normal.of(0.0, 1.0)
-# Of larger mixtures, and losses that grow faster, panels would be too narrow; on shifted lines the
-# latter overflow.
-LARGEST_SPLIT, FARTHEST, FARTHEST_LINES = 40, 20.0, 10.0
+# Of larger mixtures, and losses that grow faster, panels would be too narrow.
+LARGEST_SPLIT, FARTHEST = 40, 20.0
 # Every point of a lattice takes all terms: so many cost as much as a quadrature does.
 TERMS = 32
-
-
-# Beyond this e^loss is not formed; below the other, e^loss - b_0 is, as it stands.
-LARGEST_LOSS = 600.0
-LOW_LOSS = -0.5
 
 
 class MixtureLaw(TailSplitLaw):
@@ -85,36 +74,22 @@ class MixtureLaw(TailSplitLaw):
     remove: bool
     log_mass: float
 
+    lines = False
+    max_loss_error = 1e-12
+
     @property
     @abstractmethod
     def ratio(self) -> ExponentialSum:
-        """Return the mixture's density over that of N(0, 1)."""
-
-    @property
-    @abstractmethod
-    def weight_error(self) -> float:
-        """Return the relative error of the weights."""
-
-    @property
-    def small(self) -> bool:
-        """Whether there are few terms, and the weight of the last does not underflow."""
-        weights = self.ratio.log_weights
-        return len(weights) <= LARGEST_SPLIT and self.farthest <= FARTHEST and weights[-1] > -700.0
+        """Return the mixture's density over that of N(0, 1); log b_0 is off by 16 units."""
 
     @cached_property
     def properties(self) -> LawProperties:
-        """A small one may be split, where it has outputs that the record does not touch."""
-        split = self.small and self.rate < 1.0
+        """It may be split if it is small, and there are outputs that the record does not touch."""
+        last, count = float(self.ratio.log_weights[-1]), len(self.ratio.centres)
+        small = count <= LARGEST_SPLIT and self.farthest <= FARTHEST and last > -700.0
         return LawProperties(
-            line=split and self.lines,
-            supports_tail_split=split,
-            tail_cost=max(1.0, len(self.ratio.centres) / TERMS),
+            supports_tail_split=small and self.rate < 1.0, tail_cost=max(1.0, count / TERMS)
         )
-
-    @property
-    def lines(self) -> bool:
-        """Whether losses do not grow too fast."""
-        return self.farthest <= FARTHEST_LINES
 
     @property
     def normal(self) -> Normal:
@@ -127,9 +102,29 @@ class MixtureLaw(TailSplitLaw):
         return float(self.ratio.centres[-1])
 
     @property
+    def rate(self) -> float:
+        """Return 1 - b_0: a difference from b_0 would be off by a unit of 1."""
+        return -math.expm1(self.ratio.log_floor)
+
+    @property
+    def max_loss(self) -> float:
+        """Return -log b_0 for adding, which no output reaches; there is no bound for removing."""
+        return math.inf if self.remove else -self.ratio.log_floor
+
+    @property
+    def atom_locations(self) -> tuple[float, ...]:
+        """Return the floor (for adding, minus that), where most of them are if rare."""
+        floor = self.ratio.log_floor
+        return () if floor == -math.inf else (floor,) if self.remove else (-floor,)
+
+    @property
     def log_truncated_mass(self) -> float:
         """Return the log of a bound on the P-mass outside of `ends`."""
         return self.log_mass + 1e-9
+
+    def truncated(self, log_mass: float) -> Self:
+        """Cut the outputs so that the P-mass outside is at most exp(log_mass)."""
+        return replace(self, log_mass=min(log_mass, math.log(0.01)))
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -144,16 +139,6 @@ class MixtureLaw(TailSplitLaw):
         if not self.remove:
             return -z, z
         return -z, max(z, float((ratio.centres + quantile(share - ratio.log_weights)).max()))
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
-        """Build certified nodes for |t| <= t_max.
-
-        Raises:
-            NotCertifiedError: the group is too large.
-        """
-        if not self.small:
-            raise NotCertifiedError("the mixture is too large for certified quadrature")
-        return super().on_contour(c, t_max, log_error)
 
     def outside(self) -> tuple[float, float]:
         """Return the masses outside of the cut, under R and W."""
@@ -171,135 +156,56 @@ class MixtureLaw(TailSplitLaw):
         """Return the W-mass on one side of a place, and its relative error.
 
         The arguments x - c_j are off by 5 units of c_j and 2 of themselves, 1 / 2^{1/2} included:
-        tails by 1 + max(z, 0) times that; the weights and their logs by their errors, exp by 4
-        units, the rate by 16; the sum by a unit a term.
+        tails by 1 + max(z, 0) times that; the rate by 16 units; the sum by a unit a term.
         """
         ratio, sign = self.ratio, 1.0 if right else -1.0
         total = worst = 0.0
-        for c, log_b in zip(
-            ratio.centres[1:].tolist(), ratio.log_weights[1:].tolist(), strict=True
-        ):
+        for c, b in zip(ratio.centres[1:].tolist(), ratio.weights[1:].tolist(), strict=True):
             z = sign * (x - c)
-            total += math.exp(log_b) * 0.5 * math.erfc(z / math.sqrt(2.0))
+            total += b * 0.5 * math.erfc(z / math.sqrt(2.0))
             worst = max(worst, (1.0 + max(z, 0.0)) * (6.0 * c + 4.0 * abs(z)))
-        error = float(ratio.weight_errors.max()) + self.weight_error
-        error += UNIT * (2.0 * FUNCTION_ULPS + 32.0 + len(ratio.centres) + worst)
-        return total / self.rate, error * MARGIN
+        units = 2.0 * FUNCTION_ULPS + 48.0 + len(ratio.centres) + worst
+        return total / self.rate, (ratio.weight_error + UNIT * units) * MARGIN
 
     def place(self, level: float) -> float:
-        """Return about the output whose loss is a level above the floor, by halving."""
-        target = np.log(np.expm1(level) + self.rate) if level < 600.0 else level
-        ratio = self.ratio
-        centres, logs = ratio.centres[1:], ratio.log_weights[1:]
-        # Where a single term reaches the level; the sum does before.
-        high = float(((target - logs + 0.5 * centres**2) / centres).min())
-        low = high - math.log(len(centres) + 1.0) / float(centres[0]) - 1.0
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            exponents = logs + centres * middle - 0.5 * centres**2
-            if float(np.logaddexp.reduce(exponents)) < target:
-                low = middle
-            else:
-                high = middle
-        return 0.5 * (low + high)
+        """Return about the output whose loss is a level > 0."""
+        return float(self._outputs(np.array([level]))[0][0])
 
     def variance(self, largest: float) -> float:
         """Return the sum of b_i b_j (e^{c_i c_j} - 1)."""
         ratio = self.ratio
-        weights = np.exp(ratio.log_weights)
         products = np.minimum(np.multiply.outer(ratio.centres, ratio.centres), largest)
-        return float(weights @ np.expm1(products) @ weights)
-
-    max_loss_error = 1e-12
-
-    @property
-    @abstractmethod
-    def log_floor(self) -> float:
-        """Return log b_0, off by 10 units of itself and one of 1; -inf where b_0 = 0."""
-
-    @property
-    @abstractmethod
-    def weights(self) -> Array:
-        """Return b_0, b_1, ..., each off by `weight_error`, relatively; 0 where too small."""
-
-    @property
-    @abstractmethod
-    def sums(self) -> MixtureSums:
-        """Return the mixture with the weights that are not too small."""
-
-    @property
-    def max_loss(self) -> float:
-        """Return -log b_0 for adding, which no output reaches; there is no bound for removing."""
-        return math.inf if self.remove else -self.log_floor
-
-    @property
-    def rate(self) -> float:
-        """Return 1 - b_0, off by 16 units: a difference from b_0 would be off by a unit of 1."""
-        return -math.expm1(self.log_floor)
-
-    @property
-    def atom_locations(self) -> tuple[float, ...]:
-        """Return the floor (for adding, minus that), where most of them are if rare."""
-        floor = self.log_floor
-        return () if floor == -math.inf else (floor,) if self.remove else (-floor,)
+        return float(ratio.weights @ np.expm1(products) @ ratio.weights)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by certified quadrature, or where that is too long by convexity."""
-        return from_excess(self._log_excess, c, *self.convexity(c))
 
-    @property
-    def sample(self) -> Sample | None:
-        """Return what the mixture samples with probability q = 1 - b_0.
+        def excess(each: float) -> tuple[float, float]:
+            return mixture_excess(self.ratio, each, remove=self.remove)
 
-        For removing, the other parts, W = sum_j w_j N(c_j, 1). For adding, M = E s^-c with
-        s = 1 - q + q sum_j w_j L_j. By the inequality of the means sum_j w_j L_j is at least
-        kappa L_m, L_m the ratio of N(m, 1), m = sum_j w_j c_j, and log kappa = -(v - m^2) / 2 with
-        v = sum_j w_j c_j^2. So s >= (1 - q (1 - kappa)) (1 - p + p L_m) for
-        p = q kappa / (1 - q (1 - kappa)): K is at most that of N(m, 1) sampled with probability p,
-        less c log(1 - q (1 - kappa)). It falls with kappa, and grows with m and q.
-        """
-        if not 0.0 < self.rate < 1.0 or not (self.weights > 0.0).all():
-            return None
-        error = self.weight_error + 64.0 * UNIT
-        q, centres = min(1.0, self.rate * (1.0 + 32.0 * UNIT)), self.ratio.centres[1:]
-        chances = self.weights[1:] / self.rate
-        if self.remove:
-            logs = (np.log(chances) + 2.0 * error).tolist()
-            event = MixedGaussians(tuple(zip(logs, centres.tolist(), strict=True)), remove=True)
-            return Sample((), q, plain=True, curve=event)
-        m, v = float(chances @ centres), float(chances @ centres**2)
-        spread = max(v - m * m, 0.0) + 4.0 * error * (v + m * m)
-        lost = -math.expm1(-0.5 * spread) * (1.0 + 8.0 * UNIT)
-        kept = 1.0 - q * lost
-        p = min(1.0, q * (1.0 - lost) / kept * (1.0 + 32.0 * UNIT))
-        event = MixedGaussians(((0.0, m * (1.0 + 4.0 * error)),), remove=False)
-        slope = -math.log1p(-q * lost) * (1.0 + 32.0 * UNIT)
-        return Sample((), p, plain=True, curve=event, slope=slope)
+        return from_excess(excess, c, *self.convexity(c))
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Bound K by the terms of the mixture.
 
-        By joint convexity e^{K(c)} <= sum_j b_j e^{c (c + 1) c_j^2 / 2} in both directions; it
-        is also at most b_0^-c for adding, and at least 1. For removing no term of r is larger than
-        r, so that e^{K(c)} >= b_j^alpha e^{c (c + 1) c_j^2 / 2}.
+        For removing, e^{K(c)} = E_R (sum_j b_j L_j)^a is by Minkowski's inequality at most the
+        power a = c + 1 of sum_j b_j (E_R L_j^a)^{1/a} = sum_j b_j e^{c c_j^2 / 2}, and no term of r
+        is larger than r, so that it is at least b_j^a e^{c a c_j^2 / 2}. For adding it is at most
+        sum_j b_j e^{c a c_j^2 / 2} by joint convexity, and at most b_0^-c; and always at least 1.
         """
-        ratio = self.ratio
-        square = 0.5 * c * (c + 1.0)
-        terms = (
-            ratio.log_weights + ratio.weight_errors + np.multiply.outer(square, ratio.centres**2)
-        )
-        upper = np.logaddexp.reduce(terms, axis=-1)
-        upper = upper + UNIT * (len(ratio.centres) + 64.0) * (1.0 + np.abs(upper))
-        lower = np.zeros(c.shape)
-        if self.remove:
-            levels = np.multiply.outer(square, ratio.centres**2) * (1.0 - 32.0 * UNIT)
-            logs = (ratio.log_weights - ratio.weight_errors) * (1.0 + 8.0 * UNIT)
-            lower = np.maximum((levels + np.multiply.outer(c + 1.0, logs)).max(axis=-1), 0.0)
-            lower = lower - 16.0 * UNIT * (levels.max(axis=-1) + lower)
-            lower = np.maximum(lower, 0.0)
-        else:
-            upper = np.minimum(upper, -c * self.log_floor * (1.0 + 16.0 * UNIT))
-        return lower, upper
+        ratio, a = self.ratio, c + 1.0
+        outside, inside = (a, 0.5 * c) if self.remove else (np.ones(c.shape), 0.5 * c * a)
+        terms = np.multiply.outer(inside, ratio.centres**2) + ratio.log_weights
+        size = np.abs(np.where(np.isfinite(terms), terms, 0.0)).max(axis=-1) + 1.0
+        upper = np.logaddexp.reduce(terms + ratio.weight_errors, axis=-1)
+        upper = outside * (upper + UNIT * (len(ratio.centres) + 64.0) * size)
+        if not self.remove:
+            floor = -c * ratio.log_floor * (1.0 + 32.0 * UNIT)
+            return np.zeros(c.shape), np.maximum(np.minimum(upper, floor), 0.0)
+        logs = np.multiply.outer(a, ratio.log_weights - ratio.weight_errors)
+        levels = np.multiply.outer(0.5 * c * a, ratio.centres**2)
+        slack = 64.0 * UNIT * (levels + np.where(np.isfinite(logs), np.abs(logs), 0.0))
+        return np.maximum((levels + logs - slack).max(axis=-1), 0.0), np.maximum(upper, 0.0)
 
     def concentration(self, c: Array) -> Array:
         """Bound D_a / a at orders up to c + 1: a mixture of Gaussian mechanisms.
@@ -307,11 +213,11 @@ class MixtureLaw(TailSplitLaw):
         By Minkowski's inequality for removing, by joint convexity for adding; with weights that
         are omitted, by the largest of them (`losses/concentration.py`).
         """
-        centres = self.ratio.centres
+        centres, weights = self.ratio.centres, self.ratio.weights
         rho = 0.5 * centres * centres * (1.0 + 16.0 * UNIT)
-        if not self.remove or not (self.weights > 0.0).all():
+        if not self.remove or not (weights > 0.0).all():
             return np.full(c.shape, rho[-1])
-        return mixed_concentration(self.weights * (1.0 + self.weight_error), rho, c)
+        return mixed_concentration(weights * (1.0 + self.ratio.weight_error), rho, c)
 
     @property
     def gaussian_range(self) -> tuple[float, float]:
@@ -319,76 +225,56 @@ class MixtureLaw(TailSplitLaw):
         mu = self.farthest
         return mu * (1.0 - 16.0 * UNIT), mu * (1.0 + 16.0 * UNIT)
 
-    def _log_excess(self, c: float) -> Logs:
-        return mixture_excess(self.ratio, c, remove=self.remove)
-
-    def truncated(self, log_mass: float) -> Self:
-        """Cut the outputs so that the P-mass outside is at most exp(log_mass)."""
-        return replace(self, log_mass=min(log_mass, math.log(0.01)))
-
     def tails(self, losses: Array) -> Tails:
-        """Return the masses beyond the outputs x with L(x) = +-loss: sums of normal tails.
+        """Return the masses beyond the outputs x with L(x) = +-loss: sums of normal tails."""
+        from scipy.special import ndtr
 
-        A relative error of the weights is one of the mixture's masses.
-        """
         # Outputs increase with the loss for removing, and fall for adding.
         order = slice(None) if self.remove else slice(None, None, -1)
         x, moved = self._outputs(losses[order] if self.remove else -losses[order])
-        found = self.sums.masses(x)
-        p = (found.right[order], found.left[order], found.between[order])
-        q = (found.plain_right[order], found.plain_left[order], found.plain_between[order])
+        found = self.ratio.masses(x)
+        p = [each[order] for each in (found.right, found.left, found.between)]
+        q = [each[order] for each in (ndtr(-x), ndtr(x), found.plain_between)]
         if not self.remove:
             # The mixture is Q, and a larger loss a smaller output.
-            p, q = (q[1], q[0], q[2]), (p[1], p[0], p[2])
+            p, q = [q[1], q[0], q[2]], [p[1], p[0], p[2]]
         return Tails(
             above_p=p[0],
             above_q=q[0],
             below_p=p[1],
             below_q=q[1],
-            error=found.error[order] + self.weight_error,
+            error=found.error[order],
             shift=float(moved.max(initial=0.0)),
             between_p=p[2],
             between_q=q[2],
-            between_error=found.between_error[order] + self.weight_error,
+            between_error=found.between_error[order],
         )
 
     def _outputs(self, losses: Array) -> tuple[Array, Array]:
         """Return x with L(x) = loss, -inf below the floor, and the displacement of the loss.
 
-        L = log(b_0 + e^g) with the sum g of the terms j >= 1, so that g = log(e^loss - b_0); a
-        displacement of g, or a relative error of the b_j, counts e^g / e^loss times. Rounding of
-        e^loss - b_0 moves the loss by its quotient with e^loss. Below LOW_LOSS, where b_0 <= e^loss
-        or there is no solution, that is 10 units and those of b_0; elsewhere the difference is
-        formed as expm1(loss) + (1 - b_0), the two off by 9 and 19 units. A loss that rounding puts
-        below the floor is no further above it. Beyond LARGEST_LOSS, b_0 is nothing.
+        L = log(b_0 + e^g) with the sum g of the terms j >= 1, so that g = l + log(1 - s) with
+        s = b_0 e^-l. A displacement of g counts 1 - s times, and one of log b_0 - l, by 2 units and
+        that of log b_0, at most s < 1 times. A loss that rounding puts below the floor is no
+        further above it.
         """
-        floor = self.log_floor
-        if floor == -math.inf:
-            x, off = self.sums.solve(losses)
-            return x, (off + self.weight_error) * MARGIN
+        floor = self.ratio.log_floor
         with np.errstate(all="ignore"):
-            low, far = losses < LOW_LOSS, losses > LARGEST_LOSS
-            rise = np.where(
-                low, np.exp(losses) - math.exp(floor), np.expm1(losses) - math.expm1(floor)
-            )
-            target = np.where(far, losses, np.log(np.maximum(rise, 0.0)))
-            wrong = 20.0 * UNIT * (np.abs(np.expm1(losses)) - math.expm1(floor)) / np.exp(losses)
-            wrong = np.where(low, UNIT * (20.0 - 12.0 * floor), wrong)
-            wrong = np.where(far, 8.0 * UNIT * np.abs(losses), wrong)
-            share = np.where(far, 1.0, np.minimum(rise / np.exp(losses) + wrong, 1.0))
-        alive = np.isfinite(target)
-        x, displaced = np.full(len(losses), -np.inf), wrong
+            share = -np.expm1(floor - losses)
+            target = losses + np.log(share)
+        alive = losses > floor
+        x, displaced = np.full(len(losses), -np.inf), 8.0 * UNIT * np.abs(losses)
+        if floor > -math.inf:
+            displaced = displaced + 32.0 * UNIT * abs(floor)
         if alive.any():
-            x[alive], off = self.sums.solve(target[alive])
-            displaced[alive] += (off + self.weight_error) * share[alive]
+            x[alive], off = self.ratio.solve(target[alive])
+            displaced[alive] += off * share[alive]
         return x, displaced * MARGIN
 
 
-# exp(k log(1 - q)) and all binomial probabilities come from there.
+# (1 - q)^k is at least e^-LARGEST_LOG.
 LARGEST_LOG = 600.0
 LARGEST_GROUP = 1000
-# Binomial probabilities below are omitted: all together they are less than what underflow hides.
-SMALLEST_WEIGHT = 1e-304
 
 
 @record
@@ -418,58 +304,17 @@ class GaussianMixtureLaw(MixtureLaw):
                 f" sampled with probability {self.q!r}"
             )
 
-    @property
-    def log_floor(self) -> float:
-        """Return k log(1 - q)."""
-        return self.size * math.log1p(-self.q)
-
-    @cached_property
-    def weights(self) -> Array:
-        """Return b_0, b_1, ... by their ratios; each is off by `weight_error`, relatively."""
-        weight = math.exp(self.log_floor)
-        odds = self.q / (1.0 - self.q)
-        weights = [weight]
-        for j in range(self.size):
-            weight *= (self.size - j) / (j + 1.0) * odds
-            weights.append(weight)
-        return np.array([w if w > SMALLEST_WEIGHT else 0.0 for w in weights])
-
-    @cached_property
-    def sums(self) -> MixtureSums:
-        """Return the mixture with the weights that are not too small."""
-        return MixtureSums(self._centres, self.weights)
-
     @cached_property
     def ratio(self) -> ExponentialSum:
-        """Return dP/dQ for removing, its weights as logs: b_j may underflow, e^{j mu x} b_j not.
+        """Return dP/dQ for removing: b_j = C(k, j) q^j (1 - q)^(k - j), its weights as logs.
 
-        By their ratios, log b_j is off by 8 units of each log and one of each sum; where the
-        product of the ratios is a normal double, its log is off by `weight_error` and 8 units
-        of itself.
+        log b_j is off by 4 units of its terms, and where q is rounded, and at most 1/2, by k units.
         """
-        j = np.arange(self.size)
-        odds = math.log(self.q) - math.log1p(-self.q)
-        steps = np.log((self.size - j) / (j + 1.0)) + odds
-        logs = np.concatenate([[0.0], np.cumsum(steps)]) + self.log_floor
-        sizes = np.abs(steps) + abs(odds)
-        errors = np.concatenate([[0.0], np.cumsum(12.0 * sizes + np.abs(logs[1:]) + 4.0)])
-        errors = UNIT * (errors + 16.0 * np.abs(logs) - 16.0 * self.log_floor)
-        weights = self.weights
-        plain = weights > 0.0
-        logs[plain] = np.log(weights[plain])
-        own = self.weight_error + 8.0 * UNIT * np.abs(logs)
-        return ExponentialSum(self._centres, logs, np.where(plain, own, errors))
-
-    @property
-    def weight_error(self) -> float:
-        """Return 11 units of the exponent of b_0 and 8, and 7 for each ratio; q may be rounded."""
-        size = float(self.size)
-        return UNIT * (16.0 + 8.0 * size - 12.0 * size * math.log1p(-self.q))
-
-    @property
-    def _centres(self) -> Array:
-        """Return j mu."""
-        return self.mu * np.arange(self.size + 1.0)
+        k, j = self.size, np.arange(self.size + 1.0)
+        choose = np.array([math.log(math.comb(k, each)) for each in range(k + 1)])
+        parts = np.array([choose, j * math.log(self.q), (k - j) * math.log1p(-self.q)])
+        errors = UNIT * (8.0 * np.abs(parts).sum(axis=0) + 8.0 * (j + 1.0))
+        return ExponentialSum(self.mu * j, parts.sum(axis=0), errors)
 
 
 # Products of probabilities that are smaller are left to the law of what is sampled.
@@ -498,12 +343,6 @@ class ScatteredLaw(MixtureLaw):
     event: ScatteredLaw | None = None
     q: float = 1.0
 
-    @property
-    def log_floor(self) -> float:
-        """Return log b_0 from the smaller of b_0 and 1 - b_0."""
-        b = self.chances[0]
-        return math.log1p(-self.others) if b > 0.5 else math.log(b) if b > 0.0 else -math.inf
-
     def sampled(self, q: float, *, remove: bool) -> ScatteredLaw | None:
         """Return the mixture with a record that has no part in more of the uses.
 
@@ -523,25 +362,14 @@ class ScatteredLaw(MixtureLaw):
         return sampled_profile(self.event, self.q, epsilon, remove=self.remove)
 
     @cached_property
-    def weights(self) -> Array:
-        """Return the probabilities."""
-        return np.array(self.chances)
-
-    @cached_property
-    def sums(self) -> MixtureSums:
-        """Return the mixture."""
-        return MixtureSums(np.array(self.places), self.weights)
-
-    @cached_property
     def ratio(self) -> ExponentialSum:
-        """Return the density ratio; log b_j is off by the error of b_j and 8 units of itself."""
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.weights)
-        logs[0] = self.log_floor
+        """Return the density ratio, log b_0 from the smaller of b_0 and 1 - b_0.
+
+        log b_j is off by the error of b_j and 8 units of itself.
+        """
+        first, *chances = self.chances
+        zero = math.log(first) if 0.0 < first <= 0.5 else -math.inf
+        zero = math.log1p(-self.others) if first > 0.5 else zero
+        logs = np.array([zero, *map(math.log, chances)])
         errors = UNIT * (16.0 + 16.0 * np.where(logs > -np.inf, np.abs(logs), 0.0))
         return ExponentialSum(np.array(self.places), logs, errors)
-
-    @property
-    def weight_error(self) -> float:
-        """Return 16 units."""
-        return 16.0 * UNIT

@@ -1,214 +1,61 @@
 """A mixture of unit normal laws at 0, c_1, c_2, ... against N(0, 1): its ratio, masses, levels.
 
-Points are taken in order, in blocks. Most terms of a sum are nothing: for j < j' the quotient of
-the densities, of the right tails and of the left tails of N(c_j, 1) and N(c_j', 1) falls in x
-(monotone likelihood ratio). So a term that is below e^-FAINT of the largest at the left end of a
-block, and before it, is so in all of the block; and the same after it at the right end. Leaving
-such terms out is no more than 1000 e^-FAINT, relatively, far below a unit.
+Most terms of a sum are nothing: for j < j' the quotient of the densities, of the right tails and of
+the left tails of N(c_j, 1) and N(c_j', 1) falls in x (monotone likelihood ratio). So a term that is
+below e^-FAINT of the largest at the left end of an interval, and before it, is so in all of it; and
+the same after it at the right end. Leaving such terms out is no more than 1000 e^-FAINT < 2e-19,
+relatively.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import MOST_UNITS
-from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
 from privcalc.numerics.normal import short_intervals
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from privcalc.numerics.arrays import Array, ComplexArray, Integers
+    from privcalc.numerics.arrays import Array, Integers
 
-FAINT_POINT = 45.0
-POINTS_BLOCK = 4096
-KNOTS = 200
+FAINT, OMITTED = 50.0, 1e-18
+# Points that share a choice of terms; no choice is made among fewer terms.
+BLOCK, POINTS_BLOCK, FEW_TERMS = 32, 4096, 64
+# Beyond this an exponential is not formed.
+LARGE = 300.0
 NEWTON_STEPS = 60
-FINAL_STEPS = 8
 # Units of work for a term of a mass at a point, and for one of a step of Newton's method.
 PER_MASS, PER_STEP = 0.2, 0.06
 
 
 @record
 class Masses:
-    """Masses right and left of points, and between neighbours, of the mixture and of N(0, 1)."""
+    """Masses right and left of points, and between neighbours, there of N(0, 1) as well."""
 
     right: Array
     left: Array
     between: Array
-    plain_right: Array
-    plain_left: Array
     plain_between: Array
     error: Array
     between_error: Array
-
-
-class MixtureSums:
-    """The mixture sum_j weights[j] N(centres[j], 1)."""
-
-    def __init__(self, centres: Array, weights: Array) -> None:
-        """Keep the terms that have a weight; those of j >= 1 make up g."""
-        used = np.flatnonzero(weights > 0.0)
-        self._centres = centres[used]
-        self._weights = weights[used]
-        self._logs = np.log(self._weights)
-        self._whole = float(self._weights.sum())
-
-    def masses(self, x: Array) -> Masses:
-        """Return the masses at increasing points, -inf first.
-
-        The argument c_j - x of a tail is off by 2 units of its terms and the MOST_UNITS of c_j,
-        which changes the tail by (1 + |c_j - x|) times that, relatively, and a cell likewise
-        (`short_intervals` charges 6 units for exact centres); sums of n terms by n units.
-        """
-        from scipy.special import ndtr
-
-        size = len(x)
-        right, left, error = np.full(size, self._whole), np.zeros(size), np.zeros(size)
-        between, between_error = np.zeros(max(size - 1, 0)), np.full(max(size - 1, 0), np.inf)
-        plain_between = np.zeros(max(size - 1, 0))
-        first = int(np.searchsorted(x, -np.inf, side="right"))
-        for block in _blocks(first, size):
-            at, ends = x[block], (float(x[block.start]), float(x[block.stop - 1]))
-            last = 0
-            for side, out in ((1.0, right), (-1.0, left)):
-                terms = self._used(ends, partial(_log_tail, side))
-                total = np.zeros(len(at))
-                for c, w in zip(self._centres[terms], self._weights[terms], strict=True):
-                    total += w * ndtr(side * (c - at))
-                out[block], last = total, max(last, terms.stop - 1)
-            count = last + 1
-            reach = 1.0 + np.abs(at) + self._centres[last]
-            error[block] = UNIT * (count + 16.0 + (4.0 + MOST_UNITS) * reach * reach)
-            # The cell to the next block belongs to this one.
-            stop = min(block.stop + 1, size)
-            points, inner = x[block.start : stop], slice(block.start, stop - 1)
-            terms = self._used((ends[0], float(points[-1])), _log_ratio)
-            charge(PER_MASS * len(points) * (terms.stop - terms.start))
-            plain_between[inner], wrong = short_intervals(points, 0.0)
-            for c, w in zip(self._centres[terms], self._weights[terms], strict=True):
-                mass, off = short_intervals(points, float(c))
-                between[inner] += w * mass
-                wrong = np.maximum(wrong, 2.0 * off)
-            between_error[inner] = wrong + UNIT * (terms.stop - terms.start + 8.0)
-        error[:first] = UNIT * (len(self._weights) + 16.0)
-        return Masses(right, left, between, ndtr(-x), ndtr(x), plain_between, error, between_error)
-
-    def solve(self, levels: Array) -> tuple[Array, Array]:
-        """Return x with g(x) = log sum_{j >= 1} b_j e^{c_j x - c_j^2 / 2} = level.
-
-        g is convex and increases. At some of the levels Newton's method starts right of the
-        solution, where a single term reaches the level, and comes down; between them it starts from
-        interpolation. Whatever it did, the residual g(x) - level and the rounding of g are returned
-        as the displacement of the level: 16 units of the terms of the sum, by their weights in it.
-        """
-        knots = np.unique(np.linspace(0, len(levels) - 1, KNOTS).astype(int))
-        skip = 1 if self._centres[0] == 0.0 else 0
-        everything = slice(skip, len(self._centres))
-        centres, logs = self._centres[everything], self._logs[everything]
-        at = levels[knots]
-        with np.errstate(all="ignore"):
-            shifted = logs - 0.5 * centres * centres
-            start = ((at[:, None] - shifted) / centres).min(axis=1)
-            found, _ = self._newton(at, start, everything, NEWTON_STEPS)
-        found = np.maximum.accumulate(found)
-        x, displaced = np.empty(len(levels)), np.empty(len(levels))
-        for block in _blocks(0, len(levels)):
-            t = levels[block]
-            ends = (
-                float(found[np.searchsorted(at, t[0], side="right") - 1]),
-                float(found[min(np.searchsorted(at, t[-1]), len(at) - 1)]),
-            )
-            terms = self._used(ends, _log_ratio, skip)
-            guess = np.interp(t, at, found)
-            x[block], displaced[block] = self._newton(t, guess, terms, FINAL_STEPS, ends)
-        # Where rounding put a point before the last one, both levels are as far off as those two.
-        return np.maximum.accumulate(x), displaced
-
-    def _newton(
-        self,
-        levels: Array,
-        x: Array,
-        terms: slice,
-        most: int,
-        ends: tuple[float, float] = (-math.inf, math.inf),
-    ) -> tuple[Array, Array]:
-        """Improve x until rounding stops it; return it with the displacement of the levels."""
-        centres, logs = self._centres[terms][:, None], self._logs[terms][:, None]
-        shifted = logs - 0.5 * centres * centres
-        best = math.inf
-        for step in range(most):
-            charge(PER_STEP * len(x) * len(centres))
-            exponents = shifted + x * centres
-            top = exponents.max(axis=0)
-            powers = np.exp(exponents - top)
-            sums = powers.sum(axis=0)
-            residual = top + np.log(sums) - levels
-            worst = float(np.abs(residual).max(initial=0.0))
-            if step == most - 1 or (step > 2 and worst > 0.5 * best) or worst == 0.0:
-                break
-            best = worst
-            x = np.clip(x - residual * sums / (powers * centres).sum(axis=0), *ends)
-        sizes = np.abs(logs) + 0.5 * centres * centres + np.abs(x) * centres
-        scale = (powers * sizes).sum(axis=0) / sums + np.abs(top) + np.abs(levels)
-        return x, np.abs(residual) + 16.0 * UNIT * (scale + len(centres) + 8.0)
-
-    def _used(
-        self, ends: tuple[float, float], log_term: Callable[[Array, float], Array], skip: int = 0
-    ) -> slice:
-        """Return the terms that are seen somewhere between two points."""
-        left = self._logs + log_term(self._centres, ends[0])
-        right = self._logs + log_term(self._centres, ends[1])
-        low = int(np.flatnonzero(left[skip:] >= left[skip:].max() - FAINT_POINT)[0])
-        high = int(np.flatnonzero(right[skip:] >= right[skip:].max() - FAINT_POINT)[-1])
-        return slice(skip + low, skip + max(low, high) + 1)
-
-
-def _log_tail(side: float, centres: Array, x: float) -> Array:
-    from scipy.special import log_ndtr
-
-    logs: Array = log_ndtr(side * (centres - x))
-    return logs
-
-
-def _log_ratio(centres: Array, x: float) -> Array:
-    return centres * x - 0.5 * centres * centres
-
-
-def _blocks(first: int, stop: int) -> Iterator[slice]:
-    for start in range(first, stop, POINTS_BLOCK):
-        yield slice(start, min(start + POINTS_BLOCK, stop))
-
-
-# Terms below e^-FAINT of the largest are omitted: with 1000 terms, 1000 e^-50 < 2e-19 of a sum.
-FAINT = 50.0
-OMITTED = 1e-18
-# Points that share a choice of terms; no choice is made among fewer terms.
-BLOCK, FEW_TERMS = 32, 64
-# Beyond this an exponential is not formed.
-LARGE = 300.0
-# Work for each term off the real line.
-PER_TERM = 0.5
 
 
 @record
 class ExponentialSum:
     """r = sum_j b_j e^{t_j}, t_j = c_j x - c_j^2 / 2, 0 = c_0 < c_1 < ..., weights that sum to 1.
 
-    For j < j' the quotient of two terms falls in x. So a term that is faint next to the largest of
-    those with j >= 1 at the left end of an interval, being before it, is so in all of it, and the
-    same after it at the right end. The term j = 0, whose weight may be 0, is always kept.
+    The term j = 0, whose weight may be 0, is always kept.
 
     Attributes:
-        centres: c_j, each off by 4 units.
+        centres: c_j, each off by MOST_UNITS units.
         log_weights: log b_j.
         weight_errors: absolute error of each.
     """
@@ -218,19 +65,31 @@ class ExponentialSum:
     weight_errors: Array
 
     @property
-    def size(self) -> int:
-        """Return about the number of terms of one value."""
-        return min(len(self.log_weights), FEW_TERMS)
-
-    @property
     def log_floor(self) -> float:
         """Return log b_0."""
         return float(self.log_weights[0])
 
     @cached_property
+    def weights(self) -> Array:
+        """Return b_0, b_1, ...; 0 where too small."""
+        weights: Array = np.exp(self.log_weights)
+        return weights
+
+    @cached_property
+    def weight_error(self) -> float:
+        """Return the largest relative error of a weight."""
+        return float(self.weight_errors.max()) * 1.001 + 8.0 * UNIT
+
+    @cached_property
     def _prefix(self) -> Array:
         """Return b_1 + ... + b_{j - 1} for j = 1 .. k + 1."""
-        return np.concatenate([[0.0], np.cumsum(np.exp(self.log_weights[1:]))])
+        return np.concatenate([[0.0], np.cumsum(self.weights[1:])])
+
+    @cached_property
+    def _levels(self) -> Array:
+        """Return log b_j - c_j^2 / 2."""
+        levels: Array = self.log_weights - 0.5 * self.centres * self.centres
+        return levels
 
     def losses(self, x: Array, moved: Array) -> tuple[Array, Array]:
         """Return log r with its error.
@@ -243,14 +102,12 @@ class ExponentialSum:
         """
         loss, error = np.empty(x.shape), np.empty(x.shape)
         for part, terms in self.blocks(x, x):
-            loss[part], error[part] = self._losses(x[part], moved[part], terms)
+            centres = self.centres[terms]
+            t = x[part, None] * centres - 0.5 * centres * centres
+            off = 16.0 * UNIT * (np.abs(x[part])[:, None] * centres + 0.5 * centres * centres)
+            found = self.log_of_sum(t, off + moved[part, None] * centres, terms)
+            loss[part], error[part] = found
         return loss, error
-
-    def _losses(self, x: Array, moved: Array, terms: slice) -> tuple[Array, Array]:
-        centres = self.centres[terms]
-        t = x[:, None] * centres - 0.5 * centres * centres
-        off = 16.0 * UNIT * (np.abs(x)[:, None] * centres + 0.5 * centres * centres)
-        return self.log_of_sum(t, off + moved[:, None] * centres, terms)
 
     def log_of_sum(self, t: Array, off: Array, terms: slice) -> tuple[Array, Array]:
         """Return log r for some of its exponents t_j, j >= 1, off by `off`, with its error."""
@@ -281,48 +138,6 @@ class ExponentialSum:
         small = small + wrong / (1.0 + safe) + 16.0 * UNIT * np.abs(direct)
         return np.where(near, direct, plain), np.where(near, small, whole)
 
-    @property
-    def steepness(self) -> float:
-        """Return the largest c_j."""
-        return float(self.centres[-1])
-
-    def polar(self, x: Array, v: Array) -> tuple[Array, Array]:
-        """Return log |r| and arg r at x + iv, for |c_k v| < pi / 2.
-
-        With weights w_j = b_j e^{t_j(x)} and angles a_j = c_j v, |r|^2 = sum w_i w_j cos(a_i -
-        a_j), whose terms are positive, grow with x and fall with |v|. For v > 0 the argument is the
-        root a in [0, pi / 2) of sum w_j sin(a_j - a), which falls in a and grows with v; its terms
-        increase with j, and the quotients w_j / w_i, j > i, with x: so does the root.
-        """
-        place, angle = x[..., None] * self.centres, v[..., None] * self.centres
-        charge(PER_TERM * place.size)
-        exponents = self.log_weights + place - 0.5 * self.centres * self.centres
-        top = exponents.max(axis=-1, keepdims=True)
-        powers = np.exp(exponents - top)
-        real, imaginary = ((powers * turn(angle)).sum(axis=-1) for turn in (np.cos, np.sin))
-        return top[..., 0] + np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
-
-    def on_line(self, z: ComplexArray) -> tuple[ComplexArray, Array, Array]:
-        """Return log r at complex places with its error, and a bound on its slope.
-
-        y and its error are formed as in `losses`; products with log r, and exponentials of these,
-        add 16 units of it. The slope is at most sum c_j |b_j e^{t_j}| / |r|.
-
-        Raises:
-            NotCertifiedError: the terms are too large.
-        """
-        centres, weights = self.centres[1:], np.exp(self.log_weights[1:])
-        t: ComplexArray = z[:, None] * centres - 0.5 * centres * centres
-        if not float(t.real.max()) < LARGE:
-            raise NotCertifiedError("the density ratio of the mixture overflows")
-        off = 16.0 * UNIT * (np.multiply.outer(np.abs(z), centres) + 0.5 * centres * centres)
-        rise, wrong = expm1_with_error(t, off)
-        units = self.weight_errors[1:] * MARGIN + UNIT * (len(self.centres) + 16.0)
-        y = rise @ weights
-        loss, error = log1p_with_error(y, (wrong + np.abs(rise) * units) @ weights * MARGIN)
-        slope = np.exp(t.real) @ (weights * centres) / np.abs(1.0 + y)
-        return loss, error + 16.0 * UNIT * np.abs(loss), slope * MARGIN
-
     def log_distance(self, low: Array, high: Array, height: Array) -> Array:
         """Bound |y| by the sum of b_j min(e^{t_j} + 1, |t_j| e^{max(t_j, 0)}), t_j as at `high`."""
         c = self.centres[1:]
@@ -341,64 +156,104 @@ class ExponentialSum:
             yield np.arange(len(low)), slice(1, count)
             return
         order = np.argsort(low)
-        half = 0.5 * self.centres * self.centres
         for i in range(0, len(low), BLOCK):
             part = order[i : i + BLOCK]
-            left = (self.log_weights + float(low[part].min()) * self.centres - half)[1:]
-            right = (self.log_weights + float(high[part].max()) * self.centres - half)[1:]
-            first = int(np.flatnonzero(left >= left.max() - FAINT)[0])
-            last = int(np.flatnonzero(right >= right.max() - FAINT)[-1])
-            yield part, slice(1 + first, max(first, last) + 2)
+            yield part, self._seen(self._ratios, float(low[part].min()), float(high[part].max()))
 
+    def _seen(self, sizes: Callable[[float], Array], low: float, high: float) -> slice:
+        """Return the terms j >= 1 that are seen somewhere between two places."""
+        left, right = sizes(low)[1:], sizes(high)[1:]
+        first = int(np.flatnonzero(left >= left.max() - FAINT)[0])
+        last = int(np.flatnonzero(right >= right.max() - FAINT)[-1])
+        return slice(1 + first, max(first, last) + 2)
 
-@record
-class MixedGaussians:
-    """A bound on the divergences of W = sum_j w_j N(c_j, 1) from R = N(0, 1), or in both orders.
+    def _ratios(self, x: float) -> Array:
+        return self._levels + x * self.centres
 
-    x^a y^{1-a} is jointly convex for a > 1, and R is a mixture of itself with the same weights, so
-    that in either order e^{K(c)} <= sum_j w_j e^{c (c + 1) c_j^2 / 2}. In the order (W, R) it is
-    E_R (sum_j w_j L_j)^a, and by Minkowski's inequality at most the power a = c + 1 of
-    sum_j w_j (E_R L_j^a)^{1/a} = sum_j w_j e^{c c_j^2 / 2}, which is less.
+    def masses(self, x: Array) -> Masses:
+        """Return the masses at increasing points, which may be -inf.
 
-    Attributes:
-        parts: upper bounds on log w_j, and centres c_j off by 12 units.
-        remove: whether only the order (W, R) is meant.
-    """
+        The argument c_j - x of a tail is off by 2 units of its terms and the MOST_UNITS of c_j,
+        which changes the tail by (1 + |c_j - x|) times that, relatively, and a cell likewise
+        (`short_intervals` charges 6 units for exact centres); sums of n terms by n units, and all
+        by the errors of weights.
+        """
+        from scipy.special import log_ndtr, ndtr
 
-    parts: tuple[tuple[float, float], ...]
-    remove: bool
+        size, centres, weights = len(x), self.centres, self.weights
+        right, left, error = np.ones(size), np.zeros(size), np.zeros(size)
+        between, plain = np.zeros(max(size - 1, 0)), np.zeros(max(size - 1, 0))
+        between_error = np.full(max(size - 1, 0), np.inf)
+        first = int(np.searchsorted(x, -np.inf, side="right"))
+        for start in range(first, size, POINTS_BLOCK):
+            block = slice(start, min(start + POINTS_BLOCK, size))
+            at, low, high = x[block], float(x[block.start]), float(x[block.stop - 1])
+            for side, out in ((1.0, right), (-1.0, left)):
 
-    cheap = True
-    convex = False
-    piecewise = False
-    corners = ()
-    limit = math.inf
+                def tails(end: float, side: float = side) -> Array:
+                    logs: Array = self.log_weights + log_ndtr(side * (centres - end))
+                    return logs
 
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return the line of the farthest part."""
-        farthest = max(centre for _, centre in self.parts)
-        return 0.0, np.full(c.shape, 0.5 * farthest * farthest * (1.0 + 32.0 * UNIT))
+                terms = self._seen(tails, low, high)
+                total = weights[0] * ndtr(-side * at)
+                for c, w in zip(centres[terms], weights[terms], strict=True):
+                    total += w * ndtr(side * (c - at))
+                out[block] = total
+                reach = 1.0 + np.abs(at) + float(centres[terms.stop - 1])
+                off = terms.stop + 16.0 + (4.0 + MOST_UNITS) * reach * reach
+                error[block] = np.maximum(error[block], UNIT * off)
+            # The cell to the next block belongs to this one.
+            stop = min(block.stop + 1, size)
+            points, inner = x[start:stop], slice(start, stop - 1)
+            terms = self._seen(self._ratios, low, float(points[-1]))
+            charge(PER_MASS * len(points) * (terms.stop - terms.start))
+            plain[inner], wrong = short_intervals(points, 0.0)
+            between[inner] = weights[0] * plain[inner]
+            for c, w in zip(centres[terms], weights[terms], strict=True):
+                mass, off = short_intervals(points, float(c))
+                between[inner] += w * mass
+                wrong = np.maximum(wrong, 2.0 * off)
+            between_error[inner] = wrong + UNIT * (terms.stop - terms.start + 9.0)
+        own = self.weight_error
+        return Masses(right, left, between, plain, error + own + 16.0 * UNIT, between_error + own)
 
-    def upper(self, c: Array) -> Array:
-        """Return the log of the sum: exponents are off by 32 units, the sum by one a term."""
-        logs, centres = np.array(self.parts).T
-        outside, inside = (c + 1.0, 0.5 * c) if self.remove else (1.0, 0.5 * c * (c + 1.0))
-        exponents = np.multiply.outer(inside, centres * centres) * (1.0 + 64.0 * UNIT)
-        terms = exponents + logs
-        size = np.abs(exponents).max(axis=-1) + np.abs(logs).max() + 1.0
-        found = np.logaddexp.reduce(terms, axis=-1)
-        result: Array = outside * (found + UNIT * (len(logs) + 64.0) * size)
-        return result
+    def solve(self, levels: Array) -> tuple[Array, Array]:
+        """Return x with g(x) = log sum_{j >= 1} b_j e^{t_j} = level, for increasing levels.
 
-    def lower(self, c: Array) -> Array | None:
-        """Return None: it is a bound only."""
-        del c
-        return None
+        g is convex and increases, and lies between its largest term and that and the log of their
+        number. Newton's method starts right of the solution, where a single term reaches the level,
+        and comes down. Whatever it did, the residual g(x) - level and the rounding of g are
+        returned as the displacement of the level, 16 units of the terms of the sum by their weights
+        in it, and the errors of weights.
+        """
+        x, displaced = np.empty(len(levels)), np.empty(len(levels))
+        count = math.log(len(self.centres))
+        for start in range(0, len(levels), POINTS_BLOCK):
+            block = slice(start, start + POINTS_BLOCK)
+            t = levels[block]
+            low, at = ((each - self._levels[1:]) / self.centres[1:] for each in (t[0] - count, 0.0))
+            at = (t[:, None] / self.centres[1:] + at).min(axis=1)
+            terms = self._seen(self._ratios, float(low.min()), float(at[-1]))
+            x[block], displaced[block] = self._newton(t, at, terms)
+        # Where rounding put a point before the last one, both levels are as far off as those two.
+        return np.maximum.accumulate(x), displaced + self.weight_error
 
-    def estimate(self, c: Array) -> Array:
-        """Return the bound."""
-        return self.upper(c)
-
-    def rough(self, c: Array) -> Array:
-        """Return the bound, which takes next to no work."""
-        return self.upper(c)
+    def _newton(self, levels: Array, x: Array, terms: slice) -> tuple[Array, Array]:
+        """Improve x until rounding stops it; return it with the displacement of the levels."""
+        centres, shifted = self.centres[terms][:, None], self._levels[terms][:, None]
+        best = math.inf
+        for step in range(NEWTON_STEPS):
+            charge(PER_STEP * len(x) * len(centres))
+            exponents = shifted + x * centres
+            top = exponents.max(axis=0)
+            powers = np.exp(exponents - top)
+            sums = powers.sum(axis=0)
+            residual = top + np.log(sums) - levels
+            worst = float(np.abs(residual).max(initial=0.0))
+            if step == NEWTON_STEPS - 1 or (step > 2 and worst > 0.5 * best) or worst == 0.0:
+                break
+            best = worst
+            x = x - residual * sums / (powers * centres).sum(axis=0)
+        sizes = np.abs(shifted) + centres * centres + np.abs(x) * centres
+        scale = (powers * sizes).sum(axis=0) / sums + np.abs(top) + np.abs(levels)
+        return x, np.abs(residual) + 16.0 * UNIT * (scale + len(centres) + 8.0)

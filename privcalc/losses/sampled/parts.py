@@ -19,14 +19,14 @@ Plain powers on a line above the real one, where oscillation turns into decay.
 
     G(t) = int_{low}^{high} f(x) (1 + y)^{e + it} dx,    t in [t1, t2], t1 > 0,
 
-f a normal density. (1 + y)^a is analytic for |Im x| < pi / 2 over the ratio's steepness, so the
-path may go up at `low` to low + i th, along to high + i th and down to `high`. Above the axis
+f a normal density. (1 + y)^a of a sampled Gaussian is analytic for |Im x| < pi / 2, so the path may
+go up at `low` to low + i th, along to high + i th and down to `high`. Above the axis
 |(1 + y)^{it}| = e^{-t arg(1 + y)} decays: the number of nodes no longer grows with t. The conjugate
 path gives the conjugate for -t.
 
 Quadrature. On each panel the bound of `numerics/gauss_legendre.py` with the supremum on the
-rectangle around a Bernstein ellipse, Re x in [x_l, x_h], Im x in [v_l, v_h], all |Im x| <= STRIP
-over the steepness. There |f| <= f(Re x) e^{curvature v^2 / 2}; |1 + y| grows with x and falls with
+rectangle around a Bernstein ellipse, Re x in [x_l, x_h], Im x in [v_l, v_h], all |Im x| <= STRIP.
+There |f| <= f(Re x) e^{curvature v^2 / 2}; |1 + y| grows with x and falls with
 |v|; arg(1 + y) has the sign of v, and its modulus grows with x and |v|. So the least argument lies
 at (x_l, v_l) if v_l >= 0, and the sup of e^{-t arg} at t1; else at (x_h, v_l), and at t2.
 
@@ -78,7 +78,7 @@ class ShiftedPart:
 
     def __init__(
         self,
-        part: SampledPart | MixturePart,
+        part: SampledPart,
         exponent: float,
         times: tuple[float, float],
         log_error: float,
@@ -97,7 +97,7 @@ class ShiftedPart:
         direction = np.repeat(halves / length, POINTS)
         z = np.repeat(centres, POINTS) + points * direction
         f, e = part.density, exponent
-        loss, wrong, growth = part.ratio.on_line(z)
+        loss, wrong, growth = part.on_line(z)
         log_f = f.constant + (f.slope - 0.5 * f.curvature * z) * z
         weights = np.exp(log_weights + log_f + e * loss) * direction
         sizes = np.abs(weights) * np.exp(-times[0] * loss.imag)
@@ -123,7 +123,7 @@ class ShiftedPart:
         """
         part, e = self._part, self._exponent
         best = math.atan2(self._times[0], -e) if e < 0.0 else HEIGHT
-        th = min(min(HEIGHT, best) / part.ratio.steepness, part.density.deviation)
+        th = min(HEIGHT, best, part.density.deviation)
         low, high = part.low, part.high
         wide = (high - low) / min(WIDEST_PANEL, 2.0 * th)
         refusal = "the shifted line needs too many panels"
@@ -144,7 +144,7 @@ class ShiftedPart:
         dx = size * np.where(upright, SEMI_AXES_IMAGINARY, SEMI_AXES_REAL)
         dv = size * np.where(upright, SEMI_AXES_REAL, SEMI_AXES_IMAGINARY)
         x, v = centres.real[:, None], centres.imag[:, None]
-        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP / self._part.ratio.steepness
+        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP
         dx, dv = np.where(usable, dx, 0.0), np.where(usable, dv, 0.0)
         bounds = LOG_FACTORS + self._log_supremum((x - dx, x + dx), (v - dv, v + dv))
         result: Array = np.where(usable, bounds, np.inf).min(axis=1) + np.log(size[:, 0])
@@ -152,13 +152,13 @@ class ShiftedPart:
 
     def _log_supremum(self, x: tuple[Array, Array], v: tuple[Array, Array]) -> Array:
         """Bound the log of the integrand's modulus; log |1 + y| near 0 is off by units of 1."""
-        e, density, ratio = self._exponent, self._part.density, self._part.ratio
+        e, part, density = self._exponent, self._part, self._part.density
         most = np.maximum(np.abs(v[0]), np.abs(v[1]))
         least = np.where(v[0] * v[1] < 0.0, 0.0, np.minimum(np.abs(v[0]), np.abs(v[1])))
         log_f = density.peak(*x) + 0.5 * density.curvature * most * most
-        largest = ratio.polar(x[1], least) if e >= 0.0 else ratio.polar(x[0], most)
-        above = self._times[0] * ratio.polar(x[0], v[0])[1]
-        below = self._times[1] * ratio.polar(x[1], v[0])[1]
+        largest = part.polar(x[1], least) if e >= 0.0 else part.polar(x[0], most)
+        above = self._times[0] * part.polar(x[0], v[0])[1]
+        below = self._times[1] * part.polar(x[1], v[0])[1]
         log_power = e * largest[0] + 16.0 * UNIT * abs(e)
         result: Array = log_f + log_power - np.where(v[0] >= 0.0, above, below)
         return result
@@ -273,24 +273,21 @@ LOSS_UNITS = 110.0
 
 
 @record
-class SampledRatio:
-    """1 + y = 1 - q + q e^x off the real line.
+class SampledPart(DensityPart):
+    """Values of X between two ends, with 1 + y = 1 - q + q e^X."""
 
-    |1 + y|^2 = (1 - q)^2 + 2 q (1 - q) e^x cos v + q^2 e^{2x} grows with x and falls with |v|, and
-    arg(1 + y) is that of 1 - q + q e^x cos v + i q e^x sin v: it has the sign of v, and its modulus
-    grows with x and |v|.
-
-    Attributes:
-        q: sampling probability.
-        steepness: the largest factor of x in an exponent.
-    """
-
+    density: Normal
+    low: float
+    high: float
     q: float
 
-    steepness = 1.0
-
     def polar(self, x: Array, v: Array) -> tuple[Array, Array]:
-        """Return log |1 + y| and arg(1 + y) at x + iv, without overflow."""
+        """Return log |1 + y| and arg(1 + y) at x + iv, |v| < pi / 2, without overflow.
+
+        |1 + y|^2 = (1 - q)^2 + 2 q (1 - q) e^x cos v + q^2 e^{2x} grows with x and falls with |v|,
+        and arg(1 + y) is that of 1 - q + q e^x cos v + i q e^x sin v: it has the sign of v, and its
+        modulus grows with x and |v|.
+        """
         odds = self.q * np.exp(np.minimum(x, 300.0))
         real, imaginary = 1.0 - self.q + odds * np.cos(v), odds * np.sin(v)
         return np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
@@ -308,21 +305,6 @@ class SampledRatio:
         loss = log1p_with_error(y, np.zeros(len(z)))[0]
         units = np.where(z.real >= 0.0, LOSS_UNITS, LOSS_UNITS / (1.0 - self.q))
         return loss, UNIT * units * np.abs(loss), np.abs(self.q * np.exp(z) / (1.0 + y))
-
-
-@record
-class SampledPart(DensityPart):
-    """Values of X between two ends, with 1 + y = 1 - q + q e^X."""
-
-    density: Normal
-    low: float
-    high: float
-    q: float
-
-    @property
-    def ratio(self) -> SampledRatio:
-        """Return 1 + y off the real line."""
-        return SampledRatio(self.q)
 
     def range(self, low: Array, high: Array, height: Array, *, path: bool) -> MixtureRange:
         """Bound 1 + s y, whose logs may be much smaller than their terms, but count many times.

@@ -260,7 +260,6 @@ def _law(slopes: Array, heights: Array) -> AtomicLaw:
     """Return the law of the largest profile with these bounds, of which none is below 1 - a."""
     corners = [START]
     for a, height in zip(slopes.tolist(), heights.tolist(), strict=True):
-        (x, w), value = a.as_integer_ratio(), min(ONE, max(Fraction(height), 1 - Fraction(a)))
-        h, other = value.as_integer_ratio()
-        corners.append(ProfileCorner(Fraction(math.log(a)), x * other, h * w, w * other))
+        value = min(ONE, max(Fraction(height), 1 - Fraction(a)))
+        corners.append(ProfileCorner(Fraction(math.log(a)), Fraction(a), value))
     return replace(law_of_corners(convex_hull(corners)), loss_units=LOSS_ULPS)

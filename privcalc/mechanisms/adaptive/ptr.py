@@ -147,7 +147,7 @@ def _tail(test: Node, threshold: float) -> Enclosed:
 
     The exponential is off by 4 units, and by one more for each of the exponent.
     """
-    from privcalc.numerics.normal import log_tail_above, log_tail_below
+    from privcalc.numerics.normal import log_tail, log_tail_below
 
     name, scale = _noise(test)
     low, high = (Enclosed.of(threshold) / Enclosed.of(scale)).doubles()
@@ -155,7 +155,7 @@ def _tail(test: Node, threshold: float) -> Enclosed:
         logs = -high - math.log(2.0), -low - math.log(2.0)
     else:
         # Beyond 100 deviations squares may overflow, and tails are below the smallest double.
-        logs = log_tail_below(min(high, 100.0)), log_tail_above(min(low, 100.0))
+        logs = log_tail_below(min(high, 100.0)), log_tail(min(low, 100.0))
     smallest, unit = math.log(SMALLEST), 2.0**-52
     least, most = (max(each, smallest) for each in logs)
     first = math.exp(least) * (1.0 - (8.0 + abs(least)) * unit) if logs[0] > smallest else 0.0

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.numerics.log_sums import TINY, log1p_exp, log_sums
+from privcalc.numerics.log_sums import TINIEST, log1p_bracket, log_sums
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import left
 from privcalc.record import record, replace
@@ -76,7 +76,7 @@ def capped(base: RenyiCurve, q: float, orders: Array, sums: Array) -> Array:
 
 def _up(mixture: Array) -> Array:
     """Move 24 units up, and past what may have underflowed."""
-    return mixture * (1.0 + 26.0 * UNIT) + TINY
+    return mixture * (1.0 + 26.0 * UNIT) + TINIEST
 
 
 def log_mixture(x: Array, q: float) -> Array:
@@ -202,7 +202,7 @@ def log_series(orders: Integers, coefficients: Coefficients, factors: Bracket) -
         else:
             lower[i:j], upper[i:j] = _together(orders[i:j], coefficients, factors)
         i = j
-    return log1p_exp(lower, -1.0), log1p_exp(upper, 1.0)
+    return log1p_bracket(lower, upper)
 
 
 def upper_between(orders: Array, bound: Callable[[Integers], Array]) -> Array:

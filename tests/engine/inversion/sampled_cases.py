@@ -45,13 +45,3 @@ def holds(bound: Bound, digits: str) -> bool:
     half = Decimal(1).scaleb(int(number.as_tuple().exponent)) / 2
     lower = Decimal(bound.lower or 0.0)
     return lower <= number + half and number - half <= Decimal(bound.upper)
-
-
-def relative(bound: Bound) -> float:
-    """Return the relative width."""
-    return bound.width / bound.upper
-
-
-def meet(first: Bound, second: Bound) -> bool:
-    """Say whether two brackets have a number in common."""
-    return max(first.lower or 0.0, second.lower or 0.0) <= min(first.upper, second.upper)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
-from mpmath import exp, mpf, ncdf
 
 from privcalc.engine.inversion.certificate import log_payoff_supremum
 from privcalc.engine.inversion.decaying import _proved_decay
 from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs, added
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 SIZE = 4
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    with np.errstate(all="ignore"):
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def gaussian(z: ComplexArray) -> ComplexArray:
@@ -35,12 +32,6 @@ def gaussian(z: ComplexArray) -> ComplexArray:
 def nothing(z: ComplexArray) -> ComplexArray:
     """Return K of a loss that is 0."""
     return 0.0 * z
-
-
-def gaussian_delta(epsilon: float) -> float:
-    """Return the closed form for mu = 1."""
-    e = mpf(epsilon)
-    return float(ncdf(mpf(1) / 2 - e) - exp(e) * ncdf(-mpf(1) / 2 - e))
 
 
 def summed(
@@ -85,7 +76,7 @@ def blocks_to(step: float, last: float) -> Blocks:
 EPSILON = 1.0
 LINE = Line(1.0, (3.0, 6.0), EPSILON, -30.0)
 BLOCKS = blocks_to(0.125, 8.0)
-TRUTH = gaussian_delta(EPSILON)
+TRUTH = float(normal_delta(1.0, EPSILON))
 
 
 def test_the_line_itself() -> None:
@@ -152,6 +143,14 @@ def test_aliases_on_the_left() -> None:
     found = summed(nothing, Line(c, (20.0, 0.0), 0.0, 0.0), blocks_to(step, 12.0))
     left = sum(-math.expm1(-3.0 * j) * math.exp(-3.0 * j * c) for j in range(1, 200))
     assert left <= float(found.terms["aliasing"][0]) <= 1.1 * left
+
+
+def test_aliases_on_the_right() -> None:
+    """Those of larger epsilons, which count by more than they are where abscissas are large."""
+    found = summed(gaussian, Line(3.0, (5.0, 15.0), EPSILON, -30.0), blocks_to(3.5, 30.0))
+    right = float(normal_delta(1.0, EPSILON + math.tau / 3.5)) * math.exp(3.0 * math.tau / 3.5)
+    assert found.value[0] - TRUTH > right > 0.1 * TRUTH
+    assert found.lower[0] <= TRUTH <= found.upper[0]
 
 
 @pytest.mark.parametrize("c", [0.01, 0.5, 1.0, 7.0, 300.0])

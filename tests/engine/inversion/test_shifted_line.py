@@ -1,4 +1,4 @@
-"""Quadrature on a line above the real one, and what joins it with the rest of a cut law."""
+"""Quadrature on a line above the real one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.sampled import cut as cuts
-from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
-from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.parts import ShiftedPart
 from tests.engine.inversion.sampled_cases import rare
 
@@ -27,10 +23,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    with np.errstate(all="ignore"):
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def dense(law: Any, ends: tuple[float, float], exponent: float, t: Any) -> tuple[Any, float]:
@@ -72,96 +65,3 @@ def test_what_it_is_not_for() -> None:
     # Far too long for its panels; they would fill the memory.
     with pytest.raises(NotCertifiedError, match="panels"):
         ShiftedPart(law.between(0.0, 1e7), exponent, (1.0, 2.0), -20.0)
-
-
-@pytest.mark.parametrize("remove", [True, False])
-def test_blocks_join(*, remove: bool) -> None:
-    """Short phases on the real line, long ones on shifted lines: one function of t."""
-    cut = CutLaw(rare(0.5, 0.01), -20.0, 6.0, 25.0)
-    step, count = 4.0, 200
-    contour = cut.contour(2.0, step * count, -28.0, remove=remove)
-    plain = cut.near(2.0, step * count, -28.0, remove=remove)
-    assert isinstance(contour, JoinedContour)
-    assert contour.size < 0.7 * plain.size
-    value, error = contour.log_mgf_progression(step, count)
-    other, slack = plain.log_mgf_progression(step, count)
-    turn = np.abs(np.exp(1j * (value - other).imag) - 1.0) + np.abs((value - other).real)
-    assert (turn <= 1.5 * (error + slack)).all()
-    assert float(error.max()) < 1e-9
-
-
-def test_powers_beyond_a_cut_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """J, whose argument runs the other way."""
-    cut = CutLaw(rare(0.5, 0.01), -20.0, 3.0, 22.0)
-    part = PowerPart(cut, -2.0, (cut.top, cut.far), 400.0, -35.0, remove=False)
-    monkeypatch.setattr(cuts, "LONG", 1e9)
-    whole = PowerPart(cut, -2.0, (cut.top, cut.far), 400.0, -35.0, remove=False)
-    assert part.size < whole.size
-    value, error = part.progression(2.0, 200)
-    other, slack = whole.progression(2.0, 200)
-    assert (np.abs(value - other) <= error + slack).all()
-
-
-GROUPS = [
-    (GaussianMixtureLaw(1.0, 0.01, 3, remove=True), (-9.0, 7.0), 2.5),
-    (GaussianMixtureLaw(0.4, 0.2, 6, remove=True), (-8.0, 8.0), -3.0),
-    (GaussianMixtureLaw(1.6, 1e-4, 5, remove=True), (1.0, 12.0), 6.0),
-]
-
-
-@pytest.mark.parametrize("case", GROUPS)
-@pytest.mark.parametrize("start", [64.0, 1024.0])
-def test_the_shifted_line_of_a_group_gives_the_real_one(case: Any, start: float) -> None:
-    """As for one record, by a plain sum of the binomial terms; the error is needed."""
-    law, ends, exponent = case
-    weights = [math.comb(law.size, j) * law.q**j for j in range(law.size + 1)]
-    weights = [w * (1.0 - law.q) ** (law.size - j) for j, w in enumerate(weights)]
-    points, rule = np.polynomial.legendre.leggauss(48)
-    edges = np.linspace(ends[0], ends[1], 2000 + int(2.0 * start))
-    half = 0.5 * np.diff(edges)[:, None]
-    x = (edges[:-1, None] + half * (1.0 + points)).ravel()
-    density = (half * rule).ravel() * np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
-    steps = [law.mu * j for j in range(law.size + 1)]
-    loss = np.log(sum(w * np.exp(c * x - c * c / 2) for w, c in zip(weights, steps, strict=True)))
-    terms = density * np.exp(exponent * loss)
-    t, mass = start + start / 2.0 * np.arange(3), float(terms.sum())
-    truth = np.array([(terms * np.exp(1j * each * loss)).sum() for each in t])
-    path = law.between(*ends), exponent, (start, 2.0 * start)
-    for part_of_mass in (1e-13, 1e-4):
-        part = ShiftedPart(*path, math.log(mass * part_of_mass))
-        off = np.abs(part.progression(start / 2.0, 2, 3) - truth)
-        assert (off <= part.error + 1e-13 * mass).all()
-        assert part.error <= 1.1 * mass * part_of_mass + 5e-12 * mass
-    assert start > 64.0 or off.max() > 1e-12 * mass
-
-
-@pytest.mark.parametrize("law", [each for each, *_ in GROUPS])
-def test_the_ratio_of_a_group_off_the_real_line(law: GaussianMixtureLaw) -> None:
-    """In 40 digits; modulus and argument go the ways that are claimed."""
-    ratio, rng = law.ratio, np.random.default_rng(3)
-    with mp.workdps(40):
-        for _ in range(40):
-            x = float(rng.uniform(-8.0, 9.0))
-            v = float(rng.uniform(0.0, 1.5)) / ratio.steepness
-            mu, q, z = mp.mpf(law.mu), mp.mpf(law.q), mp.mpc(x, v)
-            r = mp.fsum(
-                mp.binomial(law.size, j)
-                * q**j
-                * (1 - q) ** (law.size - j)
-                * mp.exp(j * mu * z - (j * mu) ** 2 / 2)
-                for j in range(law.size + 1)
-            )
-            loss, error, slope = (each[0] for each in ratio.on_line(np.array([complex(x, v)])))
-            assert abs(mp.log(r) - mp.mpmathify(complex(loss))) <= error
-            assert error <= 1e-12 * (1.0 + abs(loss))
-            here, ahead, above = (
-                ratio.polar(np.array([x + dx]), np.array([v + dv]))
-                for dx, dv in ((0.0, 0.0), (0.01, 0.0), (0.0, 0.01 * v))
-            )
-            assert abs(here[0][0] - float(mp.log(abs(r)))) < 1e-12 * (1.0 + abs(loss))
-            assert abs(here[1][0] - float(mp.arg(r))) < 1e-14
-            assert ahead[0] >= here[0] >= above[0]
-            assert min(ahead[1], above[1]) >= here[1] * (1.0 - 1e-13)
-            assert abs(loss - ratio.on_line(np.array([complex(x, v) + 1e-6]))[0][0]) < 1.01e-6 * (
-                slope + 1e-5
-            )

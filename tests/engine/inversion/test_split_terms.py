@@ -19,11 +19,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.inversion.test_truncated_terms import MU, RATE, USES, two_samples
 
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    with np.errstate(all="ignore"):
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @pytest.mark.parametrize("rate", [-3.0, -0.25, 0.0, 1.0, 4.0])

@@ -1,4 +1,4 @@
-"""What the tests of lists share: small lists, and exact profiles of lists."""
+"""What the tests of lists share: small lists, and what one use of a list proves."""
 
 from __future__ import annotations
 
@@ -7,23 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mpmath import mp, mpf
 
 from privcalc.engine.lists.losses import Lattice, LossList, Tilted
 from privcalc.engine.lists.spread import Spread
 from privcalc.record import replace
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
-
     Terms = list[tuple[LossList, int]]
-
-
-def gaussian_delta(epsilon: float, mu: float = 1.0) -> float:
-    """Return the profile of Gaussian noise, in 30 digits."""
-    with mp.workdps(30):
-        m, e = mpf(mu), mpf(epsilon)
-        return float(mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m))
 
 
 def laplace_delta(e: float, epsilon: float) -> float:
@@ -58,32 +48,3 @@ def weights_of(weights: list[float], c: float = 0.0, **more: Any) -> Tilted:
     """Return a tilted list at the losses 0, 1, 2, ..."""
     lattice = Lattice(Fraction(0), Fraction(1), 0, len(weights))
     return replace(Tilted(c, lattice, np.array(weights), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), **more)
-
-
-def composed(terms: Terms, epsilon: float) -> Any:
-    """Return delta of a composition of lists by convolution in 40 digits."""
-    with mp.workdps(40):
-        masses, first, origin = [mpf(1)], 0, Fraction(0)
-        for found, count in terms:
-            own = [mpf(float(m)) for m in found.masses]
-            for _ in range(count):
-                sums = [mpf(0)] * (len(masses) + len(own) - 1)
-                for i, m in enumerate(masses):
-                    for j, w in enumerate(own):
-                        sums[i + j] += m * w
-                masses, first = sums, first + found.lattice.first
-                origin += found.lattice.origin
-        step = terms[0][0].lattice.step
-        start = mpf(origin.numerator) / origin.denominator
-        gap = mpf(step.numerator) / step.denominator
-        losses = (start + gap * (first + k) for k in range(len(masses)))
-        payoffs = (max(mpf(0), 1 - mp.exp(mpf(epsilon) - x)) for x in losses)
-        return mp.fsum(m * p for m, p in zip(masses, payoffs, strict=True))
-
-
-def random_list(rng: np.random.Generator, step: Fraction, size: int) -> LossList:
-    """Return a list of so many masses that are taken to be exact."""
-    masses: Array = rng.dirichlet(np.full(size, 0.5))
-    lattice = Lattice(Fraction(int(rng.integers(-5, 5)), 7), step, int(rng.integers(-4, 2)), size)
-    nothing = np.zeros(size)
-    return LossList(lattice, masses, nothing, nothing, 0.0, 0.0, 0.0)

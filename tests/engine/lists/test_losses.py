@@ -14,8 +14,9 @@ from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.record import replace
-from tests.engine.lists.cases import above, below, delta_of, gaussian_delta, laplace_delta
+from tests.engine.lists.cases import above, below, delta_of, laplace_delta
 from tests.pairs import two_point
+from tests.truths import gaussian_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ EPSILONS = (0.0, 0.3, 0.7, 1.4)
 def test_one_use_is_bounded_at_every_epsilon(step: Fraction) -> None:
     """Both ends enclose the closed form, at negative epsilon too, and are near."""
     cases: list[tuple[LossLaw, Callable[[float], float], float]] = [
-        (GaussianLaw(0.7), lambda epsilon: gaussian_delta(epsilon, 0.7), 8.0),
+        (GaussianLaw(0.7), lambda epsilon: float(gaussian_deltas(0.7, epsilon)), 8.0),
         (LaplaceLaw(0.9), lambda epsilon: laplace_delta(0.9, epsilon), 0.9),
     ]
     for law, truth, reach in cases:
@@ -56,7 +57,7 @@ def test_what_is_off_the_lattice(low: float, high: float) -> None:
     """Both ends hold, wherever the points begin and end."""
     found = discretised(GaussianLaw(1.0), Fraction(0), STEP, low, high)
     for epsilon in EPSILONS:
-        truth = gaussian_delta(epsilon)
+        truth = float(gaussian_deltas(1.0, epsilon))
         assert below(found, epsilon) <= truth <= above(found, epsilon)
         if (low, high) == (-6.0, 7.0):
             assert above(found, epsilon) <= truth * 1.01
@@ -96,25 +97,9 @@ def test_errors_of_tails(error: float) -> None:
     for floor in (False, True):
         found = discretised(law, Fraction(0), Fraction(1, 4), -6.0, 7.0, floor=floor)
         for epsilon in EPSILONS:
-            truth = gaussian_delta(epsilon)
+            truth = float(gaussian_deltas(1.0, epsilon))
             assert below(found, epsilon) <= truth
             assert floor or truth <= above(found, epsilon)
-
-
-def test_errors_are_displacements_where_they_are_relative() -> None:
-    """A list of masses that are off by a part of themselves is one of displaced losses."""
-    law = cast("LossLaw", Off(LaplaceLaw(1.0), 1e-9))
-    found = discretised(law, Fraction(0), Fraction(1, 4), -1.0, 1.0)
-    exact = tilted(discretised(LaplaceLaw(1.0), Fraction(0), Fraction(1, 4), -1.0, 1.0), 2.0)
-    off = tilted(found, 2.0)
-    assert off.slack + off.relative + off.missing >= 1e-9
-    assert off.missing <= 1e-9 * 1e3
-    assert exact.slack + exact.relative + exact.missing <= 1e-11
-    # Errors that are a part r of themselves: the profile at epsilon less n log((1 + r) / (1 - r)).
-    r = float(found.relative[(found.relative < np.inf)].max())
-    for epsilon in (0.0, 0.4, 0.9):
-        truth = laplace_delta(1.0, epsilon - 2.1 * r - found.slack)
-        assert delta_of(found, epsilon) <= truth * (1.0 + r) + 0.3 / 16.0
 
 
 @pytest.mark.parametrize("which", ["p", "q"])
@@ -174,18 +159,3 @@ def test_lattices_that_are_too_fine_or_empty() -> None:
     found = discretised(GaussianLaw(1.0), Fraction(0), STEP, -6.0, 7.0)
     with pytest.raises(NotCertifiedError, match="nothing of the law is left"):
         tilted(replace(found, masses=0.0 * found.masses), 1.0)
-
-
-@pytest.mark.parametrize("c", [0.0, 3.0, 40.0])
-def test_tilted_weights_are_those_of_the_masses(c: float) -> None:
-    """In extended precision, to what they say they are off by."""
-    found = discretised(LaplaceLaw(2.0), Fraction(-2), Fraction(1, 32), -2.0, 2.0)
-    law = tilted(found, c)
-    points = np.arange(found.lattice.count, dtype=np.longdouble) + found.lattice.first
-    points = points / 32 - 2
-    exact = found.masses.astype(np.longdouble) * np.exp(c * points - np.longdouble(law.log_mgf))
-    # Lighter ones are missing, if anything.
-    kept = exact > 1e-18
-    off = np.abs(law.weights[kept] / exact[kept] - 1)
-    assert float(off.max()) <= law.relative
-    assert law.relative <= 1e-11

@@ -16,10 +16,11 @@ from privcalc.engine.lists import transform
 from privcalc.engine.lists.losses import LatticeError, discretised, tilted
 from privcalc.engine.lists.spread import Spread
 from privcalc.engine.lists.sums import ListSource
-from privcalc.engine.lists.transform import Window, coarsen, compose, find_window
+from privcalc.engine.lists.transform import coarsen, compose, find_window
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.record import replace
-from tests.engine.lists.cases import gaussian_delta, weights_of
+from tests.engine.lists.cases import weights_of
+from tests.truths import gaussian_deltas
 
 
 def off(law: Any) -> float:
@@ -116,25 +117,6 @@ def test_what_uses_bring_with_them() -> None:
     assert noisy.missing >= (1.0 + 0.01 * math.sqrt(3.0)) ** 5 - 1.0
 
 
-def test_weights_around_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a window that is too small what comes in from the other side is missing."""
-    count, sides = 20, 21
-    one = weights_of([1.0 / sides] * sides)
-    exact = np.array([1.0])
-    for _ in range(count):
-        exact = np.convolve(exact, one.weights)
-    centre = count * round((sides - 1) / 2)
-    outside = 1.0 - float(exact[centre - 30 : centre + 30].sum())
-    assert outside > 0.1
-    monkeypatch.setattr(transform, "find_window", lambda *_: Window(-30, 30, (), 1e9))
-    monkeypatch.setattr(transform, "LOG_OUTSIDE", math.log(outside))
-    found = compose([(one, count)], -40.0)
-    first = int(found.lattice.origin) + found.lattice.first
-    inside = exact[first : first + len(found.weights)]
-    assert float((found.weights - inside).sum()) <= found.missing
-    assert found.missing >= outside
-
-
 def test_transforms_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """The points that a sum would need are counted, and more than are allowed are refused."""
     law = tilted(discretised(GaussianLaw(1.0), Fraction(0), Fraction(1, 64), -6.0, 6.0), 0.5)
@@ -158,5 +140,5 @@ def test_coarsening_goes_outward(factor: int) -> None:
     assert (further >= upper * (1.0 - 1e-12) - 1e-12).all()
     assert (further <= upper + 0.3 * (factor / 40) ** 2).all()
     for epsilon, lower in zip(epsilons.tolist(), sources[1].deltas(epsilons).lower, strict=True):
-        assert lower <= gaussian_delta(epsilon, 0.8) + 1e-13
+        assert lower <= gaussian_deltas(0.8, epsilon) + 1e-13
     assert Spread(coarse.variance).known_at(2.0)

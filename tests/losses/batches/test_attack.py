@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privcalc.losses.batches import attack
 from privcalc.losses.batches.attack import best_test
 from privcalc.losses.batches.sums import SumPlan, TiltedSums
 from tests.batches_truth import arranged_deltas, sampled_attack
@@ -26,8 +25,6 @@ def least(sigma: float, steps: int, epsilon: float, *, remove: bool, skipped: fl
         (1.0, (2, 1), 0.8, 400, 5e-4),
         (2.0, (2, 3), 0.3, 400, 5e-4),
         (0.6, (2, 1), 2.0, 400, 4e-3),
-        pytest.param(1.0, (3, 2), 0.8, 90, 5e-3, marks=pytest.mark.slow),
-        pytest.param(4.0, (3, 1), 0.1, 90, 5e-3, marks=pytest.mark.slow),
     ],
 )
 def test_all_arrangements_have_the_profile(
@@ -38,20 +35,6 @@ def test_all_arrangements_have_the_profile(
     truth = arranged_deltas(sigma, epsilon, lambda *_: -1.0, (batch,) * steps, points)
     for remove, value in zip((True, False), truth, strict=True):
         assert least(sigma, size[0], epsilon, remove=remove) == pytest.approx(value, rel=close)
-
-
-@pytest.mark.parametrize(
-    ("sigma", "sizes", "epsilon", "near"),
-    [(1.0, (2, 1), 0.8, 0.02), (2.0, (3, 1), 0.3, 0.04), (1.0, (4, 3), 0.5, 0.01)],
-)
-def test_even_slots_cost_least(
-    sigma: float, sizes: tuple[int, ...], epsilon: float, near: float
-) -> None:
-    """With fewer records in the last slot all arrangements cost more, and not by much."""
-    truth = arranged_deltas(sigma, epsilon, lambda *_: -1.0, sizes, 300)
-    for remove, value in zip((True, False), truth, strict=True):
-        found = least(sigma, len(sizes), epsilon, remove=remove)
-        assert value * (1.0 - 3.0 * near) <= found <= value * (1.0 + 1e-4)
 
 
 @pytest.mark.parametrize(
@@ -70,19 +53,9 @@ def test_records_in_no_slot_have_the_profile(
         assert found < 0.95 * least(sigma, len(sizes), epsilon, remove=remove)
 
 
-CELLS = (
-    (4.0, 100, 0.08, False),
-    (1.0, 1000, 2.5, True),
-    (4.0, 1000, 0.02, True),
-    (2.0, 1000, 0.07, False),
-    (0.7, 234, 6.0, True),
-    (1.0, 234, 3.5, True),
-)
-
-
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
-    "cell",
-    [cell if cell is CELLS[0] else pytest.param(cell, marks=pytest.mark.slow) for cell in CELLS],
+    "cell", [(4.0, 100, 0.08, False), (1.0, 1000, 2.5, True), (1.0, 234, 3.5, True)]
 )
 def test_simulated_attacks_cost_as_much(cell: tuple[float, int, float, bool]) -> None:
     """Importance sampling of the outputs agrees within three standard errors."""
@@ -92,27 +65,17 @@ def test_simulated_attacks_cost_as_much(cell: tuple[float, int, float, bool]) ->
     assert abs(least(sigma, steps, epsilon, remove=remove) - mean) <= 3.0 * error
 
 
-def test_coarse_lattices_prove_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With few points a test is a worse one, and never better than the best."""
-    fine = [least(2.0, 50, x, remove=True) for x in (0.1, 0.4)]
-    monkeypatch.setattr(attack, "POINTS", 1.0)
-    monkeypatch.setattr("privcalc.losses.batches.sums.LEAST_POINTS", 256)
-    for epsilon, value in zip((0.1, 0.4), fine, strict=True):
-        assert 0.3 * value < least(2.0, 50, epsilon, remove=True) < value
-
-
 @pytest.mark.parametrize(("tilt", "place"), [(0.0, 60), (0.3, 75), (0.8, 90)])
 def test_tails_of_coins(tilt: float, place: int) -> None:
     """Sums of coins have binomial tails; both bounds are about them, and near."""
     count = 100
     masses = np.array([0.5, 0.5])
-    rates = (0.05, 0.5, 1.0, 1.5, 2.5, -0.5, -1.0)
-    plan = SumPlan(1.0, 1.0, tilt, rates, -2.0, 250.0, 256, faint=False)
+    plan = SumPlan(1.0, 1.0, tilt, -2.0, 250.0, 256, faint=False)
     sums = TiltedSums(plan, 0, masses, 1e-15)
     index = np.arange(place - 8, place + 8)
     low, high = sums.tails(count, index)
     truth = binom.sf(index, count, 0.5)
-    assert sums.step == pytest.approx(1.0)
+    assert plan.step == pytest.approx(1.0)
     assert (low <= truth * (1.0 + 1e-12)).all()
     assert (high >= truth * (1.0 - 1e-12)).all()
     middle = truth > binom.sf(place, count, 0.5)
@@ -124,10 +87,10 @@ def test_tails_of_coins(tilt: float, place: int) -> None:
 )
 def test_a_narrow_window_is_accounted_for(tilt: float, low: int, size: int) -> None:
     """What is folded into a window is subtracted, and what is beyond it added."""
-    masses, rates = np.array([0.5, 0.5]), (0.06, 0.2, 0.4, 0.6, 0.9, -0.1, -0.3)
-    plan = SumPlan(1.0, 1.0, tilt, rates, low, low + size - 4.0, size, faint=False)
+    masses = np.array([0.5, 0.5])
+    plan = SumPlan(1.0, 1.0, tilt, low, low + size - 4.0, size, faint=False)
     sums = TiltedSums(plan, 0, masses, 1e-15)
-    assert sums.step == pytest.approx(1.0)
+    assert plan.step == pytest.approx(1.0)
     index = np.arange(low, low + size)
     bounds = sums.tails(100, index)
     truth = binom.sf(index, 100, 0.5)
@@ -135,10 +98,9 @@ def test_a_narrow_window_is_accounted_for(tilt: float, low: int, size: int) -> N
     assert (bounds[1] >= truth).all()
 
 
-@pytest.mark.parametrize("rates", [(0.05, 0.5, 1.0, 1.5, -0.5), (0.001, 0.002, -0.001)])
-def test_hinges_of_coins(rates: tuple[float, ...]) -> None:
-    """E (S / n - x)_+ of a hundred coins; with faint rates it is bounded by Chernoff's alone."""
-    plan = SumPlan(1.0, 1.0, 0.3, rates, -2.0, 250.0, 256, faint=False)
+def test_hinges_of_coins() -> None:
+    """E (S / n - x)_+ of a hundred coins."""
+    plan = SumPlan(1.0, 1.0, 0.3, -2.0, 250.0, 256, faint=False)
     sums = TiltedSums(plan, 0, np.array([0.5, 0.5]), 1e-15)
     shifts = np.array([-0.6, -0.7])
     found = sums.hinges(100, shifts)
@@ -146,14 +108,13 @@ def test_hinges_of_coins(rates: tuple[float, ...]) -> None:
     chances = binom.pmf(heads, 100, 0.5)
     truth = np.array([(np.maximum(heads / 100 + x, 0.0) * chances).sum() for x in shifts])
     assert (truth * (1.0 - 1e-9) <= found).all()
-    if max(rates) > 1.0:
-        assert found == pytest.approx(truth, rel=1e-6)
+    assert found == pytest.approx(truth, rel=1e-6)
 
 
 def test_windows_that_do_not_hold_what_is_asked_for() -> None:
     """Nothing is proved of sums outside of the window: a bound is infinite, a tail is refused."""
-    plan = SumPlan(1.0, 1.0, 0.3, (0.05, 0.5, -0.5), 40.0, 90.0, 64, faint=False)
+    plan = SumPlan(1.0, 1.0, 0.3, 40.0, 90.0, 64, faint=False)
     sums = TiltedSums(plan, 0, np.array([0.5, 0.5]), 1e-15)
-    assert (sums.hinges(100, np.array([-10.0, -20.0])) == math.inf).all()
+    assert (sums.hinges(100, np.array([1.0, 2.0])) == math.inf).all()
     with pytest.raises(AssertionError, match="does not hold what is asked for"):
         sums.tails(100, np.array([10, 60]))

@@ -13,7 +13,6 @@ from privcalc.losses.batches import laws
 from privcalc.losses.batches.laws import law_above, law_below
 from privcalc.losses.batches.slots import Slots
 from privcalc.numerics.normal import gaussian_profile
-from privcalc.numerics.work import allowance
 
 EPSILONS = np.concatenate([np.linspace(0.0, 0.02, 9), np.geomspace(0.03, 11.0, 60)])
 
@@ -50,23 +49,6 @@ def test_points_of_both_orders_are_a_law() -> None:
     assert (found >= truth - 1e-12).all()
     assert (found <= truth + 0.02).all()
     assert found[[2, 7]] == pytest.approx(truth[[2, 7]], abs=1e-12)
-
-
-@pytest.mark.slow
-def test_little_work_is_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A law has points for what work there is; where there is none it is that of no sampling."""
-    sizes = []
-    for units in (2.5e7, 2e6):
-        with allowance(units):
-            law = law_above(Slots(200, 16, 3200), 0.25, remove=True).atoms
-            sizes.append(len(law.losses))
-    assert sizes[0] > 2 * sizes[1] > 4
-    monkeypatch.setattr(laws, "PER_VALUE", 1e9)
-    with allowance(2.5e7):
-        law = law_above(Slots(200, 16, 3200), 0.25, remove=True).atoms
-    tails = law.tails(np.array([0.1, 0.5]))
-    for epsilon, p, q in zip((0.1, 0.5), tails.above_p, tails.above_q, strict=True):
-        assert p - math.exp(epsilon) * q >= gaussian_profile(0.25, epsilon).lower * (1.0 - 1e-9)
 
 
 def test_composed_tests_are_a_law() -> None:

@@ -17,7 +17,7 @@ from privcalc.losses.batches.glue import GluedLaw
 from privcalc.losses.batches.slots import Slots
 from privcalc.losses.batches.swap import SwapBound
 from privcalc.numerics.normal import gaussian_profile
-from tests.batches_truth import arranged_deltas, arrangements, hinted_delta
+from tests.batches_truth import arranged_deltas, hinted_delta
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,68 +125,6 @@ def excess(values: list[Array], masses: Array, most: float) -> float:
     return float((np.maximum(np.array(values) - most, 0.0).mean(axis=0) * masses).sum())
 
 
-@pytest.mark.parametrize("sizes", [(2, 2, 1), (3, 3, 2), (2, 2, 2, 1), (1, 1, 1), (2, 2, 2)])
-def test_slots_of_fewer_records_are_below_those_of_as_many(
-    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]
-) -> None:
-    """All ways to fill slots after the first, whose weights count by their records.
-
-    The cap for slots of one size is what it is for these records, not a bound on it.
-    """
-    rng = np.random.default_rng(len(sizes))
-    batch, records, count = sizes[0], sum(sizes), len(sizes)
-    nearest = 0.0
-    for trial in range(8):
-        v = float(rng.choice([0.5, 1.0, 2.0]))
-        y = rng.choice([-1.0, 1.0], records) if trial % 2 else rng.uniform(-1.0, 1.0, records)
-        z = np.linspace(-9.0 - v, 9.0 + v, 801)
-        laws = np.exp(-0.5 * (z - v * y[:, None]) ** 2) / math.sqrt(2.0 * math.pi)
-        m = laws.mean(axis=0)
-        omega = laws / m
-        full = [omega[list(x)].mean(axis=0) for x in itertools.combinations(range(records), batch)]
-        slots = [
-            omega[list(slot)].sum(axis=0) * count / records
-            for each in arrangements(tuple(range(records)), sizes)
-            for slot in each
-        ]
-
-        monkeypatch.setattr(HintCaps, "cap", lambda _, most, f=full, m=m: excess(f, m, most))
-        bound = SwapBound(Slots(count + 1, batch, batch + records), v)
-        for fewer in range(1, math.floor(records / batch) + 1):
-            value = excess(slots, m, count / fewer)
-            assert value <= bound._cap(fewer) * (1.0 + 1e-9) + 1e-15
-            if value > 1e-3:
-                nearest = max(nearest, value / bound._cap(fewer))
-    assert nearest > 0.7
-
-
-@pytest.mark.slow
-def test_uneven_slots_are_between_even_ones() -> None:
-    """A last batch of few records is nearly none, and one of nearly all is one; others count."""
-    v = 0.25
-    less, more = (SwapBound(Slots(t, 64, 64 * t), v) for t in (40, 41))
-    for remove, epsilon in itertools.product((True, False), (0.05, 0.3)):
-        few, many = (
-            SwapBound(Slots(41, 64, records), v).at(epsilon, remove=remove)
-            for records in (64 * 40 + 1, 64 * 41 - 1)
-        )
-        assert few == pytest.approx(less.at(epsilon, remove=remove), rel=5e-2)
-        assert many == pytest.approx(more.at(epsilon, remove=remove), rel=1e-2)
-        assert many < few
-        left_over = SwapBound(Slots(40, 64, 64 * 80), v).at(epsilon, remove=remove)
-        assert left_over == pytest.approx(0.5 * less.at(epsilon, remove=remove), rel=1e-12)
-        few_slots = SwapBound(Slots(2, 64, 512), v).at(epsilon, remove=remove)
-        assert few_slots == pytest.approx(0.25 * gaussian_profile(v, epsilon).upper, rel=1e-12)
-
-
-def test_caps_fall() -> None:
-    """With M, and with b."""
-    caps = [HintCaps(0.5, batch) for batch in (1, 4, 64, 4096)]
-    values = np.array([[each.cap(most) for most in (1.0, 1.3, 2.0, 5.0, 30.0)] for each in caps])
-    assert (np.diff(values, axis=0) <= 1e-12).all()
-    assert (np.diff(values, axis=1) <= 0.0).all()
-
-
 def mean_above(atoms: Array, masses: Array, weights: Array, beta: float) -> float:
     """Return E (beta + sum weights_k D_k)_+ by enumeration."""
     found = 0.0
@@ -220,24 +158,6 @@ def test_weights_with_a_cap_are_below_even_ones() -> None:
         truth = max((m + 1) / (count - m - 1) * max(0.0, x - g) for m, x in enumerate(means))
         assert steeper >= truth * (1.0 - 1e-12)
         assert slope <= beta - g + steeper + 1e-12
-
-
-@pytest.mark.slow
-@pytest.mark.dear("0.5-0.3-True")
-@pytest.mark.parametrize(("v", "epsilon", "remove"), [(0.5, 0.3, True), (1.0, 1.0, False)])
-def test_hinges_of_two_numbers(v: float, epsilon: float, *, remove: bool) -> None:
-    """Sums of two on a lattice, against a sum over pairs of cells; coarse ones are larger."""
-    bound = SwapBound(Slots(30, 4, 120), v)
-    values, masses = GluedLaw(slot_cells(v), epsilon, remove=remove).about
-    beta = 0.05 * math.expm1(epsilon)
-    pairs = 0.5 * (values[:, None] + values) + beta
-    truth = float(masses @ np.maximum(pairs, 0.0) @ masses)
-    before = math.inf
-    for points in (20.0, 200.0, 2000.0):
-        sums, excess = bound._sums(epsilon, 2, points, remove=remove)
-        found = float(sums.hinges(2, np.array([beta]))[0]) + excess
-        assert truth * (1.0 - 1e-6) <= found <= min(before, truth * 1.02)
-        before = found * (1.0 + 1e-9)
 
 
 def adversary(rng: np.random.Generator, records: int, steps: int) -> Others:
@@ -288,12 +208,6 @@ def test_no_adversary_is_above() -> None:
     nothing_is_above(60, 1)
 
 
-@pytest.mark.slow
-def test_none_of_many_adversaries_is_above() -> None:
-    """Two thousand cases, of up to six records in two or three slots."""
-    nothing_is_above(2000, 2)
-
-
 HINTS = ((2.0, 1000, 0.24, 0.05), (1.5, 1000, 0.5, 0.05), (4.0, 100, 0.093, 0.5))
 
 
@@ -307,19 +221,6 @@ def test_a_hint_in_the_first_slot_is_below(hint: tuple[float, int, float, float]
     for count in (steps // 20, steps // 2, steps - steps // 30):
         for beta in (0.003, 0.05, 0.2):
             assert value <= bound._bound(epsilon, (count, beta), remove=True)
-
-
-@pytest.mark.parametrize("omitted", [("cap",), ("cap", "own")])
-def test_without_caps_the_hint_is_above(
-    monkeypatch: pytest.MonkeyPatch, omitted: tuple[str, ...]
-) -> None:
-    """What the caps cost is needed: without it these values are above the bound."""
-    for name in omitted:
-        monkeypatch.setattr(HintCaps, name, lambda *_: 1e-300)
-    for sigma, steps, epsilon, part in HINTS[: len(omitted)]:
-        bound = SwapBound(Slots(steps, 1, steps), 1.0 / sigma)
-        value = bound.at(epsilon, remove=True)
-        assert hinted_delta(sigma, steps, epsilon, part) > 2.0 * value
 
 
 @pytest.mark.parametrize(

@@ -464,18 +464,6 @@ def written(value: Any) -> Number | None:
     return None if found is None else mpf(found.numerator) / found.denominator
 
 
-def printed(value: Any) -> Number:
-    """Return the decimal that is printed of a value, which is another number for 1/3."""
-    found = Fraction(repr(float(value)))
-    return mpf(found.numerator) / found.denominator
-
-
-def stored(value: Any) -> Number:
-    """Return the double that a value is stored as, which is another number for 0.1."""
-    found = Fraction(value)
-    return mpf(found.numerator) / found.denominator
-
-
 def truth_of(
     tree: Node,
     adjacency: Adjacency,

@@ -13,12 +13,10 @@ from mpmath import mp, mpf
 
 from tests.losses.contract.law_densities import (
     DIGITS,
-    LARGEST_TILT,
     NEGLIGIBLE,
     Exponential,
     Normal,
     added,
-    rule,
 )
 
 if TYPE_CHECKING:
@@ -367,12 +365,8 @@ CLOSE = mpf(10) ** (8 - DIGITS)
 
 def opposite(base: Truth, q: Number) -> Truth | None:
     """Return the pair for a base (R, W), 0 < q < 1; None where it is not known here."""
-    density = base.density
-    if isinstance(density, Normal):
-        return Truth(density=OppositeNormal(density.mu, q))
-    if isinstance(density, Exponential):
-        return _opposite_laplace(density.e, density.factor, q) if base.atoms else None
-    if density is not None:
+    if base.density is not None:
+        # Densities are those of `tests/oracles/opposite.py`.
         return None
     rows = sorted(base.atoms, key=lambda row: row[0])
     mirrored = list(zip(rows, rows[::-1], strict=True))
@@ -409,128 +403,3 @@ def _opposite_cells(base: Truth, rows: list[Atom], q: Number) -> Truth:
         width = right - left
         outcomes.append((width * (1 - q + q * first), width * (1 - q + q * other)))
     return of_outcomes(outcomes)
-
-
-@dataclass(frozen=True)
-class OppositeNormal:
-    """N(mu, 1) and N(-mu, 1), each mixed with N(0, 1); the loss of an output is odd in it."""
-
-    mu: Number
-    q: Number
-
-    def _factor(self, u: Number) -> Number:
-        """Return the density of the first mixture, relative to N(0, 1), at the output u / mu."""
-        return 1 - self.q + self.q * mp.exp(u - self.mu**2 / 2)
-
-    def _output(self, loss: Number) -> Number:
-        """Solve b w^2 - (1 - q) (e^l - 1) w - b e^l = 0, w = e^{mu z}, for l >= 0; else mirror."""
-        if loss < 0:
-            return -self._output(-loss)
-        b = self.q * mp.exp(-(self.mu**2) / 2)
-        middle = (1 - self.q) * mp.expm1(loss)
-        root = mp.sqrt(middle**2 + 4 * b**2 * mp.exp(loss))
-        return mp.log((middle + root) / (2 * b)) / self.mu
-
-    def above(self, loss: Number) -> Masses:
-        """Return the masses of larger outputs."""
-        z, q = self._output(loss), self.q
-        rest = (1 - q) * mp.ncdf(-z)
-        return rest + q * mp.ncdf(self.mu - z), rest + q * mp.ncdf(-self.mu - z)
-
-    def below(self, loss: Number) -> Masses:
-        """Return those of smaller ones: larger ones with the roles exchanged."""
-        return self.above(-loss)[::-1]
-
-    def nodes(self) -> list[Atom]:
-        """Return a rule for outputs."""
-        mu = self.mu
-        reach = 15 + (LARGEST_TILT + 1) * mu
-        found = []
-        for z, weight in rule(-reach, reach, 5 / (1 + mu)):
-            r, first, other = mp.npdf(z) * weight, self._factor(mu * z), self._factor(-mu * z)
-            found.append((mp.log(first / other), r * first, r * other))
-        return found
-
-    @property
-    def ends(self) -> Masses:
-        """Return no bounds."""
-        return mpf("-inf"), mpf("inf")
-
-
-@dataclass(frozen=True)
-class OppositeLaplace:
-    """What Laplace noise has between its two atoms.
-
-    Where the noise z (in units of the scale) is positive, log W / R is v - e for v = min(2 z, 2 e)
-    and log W' / R is -e, so that z in (0, e) has losses from 0 to the top.
-    """
-
-    e: Number
-    q: Number
-    scale: Number
-
-    @property
-    def floor(self) -> Number:
-        """Return the density of the second mixture relative to R, for positive noise."""
-        return 1 - self.q + self.q * mp.exp(-self.e)
-
-    def _half(self, loss: Number) -> Masses:
-        """Return the masses of losses in (loss, top), loss >= 0."""
-        e, q = self.e, self.q
-        share = (mp.exp(loss) * self.floor - (1 - q)) / q
-        z = min((mp.log(share) + e) / 2, e)
-        r = mp.exp(-z) * -mp.expm1(z - e) * self.scale
-        # W has the density scale e^{z - e} here.
-        w = -mp.expm1(z - e) * self.scale
-        return (1 - q) * r + q * w, self.floor * r
-
-    def above(self, loss: Number) -> Masses:
-        """Return the masses of larger losses."""
-        if loss >= 0:
-            return self._half(loss)
-        whole, rest = self._half(mpf(0)), self._half(-loss)
-        return added(whole, (whole[1] - rest[1], whole[0] - rest[0]))
-
-    def below(self, loss: Number) -> Masses:
-        """Return those of smaller ones: larger ones with the roles exchanged."""
-        return self.above(-loss)[::-1]
-
-    def nodes(self) -> list[Atom]:
-        """Return a rule for positive noise, and its mirror image."""
-        found = []
-        for z, weight in rule(mpf(0), self.e, mpf(1) / 2):
-            r = mp.exp(-z) * self.scale * weight
-            first = 1 - self.q + self.q * mp.exp(2 * z - self.e)
-            loss = mp.log(first / self.floor)
-            found += [(loss, r * first, r * self.floor), (-loss, r * self.floor, r * first)]
-        return found
-
-    @property
-    def ends(self) -> Masses:
-        """Return the two atoms."""
-        top = mp.log((1 - self.q + self.q * mp.exp(self.e)) / self.floor)
-        return -top, top
-
-
-def _opposite_laplace(e: Number, scale: Number, q: Number) -> Truth | None:
-    """Return the pair for noise of density scale e^{-|z|}, up to the |z| where that comes to 1.
-
-    Let b be that. Up to b - e there are W and W' wherever there is R; up to b there is no W', and
-    up to b + e there is W alone.
-    """
-    density = OppositeLaplace(e, q, scale)
-    low, top = density.ends
-    far = 1 - 1 / (2 * scale)
-    if far * mp.exp(2 * e) > 1:
-        return None
-    near = far * mp.exp(e)
-    r = scale * (mp.exp(-e) - near)
-    first, other = r * (1 - q + q * mp.exp(e)), density.floor * r
-    atoms = [(top, first, other), (low, other, first)]
-    if far == 0:
-        return Truth(tuple(atoms), density)
-    r = scale * (near - far)
-    first, other = r * (1 - q + q * mp.exp(e)), (1 - q) * r
-    loss = mp.log(first / other)
-    atoms += [(loss, first, other), (-loss, other, first)]
-    return Truth(tuple(atoms), density, q * r, q * r)

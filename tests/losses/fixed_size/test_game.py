@@ -116,42 +116,6 @@ def test_a_step_of_any_triple_is_below(played: tuple[Game, list[Array]]) -> None
         assert excess(played, sides, int(rng.integers(20))) < 1e-6
 
 
-@pytest.mark.slow
-def test_a_step_of_a_thousand_triples_is_below(played: tuple[Game, list[Array]]) -> None:
-    """The same, many times."""
-    rng = np.random.default_rng(4)
-    for _ in range(1000):
-        sides = triple_truth.random_sides(rng, 1.0)
-        assert excess(played, sides, int(rng.integers(20))) < 1e-6
-
-
-def test_some_triple_comes_near(played: tuple[Game, list[Array]]) -> None:
-    """The bound on one step is no more than a part of a thousand above the best of many triples."""
-    game, (_, _, w) = played
-    value, bound = chords(game, w), chords(game, game._block(w, 1))
-    for place in (-40, 0):
-        x = math.exp(place * game.circle.step)
-        best = max(
-            triple_truth.mean_of(value, game.q, triple_truth.family(y, 1.0, mirrored=way), x)
-            for y in (0.0, 0.25, 0.5, 0.75, 1.0)
-            for way in (False, True)
-        )
-        assert float(bound(np.array([x]))[0]) < best * 1.002
-
-
-def test_blocks_are_above_single_steps(played: tuple[Game, list[Array]]) -> None:
-    """A block of five steps, from W after twelve, is above five one by one, and not by much."""
-    game, (_, _, w) = played
-    single = w
-    for _ in range(5):
-        single = game._block(single, 1)
-    block = game._block(w, 5)
-    kept = single > 0.1 * single.max()
-    quotient = block[kept] / single[kept]
-    assert quotient.min() > 1.0 - 1e-7
-    assert quotient.max() < 1.06
-
-
 def test_the_rest_of_a_block_grows_with_the_moment(
     played: tuple[Game, list[Array]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,58 +182,6 @@ def test_constant_triples_are_below_the_game(q: float, mu: float, uses: int) -> 
         if sides in three:
             assert bottom.below(epsilon) >= delta * (1.0 - 2e-2)
     assert bottom.below(epsilon) <= top.above(epsilon) <= 1.15 * bottom.below(epsilon)
-
-
-@pytest.mark.slow
-def test_a_thousand_triples_are_below_the_game() -> None:
-    """Each used all the time."""
-    q, mu, uses = 0.1, 1.0, 40
-    top = above(q, mu, uses)
-    epsilon = top.scale.epsilon * 1.05
-    rng = np.random.default_rng(9)
-    for _ in range(1000):
-        sides = triple_truth.random_sides(rng, mu)
-        delta = triple_truth.composed_delta(q, sides, uses, epsilon, 0.002)
-        assert delta <= top.above(epsilon) * (1.0 + 1e-3)
-
-
-def coarse_strategy(q: float, mu: float, uses: int, epsilon: float, step: float) -> float:
-    """Return about what is attained, slightly more, by a recursion that is not tilted.
-
-    Its lattice is another, and so are its laws: those of the plane, split between neighbours.
-    """
-    size = 1 << 13
-    points = step * (np.arange(size) - size // 2)
-    laws = []
-    for sides in ((mu, mu, mu), (mu, 0.0, mu), (0.0, mu, mu)):
-        mass, ratio = triple_truth.plane(q, sides)
-        place = np.log(ratio) / step
-        low = np.floor(place).astype(int)
-        share = (ratio - np.exp(low * step)) / (np.exp(low * step) * math.expm1(step))
-        law = np.zeros(size)
-        np.add.at(law, low % size, mass * (1.0 - share))
-        np.add.at(law, (low + 1) % size, mass * share)
-        laws.append(np.conj(np.fft.rfft(law)))
-    value = np.maximum(np.exp(points) - math.exp(epsilon), 0.0)
-    edge = size // 8
-    for _ in range(uses):
-        spectrum = np.fft.rfft(value)
-        best = np.max([np.fft.irfft(law * spectrum, size) for law in laws], axis=0)
-        value = np.maximum(np.exp(points) - math.exp(epsilon), 0.0)
-        value[edge:-edge] = best[edge:-edge]
-    return float(value[size // 2])
-
-
-@pytest.mark.slow
-def test_strategies_cost_what_another_recursion_says() -> None:
-    """On a coarser lattice, with other kernels, not tilted, one step after the other."""
-    q, mu, uses = 0.1, 1.0, 30
-    bottom = below(q, mu, uses, 0.02)
-    for epsilon in (0.8, 1.6, 2.4):
-        truth = coarse_strategy(q, mu, uses, epsilon, 0.004)
-        assert bottom.below(epsilon) == pytest.approx(truth, rel=4e-2)
-        assert bottom.below(epsilon) <= truth * (1.0 + 1e-4)
-    assert above(q, mu, uses).above(1.6) >= coarse_strategy(q, mu, uses, 1.6, 0.004) * 0.9999
 
 
 @pytest.mark.slow
@@ -395,20 +307,6 @@ def test_the_moment_is_that_of_removing_or_more() -> None:
     assert game._rest(30, 4, one) >= math.comb(30, 4) * truth**26
 
 
-@pytest.mark.slow
-def test_other_turns_are_not_counted_below() -> None:
-    """On a circle that is far too short there are less of them than on one that is long enough."""
-    q, mu, uses = 0.05, 1.0, 60
-    top = above(q, mu, uses)
-    scale = Choice(q, mu, uses).scale(LOG_DELTA, 0.03, 60_000)
-    assert scale is not None
-    for part in (0.25, 0.4, 0.6):
-        short = Strategies(q, mu, replace(scale, length=part * scale.length))
-        known = Played(scale, short.circle.step, short.value(uses), short.turns(uses))
-        for epsilon in (0.2, 0.6, 1.0, 1.4, 1.8):
-            assert known.below(epsilon) <= top.above(epsilon)
-
-
 def test_a_game_adds_the_bends_to_its_chords(monkeypatch: pytest.MonkeyPatch) -> None:
     """What its kernels are made of is above all members between nodes, which chords alone are not,
     near a = 1 by parabolas and far from it by what time values rise.
@@ -450,16 +348,6 @@ def test_games_that_are_too_long_are_refused() -> None:
             game.value(10**9)
     # Beyond all games delta is at least 0.
     assert Played(scale, 0.01, np.ones(100)).below(1e6) == 0.0
-
-
-def test_masses_that_are_more_than_all() -> None:
-    """Masses and their mirror images leave something for no loss, or are no law."""
-    losses = np.array([0.1, 0.2])
-    assert laws._symmetric(losses, np.array([0.6, 0.4]), 0.0) is None
-    law = laws._symmetric(losses, np.array([0.25, 0.125]), 0.0)
-    assert law is not None
-    assert math.fsum(law.masses) == pytest.approx(1.0, rel=1e-15)
-    assert law.lower_masses == law.masses[::-1]
 
 
 def test_steps_out_of_reach_have_no_game() -> None:

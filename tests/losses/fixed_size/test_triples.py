@@ -78,22 +78,6 @@ def test_second_derivatives_are_at_least_minus_the_bound(
     assert (signed.min(axis=0) >= -bound - noise).all()
 
 
-def test_the_bound_on_curvature_is_no_more_than_some_times_the_curvature() -> None:
-    """It is of the size of second derivatives that have the sign that it bounds."""
-    q, mu = 0.02, 0.5
-    losses = losses_for(q, mu)
-    bound = curvature(q, mu, losses, 0.6, 0.7)
-    assert bound.max() <= poisson_values(q, mu, losses)[1].max()
-
-
-def test_losses_on_one_side_are_bounded_alone() -> None:
-    """The bound at a loss does not depend on what other losses are asked for."""
-    losses = losses_for(0.1, 1.0)
-    both = curvature(0.1, 1.0, losses, 0.3, 0.4)
-    for chosen in (losses > 0.0, losses < 0.0):
-        assert (curvature(0.1, 1.0, losses[chosen], 0.3, 0.4) == both[chosen]).all()
-
-
 @pytest.mark.parametrize("above", [True, False])
 @pytest.mark.parametrize("spread", [0.0, 0.3, 2.0])
 def test_directions_have_the_mean_one(spread: float, *, above: bool) -> None:
@@ -104,13 +88,3 @@ def test_directions_have_the_mean_one(spread: float, *, above: bool) -> None:
     # Its second moment is e^(spread^2), which chords are above, and means of cells below.
     second = float((values * values * mass).sum()) - np.exp(spread * spread)
     assert second >= -1e-12 if above else second <= 1e-12
-
-
-@pytest.mark.slow
-def test_second_derivatives_of_many_triples() -> None:
-    """The same at random rates, distances and intervals."""
-    rng = np.random.default_rng(5)
-    for _ in range(40):
-        q, mu = float(np.exp(rng.uniform(-6.0, -0.7))), float(rng.uniform(0.1, 1.9))
-        low = float(rng.uniform(0.0, 0.95))
-        test_second_derivatives_are_at_least_minus_the_bound(q, mu, low, low + 0.1)
