@@ -89,7 +89,7 @@ def rough_deltas(composition: Composition) -> Callable[[Array], Array]:
     """
     curve, mass = composition.renyi_curve(sharp=False), composition.infinity_mass().upper
     c = np.concatenate(ROUGH)
-    k = curve.rough(c)
+    k = curve.upper(c)
     c, k = c[np.isfinite(k)], k[np.isfinite(k)]
 
     @np.errstate(all="ignore")
@@ -127,7 +127,7 @@ def _best(curve: RenyiCurve, quantity: str, at: float, every: int) -> tuple[floa
 
     def values(c: Array) -> Array:
         with np.errstate(all="ignore"):
-            k = curve.estimate(c)
+            k = curve.upper(c)
             found = (
                 balle_epsilon(c, k, math.log(at))
                 if quantity == "epsilon"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from privcalc.renyi.curve import RenyiCurve
 
 # A law is cut at so many losses, in the ranges that hold all but one of these parts of its P-mass.
-CELLS, LEVELS = 30_000, (0.1, 1e-5, 1e-12, 1e-30)
+CELLS, LEVELS = 30_000, (1e-30, 1e-12, 1e-5, 0.1)
 # Losses are looked for between these magnitudes; beyond the larger one Q-masses leave the range.
 SMALLEST_LOSS, LARGEST_LOSS, RUNGS = 1e-12, 690.0, 500
 # Of a law on a lattice with no more points than this all are taken.
@@ -224,11 +224,11 @@ class KnownList(AtomicLaw):
 
 
 @remembered(32)
-def listed(law: LossLaw, *, above: bool) -> AtomicLaw:
-    """Return a pair of finitely many outcomes above or below that of a law."""
+def listed(law: LossLaw, *, above: bool, cells: int = CELLS) -> AtomicLaw:
+    """Return a pair of finitely many outcomes, about as many as cells, above or below a law."""
     if isinstance(law, AtomicLaw) and (law.lower_masses or not law.losses):
         return law
-    found = _above(law) if above else _below(law)
+    found = _above(law, cells) if above else _below(law, cells)
     return upper_law(found) if above else lower_law(found)
 
 
@@ -292,13 +292,13 @@ def masses_between(law: LossLaw, points: Array) -> Cells:
 
 
 @np.errstate(all="ignore")
-def _above(law: LossLaw) -> Outcomes:
+def _above(law: LossLaw, count: int) -> Outcomes:
     """Split cells between their ends, B at the upper one with (p - B) e^-low + B e^-high = q.
 
     B grows with p and falls with q. What is below all points is moved up to the first, and what is
     above all to infinity.
     """
-    points, own = _points(law)
+    points, own = _points(law, count)
     cells = masses_between(law, points)
     lost = law.infinity_mass * (1.0 + law.infinity_mass_error) + cells.above[0] * (
         1.0 + cells.error
@@ -320,9 +320,9 @@ def _above(law: LossLaw) -> Outcomes:
 
 
 @np.errstate(all="ignore")
-def _below(law: LossLaw) -> Outcomes:
+def _below(law: LossLaw, count: int) -> Outcomes:
     """Merge each cell to one outcome; so is what is below all points, and what is above."""
-    points, own = _points(law)
+    points, own = _points(law, count)
     cells = masses_between(law, points)
     alone = law.infinity_mass * (1.0 - law.infinity_mass_error)
     if own is not None:
@@ -350,7 +350,7 @@ def merged(p: Array, q: Array, alone: float, other: float) -> Outcomes:
     return Outcomes(losses[inside], p[some][inside], alone, other)
 
 
-def _points(law: LossLaw) -> tuple[Array, Array | None]:
+def _points(law: LossLaw, count: int) -> tuple[Array, Array | None]:
     """Return losses to cut a law at; and the losses of cells that have only one."""
     ladder = np.geomspace(SMALLEST_LOSS, LARGEST_LOSS, RUNGS)
     rungs = np.concatenate([-ladder[::-1], [0.0], ladder])
@@ -363,7 +363,7 @@ def _points(law: LossLaw) -> tuple[Array, Array | None]:
         low = rungs[max(int(first[0]) - 1, 0)] if len(first) else -LARGEST_LOSS
         return low, min(rungs[int(last[0])] if len(last) else LARGEST_LOSS, top)
 
-    low, high = ends(LEVELS[-1])
+    low, high = ends(LEVELS[0])
     if law.lattice is not None:
         origin, step = law.lattice
         first, last = (round((end - float(origin)) / float(step)) for end in (low, high))
@@ -371,15 +371,25 @@ def _points(law: LossLaw) -> tuple[Array, Array | None]:
             k = np.arange(first - 1, last + 3)
             own = float(origin) + float(step) * k[:-1]
             return float(origin) + float(step) * (k - 0.5), own
-    return graded(ends, law.atom_locations), None
+    # High orders are about losses next to the largest.
+    near = high - (high - low) * np.geomspace(1e-6, 1.0, count // 8)
+    return graded(ends, law.atom_locations, count, near if high == top else []), None
 
 
-def graded(ends: Callable[[float], tuple[float, float]], atoms: Sequence[float]) -> Array:
+def graded(
+    ends: Callable[[float], tuple[float, float]],
+    atoms: Sequence[float],
+    count: int = CELLS,
+    more: Sequence[float] | Array = (),
+) -> Array:
     """Return losses that are dense in ranges that hold most of the mass, and next to atoms."""
-    ranges = {ends(level) for level in LEVELS}
-    parts = [np.linspace(low, high, CELLS // len(ranges) + 1) for low, high in ranges]
+    ranges: list[tuple[float, float]] = []
+    for low, high in map(ends, LEVELS):
+        if not ranges or high - low < 0.6 * (ranges[-1][1] - ranges[-1][0]):
+            ranges.append((low, high))
+    parts = [np.linspace(low, high, count // len(ranges) + 1) for low, high in ranges]
     sides = [atom + sign * 1e-11 * (abs(atom) + 1e-9) for atom in atoms for sign in (-1.0, 1.0)]
-    points = np.unique(np.concatenate([*parts, sides]))
+    points = np.unique(np.concatenate([*parts, sides, more]))
     # Neighbours that rounding cannot tell apart are one.
     apart = np.diff(points) > 1e-14 * (np.abs(points[1:]) + np.abs(points[:-1]))
     chosen: Array = points[np.append(True, apart)]

@@ -66,29 +66,6 @@ class LawProperties:
 NO_PROPERTIES = LawProperties()
 
 
-@record
-class Sample:
-    """What a sampled law is a sample of, for what its Renyi divergences are by sums.
-
-    Attributes:
-        events: the laws of both orders of the event, without masses at infinity; once where they
-            are the same, and none for a curve.
-        q: sampling probability.
-        plain: whether the sum without weights bounds the divergences: for removing a record it is
-            that moment itself, and for symmetric pairs adding one costs no more.
-        halves: how many of the sampled laws the law is joined from.
-        curve: bounds the event's divergences, in both orders where the sum is not plain.
-        slope: what its K has more than that of the sample, for each c.
-    """
-
-    events: tuple[LossLaw, ...]
-    q: float
-    plain: bool
-    halves: int = 1
-    curve: RenyiCurve | None = None
-    slope: float = 0.0
-
-
 class LossLaw(ABC):
     """One direction of one dominating pair: an immutable value.
 
@@ -302,11 +279,6 @@ class LossLaw(ABC):
         """
         del c, positive
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
-
-    @property
-    def sample(self) -> Sample | None:
-        """What it is a Poisson sample of, where that is all there is to it; None for others."""
-        return None
 
     @property
     def mechanism_rdp_curve(self) -> RenyiCurve | None:

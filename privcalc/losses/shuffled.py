@@ -156,17 +156,51 @@ class Coins:
         return k, self._terms[rows, place], tails[rows, place], tails[rows, before]
 
 
+@record
+class Above:
+    """What a pair has above about a loss x.
+
+    Attributes:
+        p: P of its outcomes there.
+        q: Q of them.
+        more: P - e^x Q is this,
+        less: less this.
+        error: relative error of all four.
+        lost: what is truncated of P and of Q, at most.
+        missed: what else P - e^x Q is off by, at most, and lacks of that of the best set.
+    """
+
+    p: float
+    q: float
+    more: float
+    less: float
+    error: float
+    lost: float
+    missed: float
+
+    def delta(self, x: float) -> tuple[float, float]:
+        """Return bounds on the profile at x >= 0: that of any set is below it."""
+        value = self.more - self.less
+        wrong = (self.error + 64.0 * UNIT) * (self.more + self.less)
+        wrong += (1.0 + math.exp(x)) * self.lost + self.missed
+        return max(0.0, value - wrong), min(1.0, max(0.0, value) + wrong)
+
+    def test(self) -> tuple[float, float]:
+        """Return a lower bound on P, and an upper one on Q."""
+        wrong = (self.error + 64.0 * UNIT) * self.p
+        return max(0.0, self.p - wrong), min(1.0, self.q + wrong + self.lost)
+
+
 class AlikePair:
     """How many of n answers are x, where n - 1 people have x, and the last one has it under P.
 
-    With a = 1 / (E + k - 1), p = E a, q = a, c = e^epsilon, and g and G the probabilities and tails
-    of X ~ Binomial(n - 1, p), outcomes of at least i answers x have
+    With a = 1 / (E + k - 1), p = E a, q = a, and g and G the probabilities and tails of X ~
+    Binomial(n - 1, p), outcomes of at least i answers x have
 
         P = G(i) + p g(i - 1),  Q = G(i) + q g(i - 1),
         dQ/dP = (i q / p + (n - i) (1 - q) / (1 - p)) / n.
 
-    Of one set of outcomes P - c Q is at most the profile. What the window truncates has
-    probability TRUNCATED at most, and is missed from P and from Q alike.
+    What the window truncates has probability TRUNCATED at most, and is missed from both alike.
     """
 
     symmetric = False
@@ -190,31 +224,19 @@ class AlikePair:
         self._tails = np.cumsum(self._masses[::-1])[::-1]
         self._error = (error + UNIT * (len(masses) + 64.0)) * MARGIN
 
-    def _at(self, epsilon: float) -> tuple[float, float]:
-        """Return g(i - 1) and G(i) for about the least i of a loss above epsilon."""
+    def above(self, x: float) -> Above:
+        """Return what is above x, which may be negative; it is a choice."""
         # The most answers that are not x: counted from the side where few are.
-        rest = -math.exp(-epsilon) * math.expm1(epsilon - self._epsilon) / self._range
+        rest = -math.exp(-x) * math.expm1(x - self._epsilon) / self._range
         place = self._n + 1 - math.ceil(self._n * min(1.0, rest)) - self._first
         place = min(max(0, place), len(self._masses) - 1)
         before = float(self._masses[place - 1]) if place else 0.0
-        return before, float(self._tails[place])
-
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return (p - c q) g(i - 1) - (c - 1) G(i), below the profile, rounded down and up."""
-        before, above = self._at(epsilon)
-        gain = -math.expm1(epsilon - self._epsilon) * self._p * before
-        loss = math.expm1(epsilon) * above
+        tail = float(self._tails[place])
+        more, less = self._p * -math.expm1(x - self._epsilon) * before, math.expm1(x) * tail
         # The difference of exponents is off by one unit of them.
-        moved = UNIT * 8.0 * self._p * before * (epsilon + self._epsilon)
-        wrong = self._error * (gain + loss) + moved + math.exp(epsilon) * TRUNCATED
-        value = gain - loss
-        return max(0.0, value - wrong), min(1.0, max(0.0, value) + wrong)
-
-    def test(self, epsilon: float) -> tuple[float, float]:
-        """Return a lower bound on P, and an upper on Q, of about the losses above epsilon."""
-        before, above = self._at(epsilon)
-        p, q = above + self._p * before, above + self._q * before
-        return p * (1.0 - self._error), min(1.0, q * (1.0 + self._error) + TRUNCATED)
+        moved = UNIT * 8.0 * self._p * before * (abs(x) + self._epsilon)
+        p, q = tail + self._p * before, tail + self._q * before
+        return Above(p, q, more, less, self._error, TRUNCATED, moved)
 
 
 PER_OUTCOME = 0.5
@@ -246,10 +268,7 @@ class CoinPair:
     factor: float
     error: float
 
-    @property
-    def symmetric(self) -> bool:
-        """Whether the pair in the other order is the same."""
-        return True
+    symmetric: ClassVar[bool] = True
 
     @property
     def size(self) -> int:
@@ -261,52 +280,31 @@ class CoinPair:
         """About the deviation of the loss."""
         return 2.0 * self.factor * math.sqrt(self._mean(self.coins.sizes[self.rows]))
 
-    @property
-    def _units(self) -> float:
-        return self.coins.units + self.error / UNIT + len(self.masses) + 2.0 * HEIGHT_UNITS + 32.0
-
     def _mean(self, values: Array) -> float:
         """Return the sum under R; products of vectors would be left to several threads."""
         return float((self.masses * values).sum())
 
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return bounds on E_R (P - e^epsilon Q)_+ for epsilon >= 0, with what is truncated.
+    def above(self, x: float) -> Above:
+        """Return what is above x >= 0.
 
-        That is f (1 + e^epsilon) E (D - h)_+ with h = tanh(epsilon / 2) T. As k P(A = k) =
-        E(D; A >= k) for s fair coins, E (D - h)_+ = k P(A = k) - h P(A >= k) at h >= 0; at h < 0
-        it is -h more than at -h, by symmetry. A height that is off by e moves it by at most
-        e P(D > h), and e P(A >= k - 1) where k may be that of another height within e; the sum of
-        height and s is rounded, too.
+        That is D > h = tanh(x / 2) T, for k P(A = k) = E(D; A >= k) of s fair coins. P - e^x Q is
+        f (1 + e^x) (D - h) of an outcome. As heights are off by e, and the sum of h and s is
+        rounded, outcomes within e of h may be missed; above h - e it is at most A >= k - 1.
         """
         charge(PER_OUTCOME * len(self.masses))
-        h = math.tanh(0.5 * epsilon) * self.heights
-        high = np.abs(h)
-        k, at, above, before = self.coins.above(self.rows, high)
-        gain, loss = k * at, high * above
-        short = np.maximum(-h, 0.0)
-        value = self._mean(gain - loss + short)
-        size = self._mean(gain + loss + short)
+        h = math.tanh(0.5 * x) * self.heights
+        k, at, tails, before = self.coins.above(self.rows, h)
+        units = self.coins.units + self.error / UNIT + len(self.masses) + 2.0 * HEIGHT_UNITS + 32.0
         sizes = self.coins.sizes[self.rows]
-        reach = UNIT * HEIGHT_UNITS * (float(high.max()) + sizes)
-        tails = np.where(high + sizes - 2.0 * (k - 1.0) <= reach, before, above) + (h < 0.0)
-        wrong = UNIT * self._units * size + self._mean(reach * tails)
-        factor = self.factor * (1.0 + math.exp(epsilon))
-        low = factor * (value - wrong * MARGIN) * (1.0 - 64.0 * UNIT)
-        high_end = factor * (value + wrong * MARGIN) * (1.0 + 64.0 * UNIT) + LOST
-        return max(0.0, low), min(1.0, high_end)
-
-    def test(self, epsilon: float) -> tuple[float, float]:
-        """Return a lower bound on P, and an upper on Q, of about the losses above epsilon >= 0.
-
-        Of any set of outcomes, close to these: (T +- D) P(A >= k) with k P(A = k) as in `delta`.
-        """
-        charge(PER_OUTCOME * len(self.masses))
-        k, at, above, _ = self.coins.above(self.rows, math.tanh(0.5 * epsilon) * self.heights)
-        gain, level = self._mean(k * at), self._mean(self.heights * above)
-        wrong = UNIT * self._units * (gain + level) * MARGIN
-        p, q = (self.factor * (level + sign * gain) for sign in (1.0, -1.0))
-        slack = self.factor * wrong + 64.0 * UNIT * p
-        return max(0.0, p - slack), min(1.0, q + slack)
+        # Heights are off by a part of the largest.
+        level, most = self._mean(self.heights * tails), float(self.heights.max())
+        slack = HEIGHT_UNITS * UNIT * most * self._mean(tails) / level if level else 0.0
+        reach = UNIT * HEIGHT_UNITS * (most + sizes)
+        missed = self.factor * (1.0 + math.exp(x)) * self._mean(reach * before) * MARGIN
+        gain, level = self.factor * self._mean(k * at), self.factor * level
+        more, less = (1.0 + math.exp(x)) * gain, math.expm1(x) * level
+        error = (UNIT * units + slack) * MARGIN
+        return Above(level + gain, level - gain, more, less, error, LOST, missed)
 
 
 # Cells of the tables, and rows at least.
@@ -511,7 +509,7 @@ def law_above(n: int, epsilon: float, categories: int | None) -> ProvedLaw:
         # (E - a) / (E + k - 1).
         plain = -math.expm1(x - epsilon) / (1.0 + others * math.exp(-epsilon))
         plain *= 1.0 + 32.0 * UNIT * (1.0 + (epsilon + x) / (epsilon - x))
-        low, high = _above(n, epsilon, categories).delta(x)
+        low, high = _above(n, epsilon, categories).above(x).delta(x)
         high = min(high, plain)
         return min(low, high), high
 
@@ -546,7 +544,7 @@ def law_below(n: int, epsilon: float, categories: int | None) -> ProvedLaw:
     def ends(x: float) -> tuple[float, float]:
         if x >= epsilon:
             return 0.0, 0.0
-        found = [pair.delta(x) for pair in _below(n, epsilon, categories)]
+        found = [pair.above(x).delta(x) for pair in _below(n, epsilon, categories)]
         return max(low for low, _ in found), max(high for _, high in found)
 
     members = ShuffledPair(n, epsilon, categories, remove=True)
@@ -602,7 +600,7 @@ def _tested(n: int, epsilon: float, categories: int | None, *, remove: bool) -> 
     """Return the law of the points of the tests of the first pair below; see `law_below`."""
     first = _below(n, epsilon, categories)[0]
     signs = (1.0,) if first.symmetric else (1.0, -1.0)
-    found = [first.test(sign * x) for x in _points(first, epsilon) for sign in signs]
+    found = [first.above(sign * x).test() for x in _points(first, epsilon) for sign in signs]
     p, q = np.array([each for each in found if each[0] > LEAST_MASS]).T
     return law_of_tests(p, q, both=first.symmetric, reverse=not remove)
 

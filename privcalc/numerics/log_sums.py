@@ -185,7 +185,9 @@ def _series(x: Array) -> Array:
     """Return 2 phi(x) / x^2 for |x| <= 1."""
     total = np.ones_like(x)
     for k in range(SERIES_TERMS, 2, -1):
-        total = 1.0 + x / k * total
+        total *= x
+        total /= k
+        total += 1.0
     return total
 
 

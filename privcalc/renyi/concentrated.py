@@ -5,15 +5,8 @@ bound of its own; the intervals whose bound is too large are divided again. Wher
 are infinite from some order on, what is left is truncated concentrated differential privacy (Bun,
 Dwork, Rothblum, Steinke 2018).
 
-Intervals. With c = a - 1 and u = c (c + 1), D_a / a = K(c) / u. K is convex, so that between two
-orders it is below its chord. Where K is small and nearly a multiple of u, chords are far too high,
-and another convexity helps: with f(r) = r^a - 1 - a (r - 1), f'' = a c r^{a - 2}, and H the
-profile,
-
-    (e^K - 1) / u = N(c) = int r^{c - 1} (H(r) - (1 - r)_+) dr,
-
-the moment generating function of a measure: log N is convex, too. Both hold for what is below a
-curve that is only an upper bound, where the ends are taken from that.
+Intervals. With c = a - 1, D_a / a = K(c) / (c (c + 1)). K is convex, also below a curve that is
+only an upper bound, so that between two orders it is below its chord.
 
 Compositions of normal mechanisms, discrete ones too, in closed form. Gaussian guarantees add up as
 squares of mu (Dong, Roth, Su 2022, Corollary 3.3), and a Gaussian of mu has D_a = a mu^2 / 2 at
@@ -95,194 +88,46 @@ def _worst(numbers: list[Enclosed]) -> Bound | None:
     return max(bounds, key=lambda bound: bound.upper, default=None)
 
 
-# Intervals are cut into so many pieces; that costs no evaluation of a curve.
-PIECES = 48
 # K is not taken to be smaller.
 LEAST = 1e-300
 
 
-@record
-class Parts:
-    """Curves that add up, each with its count.
+@np.errstate(all="ignore")
+def _upper(curve: RenyiCurve, c: Array) -> Array:
+    """Return bounds on K, which are infinite where there is none."""
+    k = curve.upper(c)
+    return np.where(np.isnan(k), np.inf, np.maximum(k, LEAST))
 
-    Attributes:
-        curves: the curves, shape (p,).
-        counts: how often each is used.
+
+def _flat(curve: RenyiCurve, first: Array, last: Array) -> Array:
+    """Bound D_a / a at orders from first + 1 to last + 1 by the limit and by the line."""
+    (xi, rho), a = curve.line(last), first + 1.0
+    found = np.minimum(max(0.0, curve.limit) / a, xi / a + rho) * (1.0 + 16.0 * UNIT)
+    return np.where(np.isnan(found), np.inf, found)
+
+
+@np.errstate(all="ignore")
+def _between(
+    curve: RenyiCurve, ends: tuple[Array, Array], k: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Bound D_a / a on intervals of c, and say about where the bound is attained.
+
+    K is below its chord p + s c, and (p + s c) / (c (c + 1)) rises up to its only stationary point
+    c > 0, s c^2 + 2 p c + p = 0, if p < 0, and falls beyond; else it falls. It is p / c +
+    (s - p) / (c + 1). s is off by 4 units, p by 8 units of its terms.
     """
-
-    curves: tuple[RenyiCurve, ...]
-    counts: Array
-
-    @classmethod
-    def of(cls, terms: Sequence[tuple[RenyiCurve, int]]) -> Parts:
-        """Take the terms of a sum."""
-        return cls(tuple(curve for curve, _ in terms), np.array([float(n) for _, n in terms]))
-
-    @property
-    def cheap(self) -> bool:
-        """Say whether thousands of orders cost next to nothing."""
-        return all(curve.cheap for curve in self.curves)
-
-    @property
-    def limits(self) -> Array:
-        """Return the bounds on D of each curve, shape (p,)."""
-        return np.array([max(0.0, curve.limit) for curve in self.curves])
-
-    def lines(self, c: Array) -> tuple[Array, Array]:
-        """Return xi, shape (p,), and rho, shape (p, n), of each curve."""
-        found = [curve.line(c) for curve in self.curves]
-        return np.array([xi for xi, _ in found]), np.array([rho for _, rho in found])
-
-    def upper(self, c: Array) -> Array:
-        """Return bounds on K of each curve, shape (p, n)."""
-        with np.errstate(all="ignore"):
-            k = np.array([curve.upper(c) for curve in self.curves])
-        return np.where(np.isnan(k), np.inf, np.maximum(k, LEAST))
-
-    def quotients(self, c: Array, k: Array) -> Array:
-        """Return about D_a / a of the sum, for searches."""
-        quotient: Array = (self.counts @ k) / (c * (c + 1.0))
-        return quotient
-
-    def first(self, c: float, k: Array) -> float:
-        """Bound D_a / a of the sum at 1 < a <= c + 1, by D_{c + 1} <= K(c) / c, or by the lines."""
-        xi, rho = self.lines(np.array([c]))
-        least = np.minimum(np.minimum(k[:, 0] / c, self.limits), xi + rho[:, 0])
-        return float(self.counts @ least) * (1.0 + UNIT * (len(least) + 16.0))
-
-    def last(self, c: float) -> float:
-        """Bound D_a / a of the sum at a >= c + 1: D is below the limit, and below the line."""
-        xi, rho = self.lines(np.array([np.inf]))
-        least = np.minimum(self.limits / (c + 1.0), xi / (c + 1.0) + rho[:, 0])
-        return float(self.counts @ least) * (1.0 + UNIT * (len(least) + 16.0))
-
-    @np.errstate(all="ignore")
-    def between(self, left: Array, right: Array, k: tuple[Array, Array]) -> tuple[Array, Array]:
-        """Bound D_a / a of the sum on intervals of orders, and say where the bound is attained.
-
-        On each piece [a, b] the quotient of each curve is below (p + s c) / u + E(c), with E
-        linear between its ends, and
-
-        * by the chord of K: p + s c is the chord;
-        * by log N: N is below the exponential of the chord of log N, that below its own chord C on
-          the piece, and K = log(1 + u N) below the tangent at any x: p = log(1 + x) - x / (1 + x),
-          E = C / (1 + x);
-        * by the limit: s; by the line: s = xi, E = rho.
-
-        Which is best in the middle is a choice. (p + s c) / u = p / c + (s - p) / (c + 1); a term
-        with a negative numerator is concave in c, and below its tangent in the middle. The sum is
-        then convex, and largest at an end of the piece.
-
-        Args:
-            left: lower ends, > 0, shape (n,).
-            right: upper ends.
-            k: bounds on K of each curve at the lower and at the upper ends, shape (p, n).
-        """
-        fractions = np.arange(PIECES + 1.0) / PIECES
-        edges = left[:, None] * (right / left)[:, None] ** fractions
-        edges[:, 0], edges[:, -1] = left, right
-        a, b = edges[:, :-1], edges[:, 1:]
-        middle = np.clip(np.sqrt(a * b), a, b)
-        ways = [
-            _chord(left, right, k, middle),
-            _exponential(left, right, k, (a, middle, b)),
-            *self._closed(b),
-        ]
-        shape = (len(self.curves), *middle.shape)
-        p, s, low, high = (
-            np.stack([np.broadcast_to(each, shape) for each in column])
-            for column in zip(*ways, strict=True)
-        )
-        u = middle * (middle + 1.0)
-        values = (p + s * middle) / u + 0.5 * (low + high)
-        best = np.argmin(np.where(np.isfinite(values), values, np.inf), axis=0)[None]
-        p, s, low, high = (np.take_along_axis(each, best, axis=0)[0] for each in (p, s, low, high))
-        counts = self.counts[:, None, None]
-        sizes = ((np.abs(p) / a + np.abs(s - p) / (a + 1.0) + low + high) * counts).sum(axis=0)
-        p, s, low, high = ((each * counts).sum(axis=0) for each in (p, s, low, high))
-        first, second = _over(p, a, b, middle), _over(s - p, a + 1.0, b + 1.0, middle + 1.0)
-        bound = np.maximum(first[0] + second[0] + low, first[1] + second[1] + high)
-        bound = bound + UNIT * (64.0 + 2.0 * len(self.curves)) * sizes
-        bound = np.where(np.isnan(bound), np.inf, bound)
-        # At very large orders chords lose all their digits.
-        bound = np.minimum(bound, self._flat(left, right)[:, None])
-        position = np.argmax(bound, axis=1)
-        rows = np.arange(len(left))
-        return bound[rows, position], middle[rows, position]
-
-    def _flat(self, left: Array, right: Array) -> Array:
-        """Bound D_a / a of the sum on whole intervals, by limits and lines alone."""
-        xi, rho = self.lines(right)
-        orders = left + 1.0
-        least = np.minimum(self.limits[:, None] / orders, xi[:, None] / orders + rho)
-        total: Array = (self.counts @ least) * (1.0 + UNIT * (len(self.curves) + 16.0))
-        return np.where(np.isnan(total), np.inf, total)
-
-    def _closed(self, b: Array) -> list[tuple[Array, Array, Array, Array]]:
-        """Return the bounds that need no order: limits and lines."""
-        nothing = np.zeros((1, 1, 1))
-        xi, rho = self.lines(b.ravel())
-        rho = rho.reshape(len(self.curves), *b.shape)
-        limits = self.limits[:, None, None]
-        return [
-            (nothing, limits, nothing, nothing),
-            (nothing, xi[:, None, None], rho, rho),
-        ]
-
-
-def _chord(
-    left: Array, right: Array, k: tuple[Array, Array], middle: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Return p and s of the chord: s is off by 4 units, p by 8 units of its terms."""
-    slope = (k[1] - k[0]) / (right - left) * (1.0 + 4.0 * UNIT)
-    start = k[0] - slope * left
-    start = start + 8.0 * UNIT * (k[0] + np.abs(slope) * right)
-    # Where K is infinite there is no chord.
-    slope = np.where(np.isfinite(slope), slope, np.inf)
-    start = np.where(np.isfinite(slope), start, np.inf)
-    return start[:, :, None], slope[:, :, None], np.zeros(1), np.zeros(middle.shape)
-
-
-def _exponential(
-    left: Array, right: Array, k: tuple[Array, Array], piece: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array, Array]:
-    """Return p and the ends of E from the chord of log N.
-
-    log N, a difference of logarithms, is off by 16 units of them and 16 more; its chord by 4 units
-    of the terms, and exp by 8. p is charged 16 units of log(1 + x), which is above x / (1 + x).
-    """
-    logs = [
-        _log_excess(each) - np.log(c * (c + 1.0)) for each, c in zip(k, (left, right), strict=True)
-    ]
-    size = 1.0 + np.abs(logs[0]) + np.abs(logs[1]) + np.abs(np.log(left)) + np.abs(np.log(right))
-    log_error = 64.0 * UNIT * size[:, :, None]
-    slope = ((logs[1] - logs[0]) / (right - left))[:, :, None]
-    start, base = left[:, None], logs[0][:, :, None]
-    at_a, at_middle, at_b = (np.exp(base + slope * (c - start) + log_error) for c in piece)
-    middle = piece[1]
-    x = middle * (middle + 1.0) * at_middle
-    p = np.log1p(x) * (1.0 + 16.0 * UNIT) - x / (1.0 + x)
-    share = (1.0 + 8.0 * UNIT) / (1.0 + x)
-    return p, np.zeros(1), share * at_a, share * at_b
-
-
-def _log_excess(k: Array) -> Array:
-    """Return log(e^K - 1) for K > 0."""
-    small = np.minimum(k, 1.0)
-    return np.where(k < 1.0, np.log(np.expm1(small)), k + np.log1p(-np.exp(-np.maximum(k, 1.0))))
-
-
-def _over(numerator: Array, a: Array, b: Array, middle: Array) -> tuple[Array, Array]:
-    """Return at both ends what is above numerator / c, and convex where it is added up.
-
-    The quotient itself where it is convex, else its tangent in the middle.
-    """
-    tangents = [numerator * (2.0 - end / middle) / middle for end in (a, b)]
-    convex = numerator >= 0.0
-    return (
-        np.where(convex, numerator / a, tangents[0]),
-        np.where(convex, numerator / b, tangents[1]),
-    )
+    left, right = ends
+    s = (k[1] - k[0]) / (right - left) * (1.0 + 4.0 * UNIT)
+    p = k[0] - s * left
+    p = p + 8.0 * UNIT * (k[0] + np.abs(s) * right)
+    top = (np.sqrt(p * (p - s)) - p) / s
+    best = np.clip(np.where(p < 0.0, top, left), left, right)
+    bound = p / best + (s - p) / (best + 1.0)
+    bound = bound + 16.0 * UNIT * (np.abs(p) / left + np.abs(s - p) / (left + 1.0))
+    # The place is rounded; so near to it the value differs in the second order, or at an end not.
+    bound = np.where(np.isfinite(bound), bound * (1.0 + 64.0 * UNIT), np.inf)
+    middle = np.where(np.isfinite(best), best, np.sqrt(left * right))
+    return np.minimum(bound, _flat(curve, left, right)), middle
 
 
 # Orders minus 1 between which intervals are divided; below and beyond there are closed forms.
@@ -336,15 +181,15 @@ def smallest_rho(directions: Mapping[str, Realized], tolerance: float) -> Concen
     if normal is not None:
         # D_a / a is the same at every order.
         return Concentrated(normal, 2.0)
-    curves = [Parts.of(part.upper.renyi_curve().terms) for part in parts]
-    if all(math.isfinite(curve.last(LAST)) for curve in curves):
+    curves = [part.upper.renyi_curve() for part in parts]
+    if all(math.isfinite(_beyond(curve)) for curve in curves):
         upper, found = _suprema(curves, LAST, tolerance, tail=True)
         return _bracket(parts, upper, found)
     reach = min(_finite_up_to(curve) for curve in curves)
     if reach == 0.0:
         return _bracket(parts, math.inf, [LAST])
     half = np.array([0.5 * reach, reach])
-    growth = [curve.quotients(half, curve.upper(half)) for curve in curves]
+    growth = [_upper(curve, half) / (half * (half + 1.0)) for curve in curves]
     # D may stop at an order where it is large, or be known up to there only.
     if max(each[1] for each in growth) > 2.0 * max(each[0] for each in growth):
         reach *= 0.5
@@ -376,11 +221,15 @@ def _bracket(parts: list[Realized], upper: float, candidates: list[float]) -> Co
     return Concentrated(Bound(upper, max(0.0, best) if known else None), attained)
 
 
-def _finite_up_to(curve: Parts) -> float:
+def _beyond(curve: RenyiCurve) -> float:
+    """Bound D_a / a at all orders beyond the last of the intervals."""
+    return float(_flat(curve, np.array([LAST]), np.array([np.inf]))[0])
+
+
+def _finite_up_to(curve: RenyiCurve) -> float:
     """Return about the largest c up to which the bound on K is finite; 0 where there is none."""
-    corners = sorted({c for each in curve.curves for c in each.corners})
-    grid = np.union1d(2.0 ** np.arange(-33.0, 51.0, 1.0 if curve.cheap else 6.0), corners)
-    finite = np.isfinite(curve.upper(grid)).all(axis=0)
+    grid = np.union1d(2.0 ** np.arange(-33.0, 51.0, 1.0 if curve.cheap else 6.0), curve.corners)
+    finite = np.isfinite(_upper(curve, grid))
     if finite.all():
         return LAST
     position = int(np.argmin(finite))
@@ -388,13 +237,13 @@ def _finite_up_to(curve: Parts) -> float:
         return 0.0
 
     def infinite(c: float) -> bool:
-        return not np.isfinite(curve.upper(np.array([c]))).all()
+        return not np.isfinite(_upper(curve, np.array([c]))[0])
 
     return bisection.first(infinite, float(grid[position - 1]), float(grid[position]))[0]
 
 
 def _suprema(
-    curves: list[Parts], last: float, tolerance: float, *, tail: bool
+    curves: Sequence[RenyiCurve], last: float, tolerance: float, *, tail: bool
 ) -> tuple[float, list[float]]:
     """Return a bound on the supremum of D_a / a at 1 < a <= last + 1, or at all orders.
 
@@ -423,40 +272,44 @@ class _Search:
         tail: whether there is a bound beyond, and it counts.
     """
 
-    curve: Parts
+    curve: RenyiCurve
     last: float
     tail: bool
     c: Array = field(factory=lambda: np.empty(0))
-    k: Array = field(factory=lambda: np.empty((0, 0)))
+    k: Array = field(factory=lambda: np.empty(0))
     bounds: Array = field(factory=lambda: np.empty(0))
     middles: Array = field(factory=lambda: np.empty(0))
 
     def start(self) -> None:
         """Evaluate a few orders, and corners of the curves."""
-        corners = sorted({c for each in self.curve.curves for c in each.corners})
-        corners = corners[:: 1 + len(corners) // MOST_CORNERS]
+        corners = self.curve.corners[:: 1 + len(self.curve.corners) // MOST_CORNERS]
         positions = {min(self.last, c) for c in (*START, *corners, self.last) if c > 0.0}
         self.c = np.array(sorted(positions))
-        self.k = self.curve.upper(self.c)
+        self.k = _upper(self.curve, self.c)
         self._sharpen()
-        self.bounds, self.middles = self._between(np.arange(len(self.c) - 1))
+        self.bounds, self.middles = self._bounded(np.arange(len(self.c) - 1))
+
+    @property
+    def _quotients(self) -> Array:
+        return self.k / (self.c * (self.c + 1.0))
 
     @property
     def best(self) -> float:
         """Return about the largest value found so far."""
-        return float(np.max(self.curve.quotients(self.c, self.k)))
+        return float(self._quotients.max())
 
     @property
     def positions(self) -> list[float]:
         """Return the best positions found."""
-        ranking = np.argsort(-self.curve.quotients(self.c, self.k), kind="stable")
+        ranking = np.argsort(-self._quotients, kind="stable")
         return [float(c) for c in self.c[ranking[:3]]]
 
     @property
     def ends(self) -> float:
-        """Return the bound outside all intervals."""
-        first = self.curve.first(float(self.c[0]), self.k[:, :1])
-        return max(first, self.curve.last(self.last)) if self.tail else first
+        """Return the bound outside all intervals: before, D is at most that of the first order."""
+        flat = _flat(self.curve, np.zeros(1), self.c[:1])
+        first = float(np.minimum(flat, self.k[:1] / self.c[:1] * (1.0 + 4.0 * UNIT))[0])
+        return max(first, _beyond(self.curve)) if self.tail else first
 
     @property
     def upper(self) -> float:
@@ -482,21 +335,21 @@ class _Search:
         ratio = right / left
         new = np.clip(self.middles[positions], left * ratio**EDGE, left * ratio ** (1.0 - EDGE))
         self.c = np.insert(self.c, positions + 1, new)
-        self.k = np.insert(self.k, positions + 1, self.curve.upper(new), axis=1)
+        self.k = np.insert(self.k, positions + 1, _upper(self.curve, new))
         self._sharpen()
         self.bounds = np.insert(self.bounds, positions + 1, 0.0)
         self.middles = np.insert(self.middles, positions + 1, 0.0)
         changed = positions + np.arange(len(positions))
         changed = np.sort(np.concatenate([changed, changed + 1]))
-        bounds, middles = self._between(changed)
+        bounds, middles = self._bounded(changed)
         self.bounds[changed], self.middles[changed] = bounds, middles
 
     def _sharpen(self) -> None:
         """Take from larger orders what they know better: D = K / c does not decrease."""
-        divergences = np.minimum.accumulate((self.k / self.c)[:, ::-1], axis=1)[:, ::-1]
+        divergences = np.minimum.accumulate((self.k / self.c)[::-1])[::-1]
         self.k = np.minimum(self.k, divergences * self.c * (1.0 + 4.0 * UNIT))
 
-    def _between(self, positions: Integers) -> tuple[Array, Array]:
+    def _bounded(self, positions: Integers) -> tuple[Array, Array]:
         """Bound the intervals that begin at these positions."""
-        ends = self.k[:, positions], self.k[:, positions + 1]
-        return self.curve.between(self.c[positions], self.c[positions + 1], ends)
+        ends, k = ((each[positions], each[positions + 1]) for each in (self.c, self.k))
+        return _between(self.curve, ends, k)

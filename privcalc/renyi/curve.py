@@ -83,17 +83,6 @@ class RenyiCurve(Protocol):
         del c
         return None
 
-    def estimate(self, c: Array) -> Array:
-        """Return K(c) quickly and without certificate, for searches."""
-        return self.upper(c)
-
-    def rough(self, c: Array) -> Array:
-        """Return proved upper bounds on K(c) that take next to no work, where `upper` takes much.
-
-        A search begins with them, so that it has an answer before the work that is allowed is done.
-        """
-        return self.upper(c)
-
 
 class StatedCurve(RenyiCurve):
     """A curve that may end at an order as it was written, which few doubles are."""
@@ -115,40 +104,6 @@ def stated(curve: RenyiCurve, c: Array, orders: Sequence[Fraction]) -> Array:
         orders: the orders, exactly.
     """
     return curve.stated(c, orders) if isinstance(curve, StatedCurve) else curve.upper(c)
-
-
-@record
-class Roughly(RenyiCurve):
-    """A curve by what takes next to no work.
-
-    Attributes:
-        curve: of which that is.
-    """
-
-    curve: RenyiCurve
-
-    @property
-    def limit(self) -> float:
-        """Return that of the curve."""
-        return self.curve.limit
-
-    @property
-    def cheap(self) -> bool:
-        """Say whether the curve is."""
-        return self.curve.cheap
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Return those of the curve."""
-        return self.curve.corners
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return that of the curve."""
-        return self.curve.line(c)
-
-    def upper(self, c: Array) -> Array:
-        """Return the rough bounds."""
-        return self.curve.rough(c)
 
 
 @record
@@ -180,16 +135,6 @@ class LeastCurve(RenyiCurve):
     def upper(self, c: Array) -> Array:
         """Return the least upper bound."""
         least: Array = np.min([curve.upper(c) for curve in self.curves], axis=0)
-        return least
-
-    def estimate(self, c: Array) -> Array:
-        """Return the least estimate."""
-        least: Array = np.min([curve.estimate(c) for curve in self.curves], axis=0)
-        return least
-
-    def rough(self, c: Array) -> Array:
-        """Return the least rough bound."""
-        least: Array = np.min([curve.rough(c) for curve in self.curves], axis=0)
         return least
 
 
@@ -263,17 +208,6 @@ class SumCurve(StatedCurve):
             parts.append(count * lower)
         return _rounded(parts, c, -1.0)
 
-    def estimate(self, c: Array) -> Array:
-        """Return the sum of the estimates."""
-        total = np.zeros(len(c))
-        for curve, count in self.terms:
-            total = total + count * curve.estimate(c)
-        return total
-
-    def rough(self, c: Array) -> Array:
-        """Return the sum of the rough bounds, rounded up."""
-        return _rounded([count * curve.rough(c) for curve, count in self.terms], c, 1.0)
-
 
 @record
 class WorseCurve(StatedCurve):
@@ -313,14 +247,6 @@ class WorseCurve(StatedCurve):
         """Return the larger of those bounds."""
         return np.maximum(stated(self.first, c, orders), stated(self.second, c, orders))
 
-    def estimate(self, c: Array) -> Array:
-        """Return the larger estimate."""
-        return np.maximum(self.first.estimate(c), self.second.estimate(c))
-
-    def rough(self, c: Array) -> Array:
-        """Return the larger rough bound."""
-        return np.maximum(self.first.rough(c), self.second.rough(c))
-
 
 @record
 class DerivedCurve(RenyiCurve):
@@ -347,16 +273,6 @@ class DerivedCurve(RenyiCurve):
     def upper(self, c: Array) -> Array:
         """Return the bound, rounded up; infinite where it is not a number."""
         found = self.bound(c, self.base.upper(c))
-        return np.where(np.isnan(found), np.inf, found)
-
-    def estimate(self, c: Array) -> Array:
-        """Return the same of the estimate."""
-        found = self.bound(c, self.base.estimate(c))
-        return np.where(np.isnan(found), np.inf, found)
-
-    def rough(self, c: Array) -> Array:
-        """Return the same of the rough bound."""
-        found = self.bound(c, self.base.rough(c))
         return np.where(np.isnan(found), np.inf, found)
 
     def bound(self, c: Array, k: Array) -> Array:

@@ -73,14 +73,13 @@ class LinearCurve(RenyiCurve):
 
     def upper(self, c: Array) -> Array:
         """Return c (xi + rho (c + 1)), with five roundings and the error of both, up."""
-        return self.estimate(c) * (1.0 + 8.0 * UNIT + self.error)
+        return self._line(c) * (1.0 + 8.0 * UNIT + self.error)
 
     def lower(self, c: Array) -> Array | None:
         """Return the same rounded down where the curve is attained."""
-        return self.estimate(c) * (1.0 - 8.0 * UNIT - self.error) if self.attained else None
+        return self._line(c) * (1.0 - 8.0 * UNIT - self.error) if self.attained else None
 
-    def estimate(self, c: Array) -> Array:
-        """Return c (xi + rho (c + 1))."""
+    def _line(self, c: Array) -> Array:
         return c * (self.xi + self.rho * (c + 1.0))
 
 

@@ -86,8 +86,9 @@ def test_divergences_without_a_sum_of_outcomes_still_hold(monkeypatch: pytest.Mo
     (low,), (high,) = law.renyi(c)
     assert low <= truth <= high <= low + 1e-9
     monkeypatch.setattr(cells, "MOST_OUTCOMES", 1)
-    (wide,), (above,) = law.renyi(c)
-    assert wide <= low
+    # What is left are lists below, and convexity above.
+    (below,), (above,) = law.renyi(c)
+    assert below <= truth
     assert high <= above
 
 
@@ -148,7 +149,7 @@ def test_samples_of_mixtures(*, remove: bool, first: float) -> None:
 def test_unequal_noise_has_no_halves() -> None:
     """Half of a sum is of symmetric pairs, and numbers that are off by more than a unit of none."""
     law = UnequalGaussiansLaw(1.0, 2.25, 1.25)
-    with pytest.raises(NotCertifiedError, match="not symmetric"):
+    with pytest.raises(NotCertifiedError, match="only tails"):
         law.sampled_excess(0.1, 1.0, remove=True, positive=True)
     rounded = UnequalGaussiansLaw(1.0, 2.25, 1.25, 4.0)
     with pytest.raises(NotCertifiedError, match="known to too few digits"):

@@ -36,13 +36,13 @@ class ExactCurve(RenyiCurve):
 
     def upper(self, c: Array) -> Array:
         """Return K rounded up."""
-        return np.nextafter(self.estimate(c), np.inf)
+        return np.nextafter(self.nearest(c), np.inf)
 
     def lower(self, c: Array) -> Array | None:
         """Return K rounded down."""
-        return np.nextafter(self.estimate(c), -np.inf)
+        return np.nextafter(self.nearest(c), -np.inf)
 
-    def estimate(self, c: Array) -> Array:
+    def nearest(self, c: Array) -> Array:
         """Return K to the nearest double."""
         values = []
         for each in c.tolist():

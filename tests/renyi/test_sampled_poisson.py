@@ -147,7 +147,7 @@ def test_laws_of_the_curve(sigma: float, q: float, orders: list[float]) -> None:
 def test_extreme_rates() -> None:
     """Rate 0 costs nothing, rate 1 the base, and the least gives what no double can hold."""
     base, at = gaussian(2.0), np.array([1.5, 2.0, 7.3, 40.0])
-    plain = base.estimate(at - 1.0) / (at - 1.0)
+    plain = base.upper(at - 1.0) / (at - 1.0)
     for function in (poisson.tight_bound, poisson.general_bound, poisson.lower_bound):
         nothing, all_of_it, least = (function(base, q, at) for q in (0.0, 1.0, 5e-324))
         assert nothing is not None
@@ -201,7 +201,7 @@ def test_expensive_curves_are_asked_rarely(base: ExactCurve) -> None:
     assert lower is not None
     assert len(expensive.known) < 120
     some = np.arange(1, order, 37)
-    values = base.estimate(some.astype(float))
+    values = base.upper(some.astype(float))
     assert (lower[some + 1] <= values * (1.0 + 1e-15)).all()
     assert (values <= upper[some + 1]).all()
     assert (upper[some + 1] <= values * 1.02).all()

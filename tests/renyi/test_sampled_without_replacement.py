@@ -152,7 +152,7 @@ def test_random_mechanisms_by_enumeration(population: int, size: int) -> None:
 def test_extreme_rates() -> None:
     """A sample of nobody costs nothing, one of everybody the base, and nothing costs more."""
     base, at = gaussian(2.0), np.array([1.5, 2.0, 7.3, 40.0])
-    plain = base.estimate(at - 1.0) / (at - 1.0)
+    plain = base.nearest(at - 1.0) / (at - 1.0)
     for exact in (False, True):
         assert not without_replacement.bound(base, 0.0, at, exact=exact).any()
         everybody = without_replacement.bound(base, 1.0, at, exact=exact)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,10 +13,9 @@ from mpmath import exp, log, mpf
 
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.record import record
-from privcalc.renyi.concentrated import Parts
+from privcalc.renyi.concentrated import _between, _upper
 from privcalc.renyi.curve import RenyiCurve, SumCurve
-from privcalc.renyi.known import LinearCurve
-from privcalc.renyi.of_law import LawCurve, _sum
+from privcalc.renyi.of_law import LawCurve
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -38,14 +36,10 @@ class Fixed(RenyiCurve):
         """Return it."""
         return self.upper(c)
 
-    def rough(self, c: Array) -> Array:
-        """Return it."""
-        return self.upper(c)
-
 
 @pytest.mark.parametrize("seed", range(8))
 def test_sums_are_rounded_outward(seed: int) -> None:
-    """Upper and rough values and limits are at least the exact sum, and lower ones at most."""
+    """Upper values and limits are at least the exact sum, and lower ones at most."""
     draw, c = random.Random(seed), np.array([1.0])
     terms = tuple(
         (Fixed(draw.random(), draw.random()), draw.randint(1, 10**6))
@@ -57,25 +51,8 @@ def test_sums_are_rounded_outward(seed: int) -> None:
     lower = curve.lower(c)
     assert lower is not None
     assert Fraction(float(lower[0])) <= total <= Fraction(float(curve.upper(c)[0]))
-    assert Fraction(float(curve.rough(c)[0])) >= total
     assert Fraction(curve.limit) >= limit
     assert curve.limit <= float(limit) * (1.0 + 1e-12)
-
-
-@pytest.mark.parametrize("rho", [0.01, 0.5, 8.0])
-def test_two_halves_of_a_sample(rho: float) -> None:
-    """A law of two halves has a moment that exceeds 1 by twice as much as one half's."""
-    event, c = LinearCurve(rho, attained=True), np.array([0.25, 1.0, 2.0, 7.0])
-
-    def k(halves: int) -> Array:
-        sample = SimpleNamespace(
-            events=(), curve=event, q=0.5, plain=True, slope=0.0, halves=halves
-        )
-        return _sum(cast("Any", sample), c)
-
-    for one, two in zip(k(1).tolist(), k(2).tolist(), strict=True):
-        truth = log(1 + 2 * (exp(mpf(one)) - 1))
-        assert truth <= two <= one + math.log(2.0) + 1e-9
 
 
 @pytest.mark.parametrize(("loss", "chance"), [(8.0, 1e-4), (3.0, 1e-2)])
@@ -87,7 +64,7 @@ def test_what_grows_over_an_interval(loss: float, chance: float) -> None:
         (chance, 1.0 - chance),
         lower_masses=(q, 1 - q),
     )
-    parts = Parts.of(((LawCurve(law), 5),))
+    curve = SumCurve(((LawCurve(law), 5),))
     left = np.array([0.3, 0.6, 0.9])
     right = left * 1.01
 
@@ -96,7 +73,7 @@ def test_what_grows_over_an_interval(loss: float, chance: float) -> None:
         other = log((1 - p) / (1 - p * exp(-x)))
         return 5 * log(p * exp(s * x) + (1 - p) * exp(s * other)) / (s * (s + 1))
 
-    found, _ = parts.between(left, right, (parts.upper(left), parts.upper(right)))
+    found, _ = _between(curve, (left, right), (_upper(curve, left), _upper(curve, right)))
     for a, b, bound in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
         assert quotient(a) < quotient(b)
         assert quotient(b) <= bound <= quotient(b) * (1 + mpf(10) ** -4)

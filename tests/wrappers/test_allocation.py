@@ -24,7 +24,7 @@ from tests.allocation_mellin import delta_of_epochs
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.losses.allocated_measures import LatticeMeasure
+    from privcalc.losses.lattice_sums import LatticeMeasure
 
 
 @cache

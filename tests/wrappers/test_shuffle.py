@@ -146,9 +146,13 @@ def test_groups_of_sizes_are_outward(monkeypatch: pytest.MonkeyPatch) -> None:
         rough = [blanket(3000, 1.5, 4, upper=up) for up in (True, False)]
     assert rough[0].size < exact[0].size
     for loss in (0.0, 0.02, 0.05, 0.1, 0.2):
-        assert rough[0].delta(loss)[1] >= exact[0].delta(loss)[0]
-        assert rough[1].delta(loss)[0] <= exact[1].delta(loss)[1]
-        assert rough[0].delta(loss)[1] == pytest.approx(exact[0].delta(loss)[1], rel=0.05)
+        up, down = (
+            [pair.above(loss).delta(loss) for pair in each]
+            for each in zip(rough, exact, strict=True)
+        )
+        assert up[0][1] >= up[1][0]
+        assert down[0][0] <= down[1][1]
+        assert up[0][1] == pytest.approx(up[1][1], rel=0.05)
 
 
 def test_windows_against_exact_binomials() -> None:

@@ -97,17 +97,6 @@ class BoundedRangeCurve:
         del c
         return None
 
-    def estimate(self, c: Array) -> Array:
-        """Return K, summed."""
-        found = np.zeros(c.shape)
-        for eta, uses in self.kinds:
-            found = found + uses * bounded_range_cumulant(eta, c)[0]
-        return found
-
-    def rough(self, c: Array) -> Array:
-        """Return the upper bound, which is cheap."""
-        return self.upper(c)
-
 
 def best_offset(eta: float, c: float) -> float:
     """Return about the t with the largest divergence at order c + 1 > 1."""

@@ -240,14 +240,15 @@ class UnequalGaussiansLaw(LossLaw):
         N(-theta / r, 1 / r^2) with it.
 
         Raises:
-            NotCertifiedError: the quadrature is too long, or only half is asked for.
+            NotCertifiedError: for adding tails say enough; there are too many outcomes; only half
+                is asked for.
         """
-        if positive:
-            raise NotCertifiedError("a pair that is not symmetric has no glued law")
+        if positive or not remove:
+            raise NotCertifiedError("only tails are known of this sample")
         if self.units > 1.0:
             raise NotCertifiedError("the reverse order of the pair is known to too few digits")
         root = math.sqrt(self.ratio)
-        return pair_excess(q, -self.theta / root, 1.0 / root, c, remove=remove)
+        return pair_excess(q, -self.theta / root, 1.0 / root, c)
 
     def tails(self, losses: Array) -> Tails:
         """Return the masses inside and outside of the two outcomes that have a loss l."""

@@ -37,12 +37,12 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MOST_ANCHORS, AtomicLaw
 from privcalc.losses.cells import glued as glued_list
-from privcalc.losses.law import LossLaw, Sample, Tails
+from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.renyi import add_logs, from_excess
 from privcalc.numerics.rounding import UNIT
-from privcalc.record import record, replace
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
@@ -127,12 +127,6 @@ class GluedLaw(LossLaw):
         else:
             lower = np.full(c.shape, -math.inf)
         return lower, upper
-
-    @property
-    def sample(self) -> Sample | None:
-        """Return that of either half: M - 1 is part of the sum of both."""
-        half = self.down.sample
-        return None if half is None else replace(half, halves=2)
 
     def concentration(self, c: Array) -> Array:
         """Bound D_a / a at all orders by the event's, which the half for removing knows.

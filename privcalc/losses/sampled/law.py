@@ -26,10 +26,11 @@ from privcalc.losses.law import MOST_UNITS, LawProperties
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.quadrature import Normal
 from privcalc.losses.sampled.line import TailSplitLaw
-from privcalc.losses.sampled.mixture_sums import ExponentialSum
-from privcalc.losses.sampled.normal_excess import mixture_excess
+from privcalc.losses.sampled.normal_excess import mixture_excess, sampled_ratio
 from privcalc.losses.sampled.parts import SampledPart, outside
+from privcalc.losses.sampled.renyi import listed_excess
 from privcalc.losses.sampled.tails import SampledTailLaw, sampled_profile
+from privcalc.numerics.log_sums import log_difference
 from privcalc.numerics.normal import normal_tail
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from privcalc.losses.law import LogRatio, LossLaw
+    from privcalc.losses.sampled.mixture_sums import ExponentialSum
     from privcalc.numerics.arrays import Array
 
     # One, or one for each of many laws.
@@ -133,17 +135,22 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
     def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
 
+        For removing all but a bounded part is there, which is taken off.
+
         Raises:
-            NotCertifiedError: the quadrature is too long.
+            NotCertifiedError: there are too many outcomes.
         """
-        return mixture_excess(self.mixture, c, remove=self.remove, positive=positive)
+        if not positive:
+            return mixture_excess(self.mixture, c, remove=self.remove)
+        if not self.remove:
+            return listed_excess((self.base,) * 2, self.q, c, remove=False, likelier=True)
+        rest = listed_excess((self.base,) * 2, self.q, c, remove=True, likelier=False)
+        return log_difference(mixture_excess(self.mixture, c, remove=True), rest)
 
     @cached_property
     def mixture(self) -> ExponentialSum:
         """Return dM/dR of a standard normal output."""
-        logs = np.array([math.log1p(-self.q), math.log(self.q)])
-        centres = np.array([0.0, self.normal.deviation])
-        return ExponentialSum(centres, logs, 16.0 * UNIT * (1.0 + np.abs(logs)))
+        return sampled_ratio(self.normal.deviation, self.q)
 
 
 def sampled(

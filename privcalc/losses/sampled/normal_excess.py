@@ -1,7 +1,21 @@
-"""Excesses of samples of normal noise: cells of its outputs, and what is beyond them.
+"""Excesses of samples of normal noise by the trapezoidal rule, and of noise of whole numbers.
 
-The bounds of cells are those of `renyi.py`; here are the masses: of N(0, 1) and of mixtures of
-normal laws, of a law of another variance, of two opposite records, and of whole numbers.
+With phi the density of a standard normal output x, E[N h_c(log N / D)] is the integral of
+
+    phi N^a D^-c - (1 + c) phi N + c phi D,        a = c + 1                       (`renyi.py`)
+
+The rule with nodes h k is off by at most 2 V / (e^{2 pi b / h} - 1) where the integrand is analytic
+for |Im x| < b and the integral of its modulus is at most V on all lines there (Trefethen, Weideman
+2014, Theorem 5.1). On the line Im x = y, phi has e^{y^2/2} times the modulus of its value at Re x;
+a sum S of positive multiples of powers e^{t x} has at most its value there, and if no t is above C
+and C |y| < pi / 2 a real part of at least cos(C y) times that, and no zeros. So if N and D are such
+sums, whose means are 1, the rule for the excess E = M - 1 is off by at most
+
+    eps kappa (M + 1 + 2 c),  eps = 2 e^{b^2/2} / (e^{2 pi b / h} - 1),  kappa = cos(C b)^-c,
+
+and kappa is 1 if D = 1. Which b is taken is a choice. The rule goes over all whole k; beyond the
+nodes that are added up, the integrand is at most something that falls away from there, whose
+integral is no less than its part of the sum. Of noise of whole numbers the sum is the excess.
 """
 
 from __future__ import annotations
@@ -12,131 +26,111 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.sampled.renyi import (
-    FIRST,
-    LARGE,
-    MOST_FIRST,
-    PER_CELL,
-    RatioCells,
-    chords,
-    integrated,
-    log_largest_low,
-    log_total,
-    sampled_losses,
-    total,
-)
-from privcalc.numerics.normal import NODES, SHORT, WEIGHTS, log_tail
+from privcalc.losses.sampled.mixture_sums import ExponentialSum
+from privcalc.losses.sampled.renyi import LARGE, log_total, sampled_losses, summed
+from privcalc.numerics.log_sums import log_difference, log_loss_excess
+from privcalc.numerics.normal import log_tail
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
+from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.sampled.mixture_sums import ExponentialSum
     from privcalc.losses.sampled.renyi import Logs
     from privcalc.numerics.arrays import Array
 
-# Outcomes of a lattice that are added up at most.
-MOST_OUTCOMES = 500_000
-# Half of the square of the quantile beyond which mass is omitted, before what a law adds to it.
-HALF_SQUARE = 40.0
-# No outcomes further out are looked at.
-FARTHEST = 2e6
+# Outcomes that are added up at most; work for one, and for one of its terms.
+MOST_OUTCOMES, PER_OUTCOME = 500_000, 2.0
+# Half of the square of the quantile beyond which mass is omitted, before what a law adds to it; the
+# log of what the rule may be off by, as a part of all.
+HALF_SQUARE, LOG_PART = 40.0, -25.0
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
+# How many lines are tried, and up to where.
+LINES, HIGHEST = 64, 40.0
+# Beyond this what is far below the bulk is bounded with so many places.
+FARTHEST, ROUGH = 100.0, 2_000
 
 
-def normal_masses(
-    low: Array, high: Array, centre: Array | float, deviation: float = 1.0
-) -> tuple[Array, Array]:
-    """Return logs of the masses of N(centre, deviation^2) in intervals, and their absolute errors.
+@record
+class _Nodes:
+    """Outputs that are added up, and what the rule is off by.
 
-    Arguments t are off by 4 units of their terms, which changes the log by (1 + |t|) times that.
-    Short intervals are by the rule of `short_intervals` (`numerics/normal.py`), off by 1e-15.
-    Elsewhere the difference of two tails, on the smaller side, carries the sum of both errors over
-    what the smaller is of the difference; log Phi is off by 4 units of itself.
+    Attributes:
+        x: the outputs; those of whole numbers are off by 2 units.
+        logs: logs of their weights.
+        wrong: absolute errors of these.
+        scale: the log of what weights exceed their part of the integral of phi by.
+        log_part: log of eps kappa.
     """
-    a, b = (low - centre) / deviation, (high - centre) / deviation
-    reach = np.maximum(np.abs(a), np.abs(b))
-    terms = reach + (np.abs(low) + np.abs(high) + np.abs(centre)) / deviation
-    middle, half = 0.5 * (a + b), 0.5 * (b - a)
-    short = 2.0 * half * (1.0 + reach) <= SHORT
-    rule = np.zeros(a.shape)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        for node, weight in zip(NODES, WEIGHTS, strict=True):
-            for x in (node * half, -node * half):
-                rule += weight * np.exp(-(middle + 0.5 * x) * x)
-        value = np.log(rule * half) - 0.5 * middle * middle - HALF_LOG_TAU
-        error = UNIT * (48.0 + 4.0 * np.abs(value) + 8.0 * (1.0 + reach) * terms)
-        if short.all():
-            return value, error
-        from scipy.special import log_ndtr
 
-        right = middle > 0.0
-        first, second = log_ndtr(np.where(right, -a, b)), log_ndtr(np.where(right, -b, a))
-        gap = first - second
-        long = first + np.log(-np.expm1(-gap))
-        each = UNIT * (16.0 + 8.0 * np.abs(second) + 4.0 * (1.0 + reach) * terms)
-        wrong = each * (1.0 + 2.0 / np.expm1(gap)) + 8.0 * UNIT * np.abs(long)
-    value, error = np.where(short, value, long), np.where(short, error, wrong)
-    return value, np.where(np.isfinite(value), error, 0.0)
+    x: Array
+    logs: Array
+    wrong: Array
+    scale: float = 0.0
+    log_part: float = -math.inf
+
+    @classmethod
+    def of(cls, ends: tuple[float, float], step: float, scale: float, log_part: float) -> _Nodes:
+        """Take all multiples of a step from one end to the other.
+
+        Raises:
+            NotCertifiedError: there are too many.
+        """
+        if not ends[1] - ends[0] < MOST_OUTCOMES * step:
+            raise NotCertifiedError("a Renyi divergence needs too many outcomes")
+        x = step * np.arange(math.floor(ends[0] / step), math.ceil(ends[1] / step) + 1)
+        charge(PER_OUTCOME * len(x))
+        logs = math.log(step) - HALF_LOG_TAU + scale - 0.5 * x * x
+        wrong = UNIT * (64.0 + 8.0 * (np.abs(logs) + abs(scale)))
+        return cls(x, logs, wrong, scale, log_part)
+
+    @classmethod
+    def chosen(
+        cls, c: float, ends: tuple[float, float], log_excess: float, lines: tuple[Array, Array]
+    ) -> _Nodes:
+        """Choose a step.
+
+        Args:
+            c: order minus 1.
+            ends: where the integrand matters.
+            log_excess: about the least log of the excess.
+            lines: some b, each with log kappa.
+        """
+        b, log_kappa = lines
+        need = math.log(2.0 * c + 4.0) - LOG_PART - min(log_excess, 0.0)
+        steps = 2.0 * math.pi * b / (need + 0.5 * b * b + log_kappa)
+        best = int(np.argmax(steps))
+        # Few digits, so that whole multiples are exact.
+        step, height = float(np.float32(steps[best])), float(b[best])
+        part = math.log(2.0) + 0.5 * height**2 - 2.0 * math.pi * height / step
+        return cls.of(ends, step, 0.0, part + float(log_kappa[best]) * (1.0 + 1e-9) + 1e-9)
+
+    def bounds(self, inside: Logs, beyond: list[float], c: float) -> Logs:
+        """Return bounds on the log of the excess, from those of the sum and of what is beyond."""
+        most = log_total([inside[1], *(each + self.scale for each in beyond)])
+        if self.log_part == -math.inf:
+            return inside[0], most
+        if not self.log_part < -6.0:
+            return -math.inf, math.inf
+        # M is 1 and that, but for a small part.
+        off = self.log_part + log_total([most, math.log(2.0 + 2.0 * c)]) + 0.01
+        return log_difference((inside[0], inside[0]), (off, off))[0], log_total([most, off])
 
 
-def mixture_cells(ratio: ExponentialSum, points: Array, power: float) -> RatioCells:
-    """Return cells of N(0, 1) for r = sum_j b_j e^{c_j x - c_j^2 / 2}.
-
-    Masses of N(c_j, 1) over those of N(0, 1) are e^{x_j}; log m = log1p(sum b_j (e^{x_j} - 1)), as
-    the weights sum to 1, where that is exact; else it is that of a sum of positive terms.
-
-    Powers. With k the last term, t = a c_k and s = r e^{-(c_k x - c_k^2 / 2)}, which varies little
-    where r^a has its weight, r^a times the density of N(0, 1) is s^a e^{a (a - 1) c_k^2 / 2} times
-    that of N(t, 1), and s^a is between Jensen's bound and the chord. The mean of s is that of r
-    times masses of N(t + c_j - c_k, 1) over those of N(t, 1).
-    """
-    low, high = points[:-1], points[1:]
-    logs, wrong = normal_masses(low, high, 0.0)
-    means, off = np.empty(len(low)), np.empty(len(low))
-    for part, terms in ratio.blocks(low, high):
-        centres = ratio.centres[terms]
-        a, b = low[part, None], high[part, None]
-        own, error = normal_masses(a, b, centres)
-        x, inexact = own - logs[part, None], error + wrong[part, None]
-        means[part], off[part] = ratio.log_of_sum(x, inexact, terms)
-    ends, moved = ratio.losses(points, np.zeros(len(points)))
-    least, most = (ends - moved)[:-1], (ends + moved)[1:]
-    powers = _tilted_powers(ratio, points, power, (ends, moved)) if power else None
-    return RatioCells(logs - wrong, logs + wrong, means, off, least, most, powers)
-
-
-@np.errstate(divide="ignore", invalid="ignore", over="ignore")
-def _tilted_powers(
-    ratio: ExponentialSum, points: Array, a: float, ends: tuple[Array, Array]
-) -> tuple[Array, Array]:
-    """Return logs of bounds on E[r^a] in cells, from log r at points and its errors."""
-    top = float(ratio.centres[-1])
-    t, low, high = a * top, points[:-1], points[1:]
-    own, wrong = normal_masses(low, high, t)
-    means, off = np.empty(len(low)), np.empty(len(low))
-    for part in np.array_split(np.arange(len(low)), max(1, len(low) * len(ratio.centres) // 10**6)):
-        shift = ratio.centres - top
-        mass, error = normal_masses(low[part, None], high[part, None], t + shift)
-        exponents = ratio.log_weights + mass - own[part, None] + shift * (t - top)
-        error = error + wrong[part, None] + ratio.weight_errors
-        error = error + 16.0 * UNIT * (np.abs(exponents) + np.abs(shift) * (t + top))
-        means[part] = np.logaddexp.reduce(exponents, axis=1)
-        off[part] = error.max(axis=1) + UNIT * (16.0 + len(shift) + np.abs(means[part]))
-    # s falls in x.
-    line = top * points - 0.5 * top * top
-    s, wide = ends[0] - line, ends[1] + 8.0 * UNIT * (np.abs(line) + np.abs(ends[0]) + 1.0)
-    s_low = np.minimum((s - wide)[1:], means - off)
-    s_high = np.maximum((s + wide)[:-1], means + off)
-    level = 0.5 * a * (a - 1.0) * top * top + own
-    slack = wrong + 32.0 * UNIT * (np.abs(level) + a * np.abs(means) + t * t)
-    above = chords((a * s_low, a * s_high), means, off, (s_low, s_high))
-    return level + a * (means - off) - slack, level + above + slack
+def _lines(strip: float, growth: float = 0.0) -> tuple[Array, Array]:
+    """Return some b for cosines of angles up to pi / 2 at `strip`, with log kappa = growth log."""
+    b = np.arange(1.0, LINES) / LINES * min(strip, HIGHEST)
+    return b, -growth * np.log(np.cos(0.5 * math.pi * b / strip))
 
 
 def mixture_excess(
-    ratio: ExponentialSum, c: float, *, remove: bool, positive: bool = False
+    ratio: ExponentialSum,
+    c: float,
+    *,
+    remove: bool,
+    lattice: tuple[float, float] | None = None,
+    positive: bool = False,
 ) -> Logs:
-    """Return bounds on the log of E[g] for a standard normal x, or of E[g; r > 1].
+    """Return bounds on the log of the excess of a mixture of unit normal laws of ratio r.
 
     Half the square of a quantile Z is chosen so that e^{-Z^2/2} is negligible against the least
     that the excess may be, about y^2. The interval holds [-Z, Z] and what is within Z of the mean
@@ -147,14 +141,18 @@ def mixture_excess(
         ratio: r, which increases in x.
         c: order minus 1.
         remove: direction.
-        positive: whether only x > c_1 / 2 counts; r has two terms then.
+        lattice: the distance of outputs, off by a unit, where they are on a lattice that holds 0;
+            and the log of what their masses exceed phi times the distance by.
+        positive: whether only r > 1 counts; of two terms on a lattice.
+
+    Raises:
+        NotCertifiedError: there are too many outcomes.
     """
     mu, top = float(ratio.centres[1]), float(ratio.centres[-1])
     floor = ratio.log_floor
     some = math.log(-math.expm1(floor)) + math.log(min(1.0, mu))
     reach = math.sqrt(2.0 * (HALF_SQUARE - 2.0 * some + max(0.0, -math.log(c))))
-    tilt = (c + 1.0) * top if remove else top
-    low, high = -reach, tilt + reach
+    low, high = -reach, ((c + 1.0) * top if remove else top) + reach
     if not remove and floor == -math.inf:
         low = -reach - c * mu
     elif not remove:
@@ -162,38 +160,57 @@ def mixture_excess(
         level = floor - float(ratio.log_weights[1]) - math.log(c) - 1.0
         place = max(0.0, 0.5 * mu - level / mu)
         low = -min(math.hypot(place, reach), math.sqrt(reach * reach - 2.0 * c * floor))
-    if positive:
-        low = 0.5 * mu
-    points = spread(low, high, tilt, (c + 1.0) * top if remove else top)
-    a = c + 1.0 if remove else 0.0
-    inside = integrated(lambda cuts: mixture_cells(ratio, cuts, a), points, c, remove=remove)
-    beyond = [_above(ratio, c, high, remove=remove)]
+    beyond = []
+    if remove and high > FARTHEST and (lattice is None or lattice[0] < 1.0):
+        low, rest = _matters(ratio, c, low, high)
+        beyond.append(rest)
+    if lattice is None:
+        lines = _lines(0.5 * math.pi / top, 0.0 if remove else c)
+        nodes = _Nodes.chosen(c, (low, high), 2.0 * some + min(math.log(c), 0.0), lines)
+    else:
+        step, scale = lattice
+        if positive:
+            low = max(low, step * (math.floor(0.5 * mu / step + 1e-9) + 1.25))
+        nodes = _Nodes.of((low, high), step, scale, -math.inf)
+    losses, moved = ratio.losses(nodes.x, 4.0 * UNIT * np.abs(nodes.x))
+    inside = (
+        summed(losses, moved, nodes.logs + losses, nodes.wrong + moved, c)
+        if remove
+        else summed(-losses, moved, nodes.logs, nodes.wrong, c)
+    )
+    beyond.append(_above(ratio, c, float(nodes.x[-1]), remove=remove))
     if not positive:
-        beyond.append(_below(ratio, c, low, remove=remove))
-    return inside[0], log_total([inside[1], *beyond])
+        beyond.append(_below(ratio, c, min(float(nodes.x[0]), 1.0 - reach), remove=remove))
+    return nodes.bounds(inside, beyond, c)
 
 
-def spread(low: float, high: float, tilt: float, steep: float) -> Array:
-    """Return places between two ends, nearer where g may grow like e^{steep x}, around a tilt.
+def _matters(ratio: ExponentialSum, c: float, low: float, high: float) -> tuple[float, float]:
+    """Return where outcomes begin to matter for removing, and the log of what is below, from low.
 
-    Raises:
-        NotCertifiedError: rounding would leave nothing so far out.
+    There N h_c is at most r^a, which increases. Between two places it is at most its value at the
+    second, and nodes beyond u have no more than e^{-u^2/2} of the rule, for a step below 1.
     """
-    if not high - low < FARTHEST:
-        raise NotCertifiedError("a Renyi divergence needs outcomes too far out")
-    near = np.linspace(low, high, FIRST + 1)
-    reach = high - tilt
-    count = int(min(max(2.0 * reach * steep, FIRST), MOST_FIRST))
-    far = np.linspace(max(low, tilt - reach), high, count + 1)
-    middle = np.linspace(low, max(low, min(high, 4.0 * reach)), FIRST + 1)
-    return np.unique(np.concatenate([near, middle, far]))
+    cuts = np.linspace(low, high, ROUGH)
+    losses, moved = ratio.losses(cuts, np.zeros(ROUGH))
+    powers = (c + 1.0) * (losses + moved + 1e-12 * np.abs(losses))
+    levels = -0.5 * np.maximum(cuts, 0.0) ** 2 * (1.0 - 1e-12)
+    below = np.logaddexp.accumulate(powers[1:] + levels[:-1])
+    place = int(np.searchsorted(below, (powers + levels).max() - HALF_SQUARE))
+    return float(cuts[place]), float(below[place - 1]) + 1e-6 if place else -math.inf
+
+
+def log_largest_low(log_floor: float, c: float, *, remove: bool) -> float:
+    """Bound log N h_c where floor <= r <= 1: it falls in r there; the floor is off by 8 units."""
+    loss = np.array([log_floor * (1.0 + 8.0 * UNIT)])
+    value, error = log_loss_excess(c, loss if remove else -loss)
+    return float(value[0] + error[0]) + (float(loss[0]) * (1.0 - 1e-12) if remove else 0.0)
 
 
 def _below(ratio: ExponentialSum, c: float, low: float, *, remove: bool) -> float:
-    """Bound the log of E[g; x < low]: where r <= 1, g is at most its value at the floor.
+    """Bound the log of what is below low: where r <= 1, at most the value at the floor.
 
-    For x <= 0 no term of r exceeds its weight, so r <= 1. Without a floor g is at most c for
-    removing, and for adding r^-c with r at least the first term: (b_1 e^{c_1 x - c_1^2 / 2})^-c,
+    For x <= 0 no term of r exceeds its weight, so r <= 1. Without a floor that is c for removing,
+    and for adding it is below r^-c with r at least the first term: (b_1 e^{c_1 x - c_1^2 / 2})^-c,
     whose mean over x < low is b_1^-c e^{c c_1^2 / 2 + t^2 / 2} P(N < low + t), t = c c_1.
     """
     if ratio.log_floor == -math.inf:
@@ -207,11 +224,11 @@ def _below(ratio: ExponentialSum, c: float, low: float, *, remove: bool) -> floa
 
 
 def _above(ratio: ExponentialSum, c: float, high: float, *, remove: bool) -> float:
-    """Bound the log of E[g; x > high] for high >= c_k: there r(x) <= r(high) e^{c_k (x - high)}.
+    """Bound the log of what is above high >= c_k: there r(x) <= r(high) e^{c_k (x - high)}.
 
-    All exponents of r are positive, so r >= 1, and g <= r^a for removing, c r for adding. With
-    t = a c_k, or c_k, E[e^{t x}; x > high] = e^{t^2 / 2} P(N > high - t). Exponents are charged 64
-    units of their terms.
+    All exponents of r are positive, so r >= 1, and N h_c is at most r^a for removing, c r for
+    adding. With t = a c_k, or c_k, E[e^{t x}; x > high] = e^{t^2 / 2} P(N > high - t). Exponents
+    are charged 64 units of their terms.
     """
     a = c + 1.0 if remove else 1.0
     t = a * float(ratio.centres[-1])
@@ -222,124 +239,99 @@ def _above(ratio: ExponentialSum, c: float, high: float, *, remove: bool) -> flo
 
 
 def opposite_excess(q: float, mu: float, c: float) -> Logs:
-    """Return bounds on the log of E_Q[g] for two opposite records of Gaussian noise.
+    """Return bounds on the log of the excess of two opposite records of Gaussian noise.
 
-    P = (1 - q) N(0, 1) + q N(mu, 1) and Q = (1 - q) N(0, 1) + q N(-mu, 1), whose ratio increases in
-    the output. With x and x' the logs of masses of N(mu, 1) and N(-mu, 1) over those of N(0, 1),
-    P / Q = 1 + q (e^x - e^x') / (1 - q + q e^x'). Beyond the right end g is at most
-    (P / Q)^a <= ((1 - q + q e^x) / (1 - q))^a times the density of Q over N(0, 1), which is less
-    than 1 there, beyond the left one at most its value c where P is nothing.
+    N = 1 - q + q e^x and D = 1 - q + q e^x' with the logs x and x' of the densities of N(mu, 1) and
+    N(-mu, 1), so that N / D = 1 + q (e^x - e^x') / D increases in the output. Beyond the right end
+    N h_c is at most N^a D^-c <= N ((1 - q + q e^x) / (1 - q))^c, beyond the left one at most c D,
+    its value where N is nothing.
     """
     a, logs = c + 1.0, (math.log1p(-q), math.log(q))
-    reach = math.sqrt(2.0 * (HALF_SQUARE - 2.0 * logs[1] - 2.0 * math.log(min(1.0, mu)))) + mu
-    low, high = -reach, a * mu + reach
-
-    def parts(x: Array, other: Array, moved: Array) -> tuple[Array, Array]:
-        """Return log P / Q for logs of quotients, which are off by `moved`."""
-        log_q = np.logaddexp(logs[0], logs[1] + other)
-        with np.errstate(over="ignore", divide="ignore"):
-            rise = logs[1] + np.maximum(x, other) - log_q
-            y = np.exp(np.minimum(rise, LARGE)) * -np.expm1(-np.abs(x - other)) * np.sign(x - other)
-            far = np.logaddexp(logs[0], logs[1] + x) - log_q
-        loss = np.where((rise < LARGE) & (y > -0.5), np.log1p(np.maximum(y, -0.5)), far)
-        share = np.minimum(np.exp(np.minimum(rise, 0.0)), 1.0)
-        sizes = np.abs(x) + np.abs(other) + np.abs(logs[1]) + 8.0
-        wrong = 4.0 * share * (moved + 8.0 * UNIT * sizes) * np.exp(-np.minimum(loss, 0.0))
-        return loss, wrong + 32.0 * UNIT * np.abs(loss)
-
-    def cut(points: Array) -> RatioCells:
-        ends = points[:-1], points[1:]
-        (r, e0), (w, e1), (v, e2) = (normal_masses(*ends, each) for each in (0.0, mu, -mu))
-        means, off = parts(w - r, v - r, e0 + e1 + e2)
-        half = 0.5 * mu * mu
-        loss, wrong = parts(mu * points - half, -mu * points - half, np.zeros(len(points)))
-        below = np.logaddexp(logs[0] + r, logs[1] + v)
-        error = e0 + e2 + UNIT * (16.0 + 4.0 * np.abs(below))
-        return RatioCells(
-            below - error, below + error, means, off, (loss - wrong)[:-1], (loss + wrong)[1:]
-        )
-
-    inside = integrated(cut, spread(low, high, a * mu, a * mu), c, remove=True)
+    some = logs[1] + math.log(min(1.0, mu))
+    reach = math.sqrt(2.0 * (HALF_SQUARE - 2.0 * some + max(0.0, -math.log(c)))) + mu
+    ends = -reach, a * mu + math.sqrt(reach * reach - 2.0 * c * logs[0])
+    lines = _lines(0.5 * math.pi / mu, c)
+    rule = _Nodes.chosen(c, ends, 2.0 * some + min(math.log(c), 0.0), lines)
+    plus, minus = mu * rule.x - 0.5 * mu * mu, -mu * rule.x - 0.5 * mu * mu
+    log_n, log_d = (np.logaddexp(logs[0], logs[1] + each) for each in (plus, minus))
+    with np.errstate(over="ignore", divide="ignore"):
+        rise = logs[1] + np.maximum(plus, minus) - log_d
+        y = -np.expm1(-2.0 * mu * np.abs(rule.x)) * np.exp(np.minimum(rise, LARGE))
+        y = np.where(rule.x > 0.0, y, -y)
+    loss = np.where((rise < LARGE) & (y > -0.5), np.log1p(np.maximum(y, -0.5)), log_n - log_d)
+    sizes = 8.0 + np.abs(plus) + np.abs(minus) + np.abs(logs[1]) + np.abs(log_n) + np.abs(log_d)
+    # A part of y that is wrong is |y| / (1 + y) = |1 - D / N| as much of log(1 + y).
+    share = np.minimum(np.abs(np.expm1(-np.maximum(loss, -1.0))), 1.0)
+    moved = 64.0 * UNIT * (share * sizes + np.abs(loss))
+    wrong = rule.wrong + 16.0 * UNIT * sizes
+    inside = summed(loss, moved, rule.logs + log_n, wrong, c)
+    low, high = float(rule.x[0]), float(rule.x[-1])
     x = mu * high - 0.5 * mu * mu
-    at_end = a * (float(np.logaddexp(logs[0], logs[1] + x)) - logs[0])
+    at_end = a * float(np.logaddexp(logs[0], logs[1] + x)) - c * logs[0]
     t = a * mu
     slack = 64.0 * UNIT * (1.0 + abs(at_end) + t * high + t * t + (high - t) ** 2)
     above = at_end - t * high + 0.5 * t * t + log_tail(high - t) + slack + 1e-12
     under = math.log(c) + log_total([logs[0] + log_tail(-low), logs[1] + log_tail(-low - mu)])
-    return inside[0], log_total([inside[1], above, under + 1e-9])
+    return rule.bounds(inside, [above, under + 1e-9], c)
 
 
-def pair_excess(q: float, centre: float, deviation: float, c: float, *, remove: bool) -> Logs:
-    """Return bounds for R = N(0, 1) and W = N(centre, deviation^2) of another variance.
+def pair_excess(q: float, centre: float, deviation: float, c: float) -> Logs:
+    """Return the same for R = N(0, 1), W = N(centre, deviation^2) of another variance, removing.
 
-    X = log dW/dR = x0 + x1 z + x2 z^2 is monotone on either side of its vertex. Beyond an end, with
-    b the larger of X there and 0: g is at most its value at the floor where X <= 0; for removing at
-    most r(b)^a where X <= b, and r(b)^a e^{a (X - b)} elsewhere, as the slope of log r in X is at
-    most 1; for adding at most c q e^X. E[e^{aX}] is that of a normal law.
+    X = log dW/dR = x0 + x1 x + x2 x^2. At x + iy its real part is less by x2 y^2, its imaginary
+    part (x1 + 2 x2 x) y: so |N| is at most e^{|x2| y^2} N for x2 < 0, and N for x2 > 0, and there
+    are no zeros where y^2 (x1 + 2 x2 x)^2 < pi^2 at Re X = log((1 - q) / q), that is where
+    y^2 (d + 4 x2^2 y^2) < pi^2 for d = x1^2 - 4 x2 (x0 - log((1 - q) / q)).
+
+    Beyond an end, with b the larger of X there and 0: N h_c is at most its value at the floor where
+    X <= 0; r(b)^a where X <= b, and r(b)^a e^{a (X - b)} elsewhere, as the slope of log r in X is
+    at most 1. E[e^{aX}] is that of a normal law.
     """
     precision = 1.0 / (deviation * deviation)
     x0, x1 = -math.log(deviation) - 0.5 * centre * centre * precision, centre * precision
     x2 = -0.5 * (precision - 1.0)
-    a = c + 1.0 if remove else 1.0
+    a, floor = c + 1.0, math.log1p(-q)
     t = 1.0 - 2.0 * a * x2
     if not t > 1e-11 * (1.0 + a * abs(x2)):
-        certain = remove and t < -64.0 * UNIT * a * abs(x2)
-        return (math.inf if certain else -math.inf), math.inf
-    varied = min(1.0, abs(x1) + abs(x2))
-    z = math.sqrt(2.0 * (HALF_SQUARE - 2.0 * math.log(q) - 2.0 * math.log(varied)))
-    m, vertex = a * x1 / t, -0.5 * x1 / x2
-    floor = math.log1p(-q)
-    far = math.sqrt(z * z - 2.0 * c * floor) if not remove else 0.0
-    way = max(z, z / math.sqrt(min(t, 1.0)), far)
-    low, high = min(0.0, m, vertex) - way, max(0.0, m, vertex) + way
+        return (math.inf if t < -64.0 * UNIT * a * abs(x2) else -math.inf), math.inf
+    some = math.log(q) + math.log(min(1.0, abs(x1) + abs(x2)))
+    m = a * x1 / t
+    way = math.sqrt(2.0 * (HALF_SQUARE - 2.0 * some)) / math.sqrt(min(t, 1.0))
+    d = x1 * x1 - 4.0 * x2 * (x0 - floor + math.log(q))
+    root = math.hypot(d, 4.0 * x2 * math.pi)
+    strip = 2.0 * math.pi**2 / (d + root) if d > 0.0 else (root - d) / (8.0 * x2 * x2)
+    b, _ = _lines(0.98 * math.sqrt(strip))
+    ends = min(0.0, m) - way, max(0.0, m) + way
+    lines = b, a * max(0.0, -x2) * b * b
+    rule = _Nodes.chosen(c, ends, 2.0 * some + min(math.log(c), 0.0), lines)
 
     def exponents(x: Array) -> tuple[Array, Array]:
         terms = abs(x0) + np.abs(x1 * x) + abs(x2) * x * x
         return x0 + (x1 + x2 * x) * x, 32.0 * UNIT * (1.0 + terms)
 
-    def cut(points: Array) -> RatioCells:
-        logs, wrong = normal_masses(points[:-1], points[1:], 0.0)
-        own, error = normal_masses(points[:-1], points[1:], centre, deviation)
-        x, moved = exponents(points)
-        least: Array = np.minimum(x[1:], x[:-1]) - moved[1:] - moved[:-1]
-        most = np.maximum(x[1:], x[:-1]) + moved[1:] + moved[:-1]
-        ends = [sampled_losses(each, q) for each in (least, most)]
-        means, off = _sampled_means(own - logs, error + wrong, q)
-        slack = 64.0 * UNIT * np.abs(ends[0]), 64.0 * UNIT * np.abs(ends[1])
-        return RatioCells(
-            logs - wrong, logs + wrong, means, off, ends[0] - slack[0], ends[1] + slack[1]
-        )
-
-    points = np.unique(np.append(spread(low, high, m, a * (abs(x1) + abs(x2))), vertex))
-    inside = integrated(cut, points, c, remove=remove)
-    beyond = [inside[1]]
-    for end, sign in ((low, -1.0), (high, 1.0)):
+    losses, moved = _ratios(*exponents(rule.x), q)
+    inside = summed(losses, moved, rule.logs + losses, rule.wrong + moved, c)
+    beyond = []
+    for end, sign in ((float(rule.x[0]), -1.0), (float(rule.x[-1]), 1.0)):
         there, wrong = exponents(np.array([end]))
         least = max(float(there[0] + wrong[0]), 0.0)
         mass = log_tail(sign * end)
-        beyond.append(log_largest_low(floor, c, remove=remove) + mass + 1e-12)
-        factor = math.log(q) + math.log(c)
-        if remove:
-            log_r = float(np.logaddexp(floor, math.log(q) + least))
-            beyond.append(a * log_r + mass + 64.0 * UNIT * a * (1.0 + log_r))
-            factor = a * (log_r - least)
+        log_r = float(np.logaddexp(floor, math.log(q) + least))
+        beyond.append(log_largest_low(floor, c, remove=True) + mass + 1e-12)
+        beyond.append(a * log_r + mass + 64.0 * UNIT * a * (1.0 + log_r))
+        factor = a * (log_r - least)
         argument = sign * (end - m) * math.sqrt(t)
         exponent = a * x0 + 0.5 * m * m * t - 0.5 * math.log(t)
         sizes = 1.0 + a * (abs(x0) + abs(x1 * end) + abs(x2) * end * end) + m * m * t
         slack = 64.0 * UNIT * (sizes + abs(factor) + argument * argument) * (1.0 + a / t)
         beyond.append(factor + exponent + log_tail(argument) + slack + 1e-12)
-    return inside[0], log_total(beyond)
+    return rule.bounds(inside, beyond, c)
 
 
-@np.errstate(all="ignore")
 def lattice_excess(
     normal: tuple[float, int, float], q: float, c: float, *, remove: bool, positive: bool
 ) -> Logs:
-    """Return bounds on the log of E_R[g] or E_R[g; X > 0] for R = N_Z(0, v), W = N_Z(D, v).
-
-    X = log dW/dR = (2 D k - D^2) / (2v) at the outcome k, which R gives with the probability
-    e^{-k^2 / (2v)} / norm: each outcome is a cell. Beyond, X > 0 and g is below a power of e^X, as
-    for normal laws, with sums for integrals.
+    """Return the same for R = N_Z(0, v) and W = R + D: outputs k / v^{1/2}, mu = D / v^{1/2}.
 
     Args:
         normal: the variance parameter v, off by a unit; D, at least 1; and
@@ -353,54 +345,21 @@ def lattice_excess(
         NotCertifiedError: too many outcomes matter.
     """
     v, shift, log_norm = normal
-    d = float(shift)
-    floor = math.log1p(-q)
-    spread = min(1.0, d / math.sqrt(v))
-    half_square = HALF_SQUARE - 2.0 * math.log(q) - 2.0 * math.log(spread) + max(0.0, -math.log(c))
-    reach = math.sqrt(2.0 * half_square * v) + 2.0
-    low, high = -reach, ((c + 1.0) * d if remove else d) + reach
-    if not remove:
-        # Where c q e^X <= (1 - q) / e the ratio is near its floor.
-        place = max(0.0, 0.5 * d - (floor - math.log(c) - math.log(q) - 1.0) * v / d)
-        low = -min(math.hypot(place, reach), math.sqrt(reach**2 - 2.0 * c * floor * v)) - 1.0
-    if not high - low < MOST_OUTCOMES:
-        raise NotCertifiedError("a Renyi divergence needs too many outcomes")
-    first, last = (math.floor(low) if not positive else shift // 2 + 1), math.ceil(high)
-    k = np.arange(first, last + 1).astype(float)
-    charge(PER_CELL * len(k))
-    logs = -k * k / (2.0 * v) - log_norm
-    wrong = 16.0 * UNIT * (1.0 + k * k / (2.0 * v) + abs(log_norm))
-    x = (2.0 * d * k - d * d) / (2.0 * v)
-    means, off = _sampled_means(x, 16.0 * UNIT * (np.abs(k) + d) * d / v, q)
-    cells = RatioCells(logs - wrong, logs + wrong, means, off, means - off, means + off)
-    lower, upper = cells.bounds(c, remove=remove)
-    a = c + 1.0 if remove else 1.0
-    end = float(means[-1] + off[-1])
-    factor = a * min(0.0, end - float(x[-1])) if remove else math.log(c) + math.log(q)
-    level = 0.5 * a * (a - 1.0) * d * (d / v)
-    slack = 64.0 * UNIT * (1.0 + level + abs(factor) + a * d / v * (last + d))
-    beyond = [factor + level + _log_lattice_tail(v, last + 1.0 - a * d, log_norm) + slack]
-    if not positive:
-        mass = _log_lattice_tail(v, 1.0 - first, log_norm)
-        beyond.append(log_largest_low(floor, c, remove=remove) + mass)
-    return total(*lower)[0], log_total([total(*upper)[1], *beyond])
+    step = 1.0 / math.sqrt(v)
+    lattice = step, HALF_LOG_TAU - math.log(step) - log_norm
+    ratio = sampled_ratio(shift * step, q)
+    return mixture_excess(ratio, c, remove=remove, lattice=lattice, positive=positive)
 
 
-def _log_lattice_tail(v: float, start: float, log_norm: float) -> float:
-    """Bound log sum_{j >= 0} e^{-(start + j)^2 / (2v)} / norm for start > 0.
-
-    (t + j)^2 >= t^2 + 2 t j, and sum_j e^{-t j / v} <= 1 + v / t. `start` may be off by 1e-7 of
-    itself: the margin of its square.
-    """
-    if not start > 1e-2:
-        return math.inf
-    square = start * start / (2.0 * v)
-    return -square * (1.0 - 1e-6) + math.log1p(v / start) - log_norm + 1e-9 * (1.0 + abs(log_norm))
+def sampled_ratio(mu: float, q: float) -> ExponentialSum:
+    """Return r of one record, sampled with probability q."""
+    logs = np.array([math.log1p(-q), math.log(q)])
+    return ExponentialSum(np.array([0.0, mu]), logs, 16.0 * UNIT * (1.0 + np.abs(logs)))
 
 
-def _sampled_means(x: Array, moved: Array, q: float) -> tuple[Array, Array]:
+def _ratios(x: Array, moved: Array, q: float) -> tuple[Array, Array]:
     """Return log(1 - q + q e^x) with its error, where x is off by `moved`."""
-    means = sampled_losses(x, q)
-    share = np.exp(np.minimum(math.log(q) + x - means, 0.0))
-    own = np.where(x > LARGE, 16.0 * (np.abs(x) + abs(math.log(q))), 64.0 * np.abs(means))
-    return means, np.expm1(np.minimum(moved, 1.0)) * share * 1.1 + UNIT * own
+    losses = sampled_losses(x, q)
+    share = np.exp(np.minimum(math.log(q) + x - losses, 0.0))
+    own = np.where(x > LARGE, 16.0 * (np.abs(x) + abs(math.log(q))), 64.0 * np.abs(losses))
+    return losses, np.expm1(np.minimum(moved, 1.0)) * share * 1.1 + UNIT * own

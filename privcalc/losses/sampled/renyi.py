@@ -1,19 +1,18 @@
-"""Renyi divergences of sampled laws from the masses of cells, at real orders.
+"""Renyi divergences of sampled laws at real orders: sums that are never below 0.
 
-R has the outputs without the record, M the mixture with it, and r = dM/dR = 1 + y. With a = c + 1,
+R has the outputs without the record, W with it, r = dM/dR = 1 - q + q dW/dR for the mixture M. For
+P of density N and Q of density D (both relative to R), and L = log(N / D), with a = c + 1
 
-    (M, R):  e^K - 1 = E_R[g],   g = r^a - 1 - a y = r h_c(log r)     ("remove"),
-    (R, M):  e^K - 1 = E_R[g],   g = r^-c - 1 + c y = h_c(-log r)     ("add"),
+    e^K - 1 = E_R[N h_c(L)],    N h_c(L) = N^a D^-c - N - c (N - D),
 
-with h_c >= 0 of `numerics/log_sums.py`: g is convex in r and least at r = 1, where it is 0. So in a
-cell of R-mass p with the mean m of r, where r is in [low, high], E_R[g; cell] is at least p g(m)
-(Jensen), and at most p times the chord of g through low and high at m: the merged cell and the
-split one of `losses/cells.py`. Nothing cancels, at any order, and all is summed as logarithms, so
-that nothing overflows. Cells are halved where the two differ most. Outcomes far out are between 0
-and a closed form, which the upper end counts.
+h_c >= 0 of `numerics/log_sums.py`: N = r and D = 1 for removing a record, N = 1 and D = r for
+adding one. Nothing cancels, at any order, and all is summed as logarithms, so that nothing
+overflows.
 
-Rounding. The mean, as log m, is off by `off`: moved by as much towards 0 below, and to either end
-above, where the two shares of the chord need not add up to 1, as g >= 0. Ends are moved outward.
+Normal noise is summed by the trapezoidal rule (`normal_excess.py`). Of what is known by its tails
+the pair (R, W) is between two lists (`losses/cells.py`). The integrand is a convex function of
+dW/dR that is 0 and least at 1; so are those of its parts where dW/dR > 1, and where dW/dR < 1. Such
+means keep Blackwell's order, and those of the two lists are bounds.
 """
 
 from __future__ import annotations
@@ -24,146 +23,51 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.cells import masses_between
+from privcalc.losses.atomic.atoms import MASS_ULPS
+from privcalc.losses.cells import LARGEST_LOSS, listed
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge, left
-from privcalc.record import record
+from privcalc.numerics.work import charge, left, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.arrays import Array
 
 # Bounds on the log of an excess.
 Logs = tuple[float, float]
-# What the two ends of K may differ by, relatively; cells before any is halved, and at most.
-WIDTH, FIRST, MOST_FIRST, MOST_CELLS, MOST_ROUNDS = 7e-7, 200, 20_000, 200_000, 10
-# Parts of a cell whose bounds differ by more than this part of all.
-MOST_PARTS, STEEP = 2000.0, 0.1
-# Work for a cell in one round.
-PER_CELL = 1.5
-# Where a log r is more, powers are subtracted from.
-ENOUGH = 3.0
+# Outcomes of a list; work for one.
+OUTCOMES, PER_OUTCOME = 10_000, 0.5
 # Beyond this exponentials are not formed.
 LARGE = 300.0
 
 
-@record
-class RatioCells:
-    """Cells in which log r is between `low` and `high`.
-
-    Attributes:
-        least: logarithms of lower bounds on masses under R, -inf for none.
-        most: logarithms of upper bounds.
-        means: the log of the mean of r.
-        off: absolute errors of these.
-        low: at most log r.
-        high: at least log r.
-        powers: logs of bounds on E_R[r^a; cell] for the a that is asked for, where they are known.
-    """
-
-    least: Array
-    most: Array
-    means: Array
-    off: Array
-    low: Array
-    high: Array
-    powers: tuple[Array, Array] | None = None
-
-    @np.errstate(divide="ignore", invalid="ignore", over="ignore")
-    def bounds(self, c: float, *, remove: bool) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """Return logs of bounds on E_R[g] of each cell from below and above, with their errors."""
-        towards = np.sign(self.means) * np.maximum(np.abs(self.means) - self.off, 0.0)
-        below, error = log_g(np.clip(towards, self.low, self.high), c, remove=remove)
-        ends = [log_g(end, c, remove=remove) for end in (self.low, self.high)]
-        values = ends[0][0], ends[1][0]
-        chord = chords(values, self.means, self.off, (self.low, self.high))
-        upper = self.most + chord, np.maximum(ends[0][1], ends[1][1]) + 64.0 * UNIT
-        if self.powers is None or not remove:
-            return (self.least + below, error), upper
-        # E[g] is E[r^a] less 1 + a y, where that is small.
-        a, slack = c + 1.0, 32.0 * UNIT * (1.0 + np.abs(self.least) + np.abs(self.means))
-        less = np.log1p(a * np.expm1(np.minimum(self.means, LARGE)))
-        less_error = slack + 2.0 * self.off * a
-        first, second = self.powers
-        first = first + np.log(-np.expm1(self.most + less + less_error - first))
-        second = second + np.log(
-            -np.expm1(np.minimum(self.least + less - less_error - second, 0.0))
-        )
-        large = a * self.means > ENOUGH
-        better = large & (first > self.least + below)
-        lower = np.where(better, first, self.least + below), np.where(better, 8.0 * UNIT, error)
-        better = large & (second < upper[0])
-        return lower, (np.where(better, second, upper[0]), np.where(better, 8.0 * UNIT, upper[1]))
-
-
-def chords(
-    values: tuple[Array, Array], means: Array, off: Array, ends: tuple[Array, Array]
-) -> Array:
-    """Return logs of chords at means of e^x, e^x between two ends, from logs of values there."""
-    low, high = ends
-    whole = np.expm1(low - high)
-    down = np.expm1(means - off - high) / whole
-    # r_high - r over r_high - r_low, and r - r_low over that, which is e^{l - high} as much.
-    up = np.expm1(low - means - off) / whole * np.exp(np.minimum(means + off - high, 0.0))
-    shares = [np.log(np.clip(np.nan_to_num(each, nan=1.0), 0.0, 1.0)) for each in (down, up)]
-    both = np.logaddexp(shares[0] + values[0], shares[1] + values[1])
-    # No chord is above its ends.
-    found: Array = np.minimum(both, np.maximum(*values))
-    return found
-
-
-def log_g(loss: Array, c: float, *, remove: bool) -> tuple[Array, Array]:
-    """Return log g at exact values of log r, and its absolute error."""
-    value, error = log_loss_excess(c, loss if remove else -loss)
-    return (value + loss, error + 2.0 * UNIT * np.abs(loss)) if remove else (value, error)
-
-
 @np.errstate(all="ignore")
-def integrated(
-    cut: Callable[[Array], RatioCells], points: Array, c: float, *, remove: bool
-) -> Logs:
-    """Return bounds on log E_R[g] between the first point and the last.
+def summed(losses: Array, moved: Array, logs: Array, wrong: Array, c: float) -> Logs:
+    """Return bounds on the log of sum N h_c(L), for L = losses off by `moved`, log N = logs.
 
-    A cell that is cut in k has about k^-3 of its gap in each, so that k is as its cubic root.
+    The slope of log h_c is at most 2 / |l| + c + 1 (`excess_slope`), and twice that next to l, but
+    within twice the error of 0, where h_c is between 0 and its larger value on both sides.
+
+    Args:
+        losses: about L.
+        moved: absolute errors of these.
+        logs: about log N, with what each term is multiplied by.
+        wrong: absolute errors of these.
+        c: order minus 1.
     """
-    bounds, gap = (-math.inf, math.inf), math.inf
-    for _ in range(MOST_ROUNDS):
-        charge(PER_CELL * len(points))
-        lower, upper = cut(points).bounds(c, remove=remove)
-        low, high = total(*lower)[0], total(*upper)[1]
-        bounds = max(bounds[0], low), min(bounds[1], high)
-        small, large = log1p_bracket(np.array([bounds[0]]), np.array([bounds[1]]))
-        past, gap = gap, float(large[0] - small[0])
-        # What is not halved is rounding.
-        if gap <= WIDTH * float(small[0]) or not gap < 0.8 * past or left() <= 0.0:
-            break
-        with np.errstate(over="ignore", invalid="ignore"):
-            gaps = np.exp(upper[0] - low) - np.exp(np.minimum(lower[0], upper[0]) - low)
-            apart = np.nan_to_num(upper[0] - lower[0], nan=0.0, posinf=MOST_PARTS)
-        roots = np.cbrt(np.clip(gaps, 0.0, 1.0))
-        # A part of E as large as that of K, and half of it for what is left to be found.
-        part = 0.5 * WIDTH * float(small[0]) * float(np.exp(np.logaddexp(0.0, -low)))
-        parts = np.ceil(roots * math.sqrt(float(roots.sum()) / max(part, 1e-12))).astype(int)
-        # Where g grows so fast that its two bounds have nothing in common.
-        steep = (gaps > STEEP) & (apart > 1.0)
-        parts = np.where(steep, np.minimum(2.0 * apart + 1.0, MOST_PARTS).astype(int), parts)
-        parts = np.maximum(parts, 1)
-        if int(parts.sum()) > MOST_CELLS or int(parts.max()) == 1:
-            break
-        points = cut_in(points, parts)
-    return bounds
-
-
-def cut_in(points: Array, parts: Integers) -> Array:
-    """Return points with those that cut each interval in so many equal parts."""
-    starts = np.repeat(points[:-1], parts)
-    steps = np.repeat(np.diff(points) / parts, parts)
-    inside = np.arange(len(starts)) - np.repeat(np.cumsum(parts) - parts, parts)
-    found: Array = np.append(starts + steps * inside, points[-1])
-    return np.unique(found)
+    values, errors = log_loss_excess(c, losses)
+    errors = errors + wrong + UNIT * np.abs(logs)
+    size = np.abs(losses)
+    errors = errors + moved * (4.0 / np.maximum(size, 2.0 * moved + 1e-300) + 2.0 * c + 2.0)
+    least, most = logs + values, logs + values
+    near = size <= 2.0 * moved
+    if near.any():
+        far = (size + moved)[near]
+        sides = [log_loss_excess(c, sign * far)[0] for sign in (1.0, -1.0)]
+        least[near], most[near] = -np.inf, logs[near] + np.maximum(*sides)
+    return total(least, errors)[0], total(most, errors)[1]
 
 
 def total(logs: Array, errors: Array) -> Logs:
@@ -187,12 +91,6 @@ def total(logs: Array, errors: Array) -> Logs:
     return low, top + math.log(value + off) + slack
 
 
-def log_largest_low(log_floor: float, c: float, *, remove: bool) -> float:
-    """Bound log g where floor <= r <= 1: g falls in r there; the floor is off by 8 units."""
-    value, error = log_g(np.array([log_floor * (1.0 + 8.0 * UNIT)]), c, remove=remove)
-    return float(value[0] + error[0])
-
-
 def log_total(parts: list[float]) -> float:
     """Return an upper bound on the log of a sum."""
     value = float(np.logaddexp.reduce(parts))
@@ -206,55 +104,68 @@ def add_logs(parts: list[Logs]) -> Logs:
     return lower - slack * (1.0 + abs(lower)), log_total([high for _, high in parts])
 
 
-def sampled_excess(base: LossLaw, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
-    """Return bounds on the log of E_R[g], or of E_R[g; r > 1], of a sample of a bounded loss.
+def listed_excess(
+    laws: tuple[LossLaw, LossLaw], q: float, c: float, *, remove: bool, likelier: bool | None = None
+) -> Logs:
+    """Return bounds on the log of E_R[N h_c(L)] of a sample of a pair that is known by its tails.
+
+    Of a list of (W, R) outcomes of W alone are what cutting has moved there, or none, and those of
+    R alone, where r = 1 - q, may be rounding; of (R, W) it is the other way round. Which list is
+    taken is a choice: outcomes of W alone have the integrand c q W(alone) for adding, and an
+    infinite one for removing, those of R alone may have a large one for adding.
 
     Args:
-        base: the event's law for adding a record, so that log dW/dR is minus its loss.
+        laws: of (R, W), and of (W, R).
         q: sampling probability, 0 < q < 1.
         c: order minus 1.
         remove: direction.
-        positive: whether outcomes that the record makes less likely are omitted.
+        likelier: whether only outcomes are counted that the record makes more likely, or less so.
 
     Raises:
-        NotCertifiedError: losses have no bound, or masses are at infinity.
+        NotCertifiedError: masses are at infinity.
     """
-    # Whether that is the least loss will be seen.
-    top, bottom = base.max_loss, -(base.reverse_direction or base).max_loss
-    lost = base.infinity_mass > 0.0 or base.lower_infinity_mass > 0.0
-    if lost or not (math.isfinite(top) and math.isfinite(bottom)):
+    of_w = likelier is not False and (remove or likelier or c * q < 1.0)
+    law = laws[of_w]
+    if law.infinity_mass > 0.0 or law.lower_infinity_mass > 0.0:
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
-    span = 1e-9 * (top - bottom)
-    whole = masses_between(base, np.array([bottom - span, top + span]))
-    if max(*whole.below, *whole.above) > 0.0:
-        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
-    count = int(min(max(2.0 * (top - bottom) * (c + 1.0), FIRST), MOST_FIRST))
-    ends = np.linspace(bottom - span, 0.0 if positive else top + span, count + 1)
-    sides = np.array([each + sign * span for each in base.atom_locations for sign in (-1.0, 1.0)])
-    points = np.unique(np.append(ends, sides[(sides > ends[0]) & (sides < ends[-1])]))
-    return integrated(lambda cuts: _tail_cells(base, q, cuts), points, c, remove=remove)
+    ends = []
+    for above in (False, True):
+        terms, alone_w = _terms(law, q, (above, of_w), remove=remove, likelier=likelier)
+        charge(PER_OUTCOME * len(terms[0]))
+        found = summed(*terms, c)
+        if alone_w > 0.0 and likelier is not False:
+            whole = math.inf if remove else math.log(alone_w) + math.log(c) + math.log(q)
+            found = add_logs([found, (whole - 1e-9, whole + 1e-9)])
+        ends.append(found)
+    return ends[0][0], ends[1][1]
 
 
-@np.errstate(divide="ignore", invalid="ignore", over="ignore")
-def _tail_cells(base: LossLaw, q: float, points: Array) -> RatioCells:
-    """Return cells of R between losses of a law, whose masses under R and W its tails know."""
-    found = masses_between(base, points)
-    p, w = found.p + found.p_error, found.q
-    part = (
-        found.p_error / np.maximum(found.p, found.p_error),
-        found.q_error / np.maximum(w, found.q_error),
-    )
-    x = np.log(w) - np.log(found.p)
-    ends = sampled_losses(-points, q)
-    moved = found.shift + 64.0 * UNIT * np.abs(ends)
-    low, high = (ends - moved)[1:], (ends + moved)[:-1]
-    means = np.clip(np.nan_to_num(sampled_losses(x, q), nan=0.0), low, high)
-    share = np.exp(np.minimum(math.log(q) + x - means, 0.0))
-    off = np.nan_to_num(4.0 * (part[0] + part[1]) * share, nan=np.inf) + 64.0 * UNIT * np.abs(means)
-    known = (found.p > 0.0) & (part[0] + part[1] < 0.1)
-    off = np.where(known, off, high - low)
-    least = np.log(np.maximum(found.p - found.p_error, 0.0))
-    return RatioCells(least, np.log(p) + 4.0 * UNIT, means, off, low, high)
+@remembered(8)
+def _terms(
+    law: LossLaw, q: float, which: tuple[bool, bool], *, remove: bool, likelier: bool | None
+) -> tuple[tuple[Array, Array, Array, Array], float]:
+    """Return what `summed` takes of a list, and the mass of W alone.
+
+    Args:
+        law: the pair.
+        q: sampling probability.
+        which: whether the list is above the pair, and whether that is (W, R).
+        remove: direction.
+        likelier: see `listed_excess`.
+    """
+    above, of_w = which
+    pair = listed(law, above=above, cells=OUTCOMES)
+    losses, r = pair.columns
+    alone_r, alone_w = pair.infinity_mass, pair.lower_infinity_mass
+    if of_w:
+        r, alone_r, alone_w = np.array(pair.lower_masses), alone_w, alone_r
+    x, r = np.append(losses if of_w else -losses, -np.inf), np.append(r, alone_r)
+    counted = r > 0.0 if likelier is None else (r > 0.0) & ((x > 0.0) == likelier)
+    x, r = x[counted], r[counted]
+    loss, logs = sampled_losses(x, q), np.log(r)
+    moved = UNIT * (64.0 * np.abs(loss) + 2.0 * pair.loss_units * LARGEST_LOSS)
+    wrong = moved + UNIT * (MASS_ULPS + 16.0 + np.abs(logs))
+    return (loss if remove else -loss, moved, logs + loss * remove, wrong), alone_w
 
 
 def sampled_losses(x: Array, q: float) -> Array:

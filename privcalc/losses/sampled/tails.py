@@ -23,14 +23,16 @@ base's own profile loses: the factor q stands outside.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
 from privcalc.losses.concentration import sampled_concentration, sampled_range
-from privcalc.losses.law import LossLaw, Sample, Tails
-from privcalc.losses.sampled.renyi import convexity_bracket, from_excess, sampled_excess
+from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.sampled.renyi import convexity_bracket, from_excess, listed_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace
@@ -290,25 +292,17 @@ class SampledTailLaw(LossLaw):
             lower = (c + 1.0) * math.log1p(-min(m * (1.0 + 1e-12), 1.0 - UNIT)) * (1.0 + 1e-12)
         return lower, np.maximum(upper, lower)
 
-    @property
-    def sample(self) -> Sample | None:
-        """Return the event, where no mass is at infinity."""
-        if self.base.infinity_mass > 0.0 or self.base.lower_infinity_mass > 0.0:
-            return None
-        if self.base == self.reverse:
-            return Sample((self.base,), self.q, plain=True)
-        return Sample((self.base, self.reverse), self.q, plain=self.remove)
-
     def log_excess(self, c: float, *, positive: bool = False) -> Logs:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
 
         Raises:
-            NotCertifiedError: the base does not know how, or the sum is too long.
+            NotCertifiedError: masses are at infinity.
         """
-        base, remove = self.base, self.remove
-        if type(base).sampled_excess is not LossLaw.sampled_excess:
-            return base.sampled_excess(self.q, c, remove=remove, positive=positive)
-        return sampled_excess(base, self.q, c, remove=remove, positive=positive)
+        remove = self.remove
+        with suppress(NotCertifiedError):
+            return self.base.sampled_excess(self.q, c, remove=remove, positive=positive)
+        laws = self.base, self.reverse
+        return listed_excess(laws, self.q, c, remove=remove, likelier=positive or None)
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Return bounds on K from the base's alone."""

@@ -136,14 +136,6 @@ class ScreeningCurve:
         del c
         return None
 
-    def estimate(self, c: Array) -> Array:
-        """Return the upper bound."""
-        return self.upper(c)
-
-    def rough(self, c: Array) -> Array:
-        """Return the upper bound: a sum over two outcomes of each test."""
-        return self.upper(c)
-
 
 @remembered(32)
 def screening(

@@ -2,7 +2,7 @@
 
 Curves are often minima of several bounds, or known at a few orders only: they have kinks, and the
 objective has several local minima. So a grid comes first, then each of the best local minima is
-narrowed down. The search uses estimates; only what is certified afterwards is returned.
+narrowed down.
 
 `ManyEpsilons` does the same for many epsilons at once. Every order proves a bound at every epsilon,
 so that orders that were evaluated once serve for all. They begin with a grid, of which the best are
@@ -35,10 +35,10 @@ GRID: Array = 2.0 ** np.linspace(FIRST, LAST, 100)
 START = 2.0
 # Points on each side of a minimum, and how often they are narrowed; at first around two minima.
 SIDE, NARROWINGS = 8, 6
-# The same where there is one minimum only, and an estimate may cost a millisecond.
+# The same where there is one minimum only, and an order may cost a millisecond.
 NEAR, NEARER = 2, 10
-# Orders minus 1 at which rough bounds come first, larger ones only if need be. Sums over whole
-# orders are exact there: of those each up to 8, then steps of a factor 1.4.
+# Orders minus 1 that come first, larger ones only if need be. Sums over whole orders are exact
+# there: of those each up to 8, then steps of a factor 1.4.
 ROUGH = (
     np.unique(np.append(2.0 ** np.arange(-20.0, 0.0), np.floor(2.0 ** np.arange(0.0, 7.0, 1 / 3)))),
     np.floor(2.0 ** np.arange(7.0, 12.0, 0.5)),
@@ -58,7 +58,7 @@ FEW = 25
 NEAR_ONE = (2.0**-40, 2.0**-30)
 
 MOST_CORNERS = 200
-# Work for each of them, in addition to that of the estimates.
+# Work for each of them, in addition to that of the orders.
 PER_NARROWING = 1e4
 
 # Maps orders minus 1 and K there to certified epsilons or log deltas.
@@ -67,11 +67,11 @@ Conversion: TypeAlias = Callable[["Array", "Array"], "Array"]
 
 @record
 class Search:
-    """The estimates that a search has made, for other searches on the same curve.
+    """What a search has asked, for other searches on the same curve.
 
     Attributes:
         c: orders minus 1, increasing.
-        k: estimates of K there.
+        k: K there.
         value: the least certified value; infinity if there is none.
         order_less_one: the c at which it is attained.
     """
@@ -90,9 +90,8 @@ class Search:
 def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) -> Search:
     """Minimise convert(c, K(c)) over c and certify the minimum.
 
-    About 200 estimates, or 30 of a convex curve, and certified bounds at 8 orders; at 20 more if
-    none of these has one. Where an estimate takes much, what takes little comes first: rough bounds
-    at fixed orders, from the best of which the search goes on for as long as there is work left.
+    About 200 orders, or 30 of a convex curve. Of another where an order takes much fixed orders
+    come first, from the best of which the search goes on for as long as there is work left.
 
     Args:
         curve: the curve.
@@ -103,10 +102,10 @@ def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) ->
         c = np.array(curve.corners)
         if not c.size:
             return Search(c, c, math.inf, math.inf)
-        return Search(c, curve.upper(c), *_certified(curve, convert, c))
-    if curve.cheap:
+        return Search(c, curve.upper(c), *_least(curve, convert, c))
+    if curve.cheap or curve.convex:
         return _searched(curve, convert, None)
-    first = _rough(curve, convert)
+    first = _at_fixed(curve, convert)
     if first.value < math.inf and not left() > 0.0:
         return first
     try:
@@ -118,12 +117,12 @@ def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) ->
     return found if found.value <= first.value else replace(first, c=found.c, k=found.k)
 
 
-def _rough(curve: RenyiCurve, convert: Conversion) -> Search:
-    """Return the best of rough bounds at fixed orders; larger ones where the largest is best."""
+def _at_fixed(curve: RenyiCurve, convert: Conversion) -> Search:
+    """Return the best of fixed orders; larger ones where the largest is best."""
     c, k, values = np.empty(0), np.empty(0), np.empty(0)
     for part in ROUGH:
         try:
-            new = curve.rough(part)
+            new = curve.upper(part)
             found = _values(convert, part, new)
         except OutOfWorkError:
             break
@@ -137,7 +136,7 @@ def _rough(curve: RenyiCurve, convert: Conversion) -> Search:
 
 
 def _searched(curve: RenyiCurve, convert: Conversion, first: Search | None) -> Search:
-    """Return the best order, beginning near the best that is known roughly."""
+    """Return the best order, beginning near the best that is known."""
     if curve.convex:
         c, k, values = _descent(curve, convert, first)
     else:
@@ -153,7 +152,7 @@ def _searched(curve: RenyiCurve, convert: Conversion, first: Search | None) -> S
         new = new[~np.isin(new, c)]
         if not new.size:
             break
-        new_k = estimates(curve, new)
+        new_k = bounds(curve, new)
         new_values = _values(convert, new, new_k)
         position = np.argsort(np.concatenate([c, new]), kind="stable")
         c = np.concatenate([c, new])[position]
@@ -162,55 +161,33 @@ def _searched(curve: RenyiCurve, convert: Conversion, first: Search | None) -> S
         found = new_values[new == vertex]
         if found.size and abs(found[0] - foretold) <= FORETOLD * (1e-3 + abs(foretold)):
             break
-    value, best = _best(curve, convert, c, values)
-    if first is None and not value < math.inf:
-        # The estimates did not say where a bound can be proved.
-        value, best = _certified(curve, convert, GRID[::5])
+    place = int(np.argmin(values))
+    value, best = min((float(values[place]), float(c[place])), _at_round(curve, convert, c[place]))
     return Search(c, k, value, best)
 
 
 def _on_grid(
     curve: RenyiCurve, convert: Conversion, first: Search | None
 ) -> tuple[Array, Array, Array]:
-    """Return the orders minus 1 of the grid, estimates of K and values there.
+    """Return the orders minus 1 of the grid, K and values there.
 
     Where the whole grid would take more than a part of the work that is left, only its orders
-    around the best that is known roughly.
+    around the best that is known.
     """
     c = grid(curve)
     if first is not None:
         before = left()
-        estimates(curve, np.array([first.order_less_one]))
+        bounds(curve, np.array([first.order_less_one]))
         if (before - left()) * len(c) > GRID_PART * left():
             c = c[np.abs(np.log(c / first.order_less_one)) < AROUND]
             c = np.union1d(c, first.order_less_one)
-    k = estimates(curve, c)
+    k = bounds(curve, c)
     return c, k, _values(convert, c, k)
 
 
-def _best(curve: RenyiCurve, convert: Conversion, c: Array, values: Array) -> tuple[float, float]:
-    """Return the least certified value at the best orders and near them, and its order minus 1.
-
-    One after the other, the most promising first, where each takes much.
-    """
-    candidates = _candidates(c, values)
-    if curve.cheap:
-        return _certified(curve, convert, candidates)
-    likely = np.isin(candidates, c)
-    known = np.append(candidates[~likely], np.inf)
-    ranked = [*c[np.argsort(values, kind="stable")], *known]
-    order = sorted(candidates.tolist(), key=ranked.index)
-    best = math.inf, math.inf
-    for position in order:
-        best = min(best, _certified(curve, convert, np.array([position])))
-        if not left() > 0.0:
-            break
-    return best
-
-
-def estimates(curve: RenyiCurve, c: Array) -> Array:
-    """Return estimates of K; infinity where there is none."""
-    k = curve.estimate(c)
+def bounds(curve: RenyiCurve, c: Array) -> Array:
+    """Return bounds on K; infinity where there is none."""
+    k = curve.upper(c)
     return np.where(np.isnan(k), np.inf, k)
 
 
@@ -235,17 +212,17 @@ def wide_grid(curve: RenyiCurve) -> Array:
 def _descent(
     curve: RenyiCurve, convert: Conversion, first: Search | None
 ) -> tuple[Array, Array, Array]:
-    """Return orders minus 1 around the minimum, estimates of K and values there.
+    """Return orders minus 1 around the minimum, K and values there.
 
     (K(c) + convex(c)) / c falls and then rises where K is convex, so steps that grow lead from
-    anywhere to either side of the minimum: from 1, or from the best that is known roughly. Where K
+    anywhere to either side of the minimum: from 1, or from the best that is known. Where K
     is infinite the minimum lies to the left.
     """
     found: dict[float, tuple[float, float]] = {}
 
     def value(position: float) -> float:
         c = np.array([2.0**position])
-        k = estimates(curve, c)
+        k = bounds(curve, c)
         found[position] = float(k[0]), float(_values(convert, c, k)[0])
         return found[position][1]
 
@@ -306,24 +283,17 @@ def _parabola(c: Array, values: Array) -> tuple[Array, float]:
     return np.array([c[position] * math.exp(move)]), middle + 0.5 * slope * move
 
 
-def _candidates(c: Array, values: Array) -> Array:
-    """Return the best orders minus 1, and round orders near the best.
+def _at_round(curve: RenyiCurve, convert: Conversion, best: float) -> tuple[float, float]:
+    """Return the least value at round orders next to the best, and its order minus 1.
 
-    Curves that are given at single orders have their kinks at round ones.
+    Curves that are given at single orders have their kinks there.
     """
-    ranking = np.argsort(values, kind="stable")
-    best = float(c[ranking[0]])
-    points = [best, float(c[ranking[1]])]
-    on_grid = np.isin(c, GRID)
-    if on_grid.any():
-        points.append(float(c[on_grid][np.argmin(values[on_grid])]))
-    points += [math.floor(best), math.ceil(best)]
-    points += [round(best, digits) for digits in (1, 2, 3)]
-    return np.unique([point for point in points if point > 0.0])
+    places = math.floor(best), math.ceil(best), *(round(best, digits) for digits in (1, 2, 3))
+    return _least(curve, convert, np.array([c for c in set(places) if c > 0.0]))
 
 
-def _certified(curve: RenyiCurve, convert: Conversion, c: Array) -> tuple[float, float]:
-    values = _values(convert, c, curve.upper(c))
+def _least(curve: RenyiCurve, convert: Conversion, c: Array) -> tuple[float, float]:
+    values = _values(convert, c, bounds(curve, c))
     position = int(np.argmin(values))
     return float(values[position]), float(c[position])
 

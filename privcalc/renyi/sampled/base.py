@@ -81,7 +81,7 @@ def phase_transition(curve: RenyiCurve, q: float) -> float | None:
         return None
 
     def above(c: float) -> bool:
-        log_mgf = float(curve.estimate(np.array([c]))[0])
+        log_mgf = float(curve.upper(np.array([c]))[0])
         return not log_mgf < -(c + 1.0) * math.log(q)
 
     if not above(LARGEST_TRANSITION):

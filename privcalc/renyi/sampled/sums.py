@@ -36,8 +36,8 @@ from privcalc.errors import DomainError
 from privcalc.numerics.log_sums import TINIEST, log1p_bracket, log_sums
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import left
-from privcalc.record import record, replace
-from privcalc.renyi.curve import RenyiCurve, Roughly
+from privcalc.record import record
+from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
@@ -140,12 +140,6 @@ class SampledCurve(RenyiCurve):
             value[~small] = self._beyond(orders[~small])
         upper: Array = value * (orders - 1.0) * (1.0 + 4.0 * UNIT)
         return upper
-
-    def rough(self, c: Array) -> Array:
-        """Return the bound that follows from rough ones of the event."""
-        return (
-            self.upper(c) if self.event.cheap else replace(self, event=Roughly(self.event)).upper(c)
-        )
 
     def _sum(self, orders: Array) -> Array:
         """Return bounds on the divergences by sums over all orders below."""
