@@ -1,4 +1,4 @@
-"""Random allocation without lattices: sampling, and sums over permutations."""
+"""Random allocation without lattices: sums over permutations."""
 
 from __future__ import annotations
 
@@ -12,23 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.numerics.arrays import Array
-
-
-def sampled_delta(
-    sigma: float, steps: int, epochs: int, epsilon: float, *, add: bool, seed: int, size: int
-) -> tuple[float, float]:
-    """Return delta of several epochs with its standard error, sampled where the record is."""
-    rng = np.random.default_rng(seed)
-    v = 1.0 / sigma
-    total = np.zeros(size)
-    for _ in range(epochs):
-        x = rng.standard_normal((size, steps))
-        if not add:
-            x[:, 0] += v
-        ratio = np.exp(v * x - 0.5 * v * v).mean(axis=1)
-        total += -np.log(ratio) if add else np.log(ratio)
-    values = np.maximum(-np.expm1(epsilon - total), 0.0)
-    return float(values.mean()), float(values.std() / math.sqrt(size))
 
 
 def permuted_delta(

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
 
-# Thresholds times outcomes that are worked on at once.
-CHUNK = 1_000_000
 # Probability vectors may miss 1 by this; the doubles are taken as they stand.
 SUM_ERROR = 1e-9
-LOSS_UNITS = 32.0
+LOSS_UNITS = 4000.0
 
 
 class FiniteBase(Base):
@@ -94,31 +92,23 @@ class FiniteBase(Base):
         a q is off by 10 units, the difference by one unit of p + a q; a sum of n terms that are not
         negative is off by n units of itself.
         """
-        rows = max(1, CHUNK // max(1, len(self.p)))
-        parts = []
         with np.errstate(over="ignore", invalid="ignore"):
-            for i in range(0, len(logs), rows):
-                # 0 times infinity is 0 here.
-                a = np.minimum(np.exp(logs[i : i + rows, None]), 1e300)
-                weighed = a * self.q
-                difference = self.p - weighed + sign * UNIT * (2.0 * self.p + 13.0 * weighed)
-                parts.append(np.maximum(difference, 0.0).sum(axis=1))
+            # 0 times infinity is 0 here.
+            weighed = np.minimum(np.exp(logs[:, None]), 1e300) * self.q
+            difference = self.p - weighed + sign * UNIT * (2.0 * self.p + 13.0 * weighed)
         room = sign * (len(self.p) + 2.0) * UNIT
-        return np.concatenate([*parts, np.zeros(0)]) * (1.0 + room)
+        total: Array = np.maximum(difference, 0.0).sum(axis=1) * (1.0 + room)
+        return total
 
     @cached_property
     def _losses(self) -> Array:
         """Return log p / q where both are positive, to LOSS_UNITS units of itself.
 
         Between 1/2 and 3/2 it is log1p of (p - q) / q, whose numerator is exact (Sterbenz); else
-        the quotient is off by one unit, and its logarithm is at least 0.4 in modulus. A quotient
-        that leaves the range is replaced by a difference of logarithms, none above 745.
+        it is at least 0.4 in modulus, and a difference of logarithms, none of which is above 745.
         """
         finite = (self.p > 0.0) & (self.q > 0.0)
         p, q = self.p[finite], self.q[finite]
         with np.errstate(all="ignore"):
-            quotient = p / q
-            near = np.abs(quotient - 1.0) < 0.5
-            sane = (quotient > 1e-300) & (quotient < 1e300)
-            far = np.where(sane, np.log(quotient), np.log(p) - np.log(q))
-            return np.where(near, np.log1p((p - q) / q), far)
+            near = np.abs(p / q - 1.0) < 0.5
+            return np.where(near, np.log1p((p - q) / q), np.log(p) - np.log(q))

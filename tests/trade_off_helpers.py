@@ -59,13 +59,17 @@ def check(curve: Curve, alphas: Sequence[float], powers: Iterable[Any]) -> None:
         assert holds(beta, 1 - true), (alpha, beta, 1 - true)
 
 
-def normal_quantile(alpha: float) -> Any:
-    """Return z with Phi(z) = alpha, to 40 digits, by bisection of the smaller tail."""
-    low, high = mpf(-10), mpf(10)
-    for _ in range(140):
+def tail(x: Any) -> Any:
+    """Return P(N > x)."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+def quantile(p: Any) -> Any:
+    """Return the x with P(N > x) = p, by bisection."""
+    low, high = mpf(-60), mpf(60)
+    for _ in range(150):
         middle = (low + high) / 2
-        above = mp.ncdf(-middle) < 1 - mpf(alpha) if alpha > 0.5 else mp.ncdf(middle) > alpha
-        low, high = (low, middle) if above else (middle, high)
+        low, high = (middle, high) if tail(middle) > p else (low, middle)
     return low
 
 

@@ -6,22 +6,19 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
-from mpmath import mp
 
 from privcalc.accounting.classical import comparisons
 from privcalc.accounting.compose import compose
 from privcalc.accounting.subsample import SampleSize, Subsampled, subsample
 from privcalc.errors import DomainError, NotCertifiedError, PrivcalcError, UsageError
-from privcalc.exact import doubles, exact
+from privcalc.exact import doubles
 from privcalc.library import convert
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf, Repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from privcalc.bounds import Bound
     from tests.conftest import Outcome
@@ -50,45 +47,12 @@ def test_little_risk_is_written_in_every_format(mu: float, run: Callable[..., Ou
     assert convert(f"gdp:mu={mu!r}", to="risk").to_json()
 
 
-def test_doubles_of_numpy_stand_for_what_they_print_as() -> None:
-    """Their repr has the name of the type."""
-    assert exact(np.float64(0.1)) == exact(0.1)
-
-
 def test_numbers_beyond_the_doubles_are_enclosed() -> None:
     """The largest double is below, and infinity above."""
     huge = Fraction(10) ** 400
     largest = math.nextafter(math.inf, 0.0)
     assert doubles(huge) == (largest, math.inf)
     assert doubles(-huge) == (-math.inf, -largest)
-
-
-def kept(n: int, e: float, d: float) -> float:
-    """Return the chance that n people's partition is published at the best (e, d) (2022)."""
-    rest = d
-    for _ in range(n - 1):
-        rest = min(math.exp(e) * rest + d, 1.0 - math.exp(-e) * (1.0 - rest - d))
-    return rest
-
-
-@pytest.mark.parametrize(
-    ("e", "d"), [pytest.param(0.08811, 3.135e-6, marks=pytest.mark.slow), (0.08921, 2.027e-5)]
-)
-def test_losses_that_are_the_same_double(e: float, d: float, tmp_path: Path) -> None:
-    """A lattice with two atoms at one place; and rows that differ in the twentieth digit."""
-    text = f"partition-selection:epsilon={e},delta={d}@group:k=2"
-    # As doubles: decimals are rounded again where the number is known.
-    beside = [delta(text, 2.0 * e + move).outward[1] for move in (-1e-6, 0.0, 1e-6)]
-    assert beside == sorted(beside, reverse=True)
-    # Of nobody and two people.
-    assert beside[1] >= kept(2, e, d)
-    table = tmp_path / "rows.csv"
-    rows = ("0.2,0.3", "0.2,0.30000000000000000001", "0.6,0.39999999999999999999")
-    table.write_text("\n".join(rows) + "\n")
-    fft = epsilon(f"pmf:file={table}@50", 1e-6, "fft")
-    plain = epsilon(f"pmf:file={table}@50", 1e-6)
-    assert (fft.lower or 0.0) <= plain.upper
-    assert (plain.lower or 0.0) <= fft.upper <= plain.upper * (1.0 + 1e-7)
 
 
 @pytest.mark.parametrize(
@@ -140,39 +104,6 @@ def test_noise_out_of_range_is_refused(text: str) -> None:
 def test_a_threshold_may_be_any_number() -> None:
     """It is then never exceeded."""
     assert delta("stability:scale=3,threshold=1e308", 1.0).upper < 1e-15
-
-
-def discrete_delta(sigma: float, shift: int, e: float) -> Any:
-    """Add up the outcomes of one discrete Gaussian."""
-    v, d = mp.mpf(sigma) ** 2, shift
-    weights = {x: mp.exp(-(mp.mpf(x) ** 2) / (2 * v)) for x in range(-60, 61)}
-    total = mp.fsum(weights.values())
-    found = mp.mpf(0)
-    for x, weight in weights.items():
-        loss = (d * d - 2 * d * x) / (2 * v)
-        found += weight * max(0, -mp.expm1(e - loss))
-    return found / total
-
-
-@pytest.mark.parametrize(
-    ("sigma", "shift", "e"),
-    [(0.05, 1, 150.0), (0.05, 1, 500.0), (0.05, 3, 2500.0), (0.3, 7, 300.0), (0.3, 7, 500.0)],
-)
-def test_gaps_of_hundreds_between_losses(sigma: float, shift: int, e: float) -> None:
-    """e^gap is beyond the doubles."""
-    found = delta(f"discrete-gaussian:sigma={sigma},sensitivity={shift}", e)
-    true = discrete_delta(sigma, shift, e)
-    assert found.lower is not None
-    assert found.lower <= true <= found.upper
-    assert found.upper <= true * (1.0 + 1e-6) or true < 1e-80
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("e", [1e5, pytest.param(1e6, marks=pytest.mark.slow), 1e300])
-@pytest.mark.parametrize("text", ["discrete-gaussian:sigma=.05", "discrete-gaussian:sigma=1"])
-def test_epsilon_may_be_any_number(text: str, e: float) -> None:
-    """Next to nothing is left of delta."""
-    assert delta(text, e).upper <= 1e-100
 
 
 def test_all_digits_of_a_probability_count() -> None:

@@ -92,19 +92,6 @@ def test_votes_cost_what_their_worst_neighbour_costs(votes: list[int], sigma: fl
             assert found <= float(true) + 1e-9
 
 
-def test_the_published_theorem_bounds_one_order_only() -> None:
-    """A majority of 9 with sigma 1.06: the other order costs 54 times what it says at 1.52."""
-    sigma, order = mpf("1.0602132914472724"), mpf("1.521465689002417")
-    q = mp.ncdf(-9 / (mp.sqrt(2) * sigma))
-    mu2 = sigma * mp.sqrt(mp.log(1 / q))
-    mu1, e1, e2 = mu2 + 1, (mu2 + 1) / sigma**2, mu2 / sigma**2
-    a = (1 - q) / (1 - (q * mp.exp(e2)) ** ((mu2 - 1) / mu2))
-    b = mp.exp(e1) * q ** (-1 / (mu1 - 1))
-    published = mp.log((1 - q) * a ** (order - 1) + q * b ** (order - 1)) / (order - 1)
-    found = VotesCurve((9, 0), float(sigma)).upper(np.array([float(order - 1)]))[0]
-    assert float(found / (order - 1) / published) == pytest.approx(53.9, abs=0.2)
-
-
 def test_counts_and_local_sensitivities(tmp_path: Path) -> None:
     """The counts next to one; Laplace noise with what the data at hand move."""
     counts = tmp_path / "counts.txt"

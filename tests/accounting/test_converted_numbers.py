@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
-from mpmath import exp, mpf, ncdf
+from mpmath import mpf
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -18,15 +18,10 @@ from privcalc.bounds import Bound, Proof
 from privcalc.errors import NotCertifiedError, UsageError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.accounting.convert import Target
-
-
-def gaussian_delta(mu: float, epsilon: float) -> mpf:
-    """Return the closed form."""
-    m, e = mpf(mu), mpf(epsilon)
-    return ncdf(m / 2 - e / m) - exp(e) * ncdf(-m / 2 - e / m)
 
 
 def converted(text: str, question: ConversionQuery) -> list[ConvertedAnswer]:
@@ -45,7 +40,7 @@ def test_baselines_count_what_is_lost(share: float) -> None:
     text = f"zcdp:rho={mu * mu / 2}+approx:epsilon=0,delta={mass!r}"
 
     def truth(epsilon: float) -> mpf:
-        return mass + (1 - mpf(mass)) * gaussian_delta(mu, epsilon)
+        return mass + (1 - mpf(mass)) * normal_delta(mu, epsilon)
 
     epsilons = (1.0, 3.5)
     found, *others = converted(text, ConversionQuery(deltas=(delta,), epsilons=epsilons))
@@ -71,8 +66,8 @@ def test_a_matched_mu_has_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     mu = found.result["matched_mu"]
     assert isinstance(mu, Bound)
     assert mu.lower is not None
-    assert gaussian_delta(mu.upper, 2.0) >= delta >= gaussian_delta(mu.upper * (1 - 1e-6), 2.0)
-    assert gaussian_delta(mu.lower, 1.0) <= delta <= gaussian_delta(mu.lower * (1 + 1e-6), 1.0)
+    assert normal_delta(mu.upper, 2.0) >= delta >= normal_delta(mu.upper * (1 - 1e-6), 2.0)
+    assert normal_delta(mu.lower, 1.0) <= delta <= normal_delta(mu.lower * (1 + 1e-6), 1.0)
 
 
 def test_guesses_at_any_prior() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
-import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,22 +13,17 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import MOST, alternatives, realize
 from privcalc.bounds import Bound
-from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
-from privcalc.library import calibrate, select, subsample
+from privcalc.errors import DomainError, UnsupportedError
+from privcalc.library import calibrate, subsample
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
-from tests.oracles.brute import BruteForce, TooManyOutcomesError
-from tests.oracles.brute_pairs import removal
-from tests.random_mechanisms import Generator
-from tests.random_specs import log_uniform
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from tests.conftest import Outcome
-    from tests.random_mechanisms import Outcomes
 
 ADD = Relation.ADD_OR_REMOVE_ONE
 
@@ -54,12 +47,6 @@ def texts(text: str, relation: Relation = ADD) -> set[str]:
     return {to_text(each) for each in alternatives(parse(text).tree, relation)}
 
 
-def gaussian_delta(sigma: float, x: float) -> mpf:
-    """Return delta of Gaussian noise at epsilon (Balle, Wang 2018, Theorem 8)."""
-    mu = 1 / mpf(sigma)
-    return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
-
-
 def laplace_delta(scale: float, x: float) -> mpf:
     """Return delta of Laplace noise at epsilon: 1 - e^{(x - 1/b) / 2} up to the largest loss."""
     return max(mpf(0), 1 - mp.exp((x - 1 / mpf(scale)) / 2))
@@ -81,7 +68,7 @@ def test_the_larger_closed_form_at_each_epsilon() -> None:
         leading = set()
         for x in (0.0, 0.05, 0.2, 0.5, 0.9, 1.2, 3.0):
             each = (
-                gaussian_delta(1.3, mpf(x)),
+                normal_delta(1 / mpf(1.3), x),
                 laplace_delta(0.9, mpf(x)),
                 pure_delta(0.15, 8, mpf(x)),
             )
@@ -101,8 +88,8 @@ def test_epsilon_crosses_where_the_closed_forms_do() -> None:
     with mp.workdps(30):
         bound = epsilon(text, 1e-12)
         assert bound.lower is not None
-        assert gaussian_delta(2, mpf(bound.lower)) >= mpf("1e-12") * (1 - mpf("1e-9"))
-        assert gaussian_delta(2, mpf(bound.upper)) <= mpf("1e-12")
+        assert normal_delta(0.5, mpf(bound.lower)) >= mpf("1e-12") * (1 - mpf("1e-9"))
+        assert normal_delta(0.5, mpf(bound.upper)) <= mpf("1e-12")
 
 
 @pytest.mark.parametrize(
@@ -142,83 +129,6 @@ def test_what_a_record_may_meet(text: str, expected: list[str]) -> None:
         frozenset(each.split("+")) for each in expected
     }
     assert len(found) == len(expected)
-
-
-def test_the_cost_is_the_largest_of_separate_computations() -> None:
-    """Random specifications: both ends are the larger ones, under both relations, and sampled."""
-    rng = random.Random(5)
-    for _ in range(8):
-        leaves = [
-            f"gaussian:sigma={log_uniform(rng, 0.5, 5)!r}",
-            f"laplace:scale={log_uniform(rng, 0.5, 9)!r}",
-            f"pure:epsilon={log_uniform(rng, 0.01, 2)!r}",
-            f"discrete-laplace:scale={log_uniform(rng, 1, 9)!r}",
-            f"rr:epsilon={log_uniform(rng, 0.1, 2)!r}",
-        ]
-        some = rng.sample(leaves, rng.randint(2, 3))
-        after = rng.choice(["", "@3", f"@poisson:q={log_uniform(rng, 0.01, 0.6)!r}", "@7"])
-        beside = rng.choice(["", "+gaussian:sigma=3", "+pure:epsilon=0.1@2"])
-        relation = rng.choice([ADD, Relation.REPLACE_SPECIAL])
-        at = log_uniform(rng, 1e-12, 0.1)
-        bound = epsilon(f"max({','.join(some)}){after}{beside}", at, relation)
-        parts = [epsilon(f"{each}{after}{beside}", at, relation) for each in some]
-        assert bound.upper <= max(each.upper for each in parts) * (1 + 1e-6) + 1e-11, some
-        assert bound.lower is not None
-        lowers = [each.lower for each in parts if each.lower is not None]
-        assert bound.lower >= max(lowers) * (1 - 1e-6) - 1e-11, some
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1, 3, 4, 5))]
-)
-def test_brute_force_and_separate_answers(seed: int, tmp_path: Path) -> None:
-    """Any mechanisms, sampled and grouped: the largest of the parts, and of listed outcomes."""
-    generator = Generator(random.Random(seed), tmp_path)
-    answered = 0
-    for _ in range(4):
-        text, parts = generator.disjoint()
-        try:
-            each = [epsilon(part.text, part.delta) for part in parts]
-            found = epsilon(text, parts[0].delta)
-        except (NotCertifiedError, UnsupportedError):
-            continue
-        if math.isinf(found.upper):
-            assert any(math.isinf(bound.upper) for bound in each), text
-            continue
-        answered += 1
-        # Wide brackets of one number need not be the same brackets: they have a point in common.
-        lowers = [bound.lower for bound in (*each, found) if bound.lower is not None]
-        assert max(lowers, default=0.0) <= min(found.upper, max(bound.upper for bound in each)), (
-            text
-        )
-        if all(bound.width <= 1e-6 * bound.upper for bound in each):
-            assert found.width <= 1e-5 * found.upper, text
-        wholes = [whole for part in parts if part.outcomes for whole in brute(part.outcomes)]
-        assert all(whole.delta(found.upper) <= parts[0].delta for whole in wholes), text
-        if len(wholes) == 2 * len(parts):
-            most = max(whole.delta(found.lower or 0.0) for whole in wholes)
-            assert not found.lower or most >= parts[0].delta, text
-    assert answered > 1
-
-
-def brute(outcomes: tuple[tuple[Outcomes, int], ...]) -> list[BruteForce]:
-    """Return the outcomes of both directions; nothing where there are too many."""
-    added = [(make(), count) for make, count in outcomes]
-    removed = [(removal(pair), count) for pair, count in added]
-    try:
-        return [BruteForce(each, most=20_000) for each in (added, removed)]
-    except (TooManyOutcomesError, ValueError):
-        return []
-
-
-@pytest.mark.slow
-def test_two_written_are_no_more_than_all_and_no_less_than_any() -> None:
-    """The split of each is its own: sums of every choice."""
-    a, b, c, d = "gaussian:sigma=2", "laplace:scale=1", "gaussian:sigma=3", "pure:epsilon=0.7"
-    found = epsilon(f"max({a},{b})+max({c},{d})", 1e-6)
-    sums = [epsilon(f"{x}+{y}", 1e-6) for x, y in itertools.product((a, b), (c, d))]
-    assert found.upper == pytest.approx(max(each.upper for each in sums), rel=1e-8)
 
 
 def test_groups_over_parts_by_brute_force() -> None:
@@ -276,20 +186,6 @@ def test_mu_of_two_widths_is_the_larger() -> None:
     """1 / sigma of the smaller, exactly."""
     found = convert(parse("max(gaussian:sigma=2,gaussian:sigma=4)").tree, ConversionQuery(to="gdp"))
     assert found.answers[0].result["mu"] == Bound(0.5, 0.5)
-
-
-@pytest.mark.slow
-def test_a_selection_of_parts_and_parts_of_selections() -> None:
-    """The best of runs over split data is that of each part; alone or as one of the parts."""
-    a, b = "gaussian:sigma=4", "laplace:scale=6"
-    runs = "@select:runs=geometric,mean=10"
-    single = select(a, runs="geometric:mean=10", delta=1e-6).epsilon
-    for text in (f"max({a},{b}){runs}", f"max({a}{runs},{b}{runs})", f"max({a}{runs},{b})"):
-        found = epsilon(text, 1e-6)
-        assert found.lower is not None
-        assert single.lower is not None
-        assert found.upper == pytest.approx(single.upper, rel=1e-4)
-        assert found.lower == pytest.approx(single.lower, rel=1e-4)
 
 
 def test_calibrate_finds_what_the_costly_part_needs() -> None:
@@ -369,24 +265,6 @@ def test_what_costs_less_by_its_numbers_is_left_out(text: str, left: list[str] |
         assert found == {to_text(parse(each).tree) for each in left}
 
 
-def test_leaving_out_changes_no_answer() -> None:
-    """Random pairs that differ in numbers only: the answer is the larger one of both."""
-    rng = random.Random(11)
-    kinds = (
-        ("gaussian:sigma={}", 0.5, 9), ("laplace:scale={}", 0.5, 9), ("pure:epsilon={}", 0.05, 2),
-        ("rr:epsilon={}", 0.1, 3), ("staircase:epsilon={}", 0.1, 2), ("gdp:mu={}", 0.05, 2),
-        ("exponential:epsilon={}", 0.05, 2), ("discrete-laplace:scale={}", 1, 9),
-    )  # fmt: skip
-    for _ in range(10):
-        kind, low, high = rng.choice(kinds)
-        pair = [kind.format(log_uniform(rng, low, high)) + f"@{rng.randint(1, 3)}" for _ in "ab"]
-        at = log_uniform(rng, 1e-9, 0.05)
-        found, one, other = (epsilon(each, at) for each in (f"max({pair[0]},{pair[1]})", *pair))
-        assert found.upper <= max(one.upper, other.upper) * (1 + 1e-6) + 1e-11, pair
-        least = max(one.lower or 0.0, other.lower or 0.0)
-        assert (found.lower or 0.0) >= least * (1 - 1e-6) - 1e-11, pair
-
-
 def test_no_event(run: Callable[..., Outcome]) -> None:
     """A DpEvent is refused."""
     done = run("convert", "max(gaussian:sigma=1,laplace:scale=1)", "--to", "dp-event")
@@ -410,40 +288,6 @@ def test_equal_alternatives_are_composed_once() -> None:
     assert len(texts(many)) == 16
     found = realize(parse("max(gaussian:sigma=1+gaussian:sigma=1,gaussian:sigma=1@2)").tree, ADD)
     assert len(found) == 1
-
-
-@pytest.mark.slow
-def test_more_noise_that_costs_more_is_not_left_out() -> None:
-    """Where no query is negative, a stream with little noise on its low threshold ends at once.
-
-    With much noise the noisy threshold is often above 0. The attack on it is worked out by itself:
-    200 queries 0 or 1, then 300 that are 1 or 0, over a grid of the threshold's noise.
-    """
-    low, high = (
-        f"svt:noise=gaussian,threshold_noise={s},query_noise=2,length=500,threshold=-40"
-        for s in (2, 40)
-    )
-    places = [mpf(k) / 10 for k in range(-360, 361, 4)]
-    weights = [mp.exp(-z * z / 2) for z in places]
-
-    def stops(first: int, second: int) -> list[mpf]:
-        found = [mpf(0)] * 4
-        for z, weight in zip(places, weights, strict=True):
-            a, b = (mp.ncdf((-40 + 40 * z - x) / 2) for x in (first, second))
-            # Stops in the first part, in the second, never.
-            parts = (1 - a**200, a**200 * (1 - b**300), a**200 * b**300)
-            for k, part in enumerate(parts):
-                found[k] += weight * part / sum(weights)
-        return found
-
-    with_it, without = stops(0, 1), stops(1, 0)
-    attack = sum(max(p - mp.exp(2) * q, mpf(0)) for p, q in zip(with_it, without, strict=True))
-    both, alone = delta(f"max({low},{high})", 2.0), delta(high, 2.0)
-    assert attack < both.upper
-    assert both.upper >= alone.upper
-    assert both.lower == pytest.approx(alone.lower)
-    assert alone.lower is not None
-    assert delta(low, 2.0).upper < 1e-8 < alone.lower
 
 
 def test_too_many_ways_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:

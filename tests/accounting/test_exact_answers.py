@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from privcalc.bounds import Bound, Verdict
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.exact import standing_for
 from privcalc.render.data import dumps
-from privcalc.reporting.questions import read_number
 from privcalc.spec.json import loads, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
@@ -88,15 +86,6 @@ def test_sums_of_largest_losses(a: Written, n: int, b: Written, m: int) -> None:
         f"discrete-laplace:epsilon={first},sensitivity=3@{n}+approx:epsilon={second},delta=0@{m}",
     ):
         assert_sum(text, n * e + m * f)
-
-
-@pytest.mark.slow
-@settings(max_examples=3, deadline=None)
-@given(small(5), COUNTS, small(5), COUNTS)
-def test_sums_of_ranges(a: Written, n: int, b: Written, m: int) -> None:
-    """So does the exponential mechanism, whose uses take longer."""
-    (first, e), (second, f) = a, b
-    assert_sum(f"exponential:epsilon={first}@{n}+staircase:epsilon={second}@{m}", n * e + m * f)
 
 
 def assert_sum(text: str, total: Fraction) -> None:
@@ -242,20 +231,6 @@ def test_numbers_survive_json(value: float, digits: int) -> None:
     assert isinstance(before, float)
     assert isinstance(after, float)
     assert exact(after) == exact(before)
-
-
-@pytest.mark.slow
-def test_long_decimals_and_ratios_are_strings_in_json(run: Callable[..., Outcome]) -> None:
-    """Readers of JSON round numbers to doubles, which stand for other numbers."""
-    long, ratio = "0.10000000000000000001", "256/60000"
-    text = f"gaussian:sigma={long}@poisson:q={ratio}"
-    outcome = run("compose", f"{text}@3", "--delta", "1e-5", "--json")
-    spec = json.loads(outcome.stdout)["spec"]["event"]
-    assert spec["sampling_probability"] == ratio
-    assert spec["event"]["standard_deviation"] == long
-    again = run("compose", json.dumps(spec), "--delta", "1e-5", "--json")
-    assert json.loads(again.stdout)["text"] == text
-    assert read_number("--delta", "0.1") == 0.1
 
 
 def test_mechanisms_of_equal_doubles_are_two() -> None:

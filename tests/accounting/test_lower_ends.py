@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from mpmath import exp, mpf, ncdf
+from mpmath import exp, mpf
 
 from privcalc.accounting.convert import delta_of
 from privcalc.accounting.directions import divergences
@@ -18,6 +18,7 @@ from privcalc.exact import Enclosed
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.term import Members
 from privcalc.record import record
+from tests.oracles.exact import normal_delta
 from tests.pairs import hockey_stick, two_point
 
 if TYPE_CHECKING:
@@ -39,12 +40,6 @@ class Weak(Members):
         return self.law
 
 
-def gaussian_delta(mu: float, epsilon: float) -> mpf:
-    """Return the closed form."""
-    m, e = mpf(mu), mpf(epsilon)
-    return ncdf(m / 2 - e / m) - exp(e) * ncdf(-m / 2 - e / m)
-
-
 def responses_delta(epsilon: float, uses: int, at: float) -> mpf:
     """Add up the outcomes of randomized responses."""
     p = 1 / (1 + exp(-mpf(epsilon)))
@@ -62,7 +57,7 @@ def apart() -> dict[str, tuple[Realized, Any]]:
     return {
         "two laws": (
             Realized(Composition(((above, 1),)), Composition(((below, 1),))),
-            lambda epsilon: gaussian_delta(1.0, epsilon),
+            lambda epsilon: normal_delta(1.0, epsilon),
         ),
         "listed members": (
             Realized(Composition(((strong, 3),)), Composition(((weak, 3),)), ((Weak(weak), 3),)),
@@ -70,7 +65,7 @@ def apart() -> dict[str, tuple[Realized, Any]]:
         ),
         "members with noise": (
             Realized(Composition(((above, 2),)), Composition(((below, 2),)), ((Weak(below), 2),)),
-            lambda epsilon: gaussian_delta(math.sqrt(2.0), epsilon),
+            lambda epsilon: normal_delta(math.sqrt(2.0), epsilon),
         ),
     }
 
@@ -132,7 +127,7 @@ def test_a_profile_of_two_laws_has_the_ends_of_both() -> None:
             bound = solved(epsilon)
             assert bound.lower is not None
             assert bound.lower <= below(epsilon) <= bound.lower * (1.0 + 1e-6)
-            truth = gaussian_delta(2.0, epsilon)
+            truth = normal_delta(2.0, epsilon)
             assert truth <= bound.upper <= truth * (1.0 + 1e-6)
     alone = delta_of(Realized(part.upper, None), 1e-9, "auto")
     assert [alone(epsilon).lower for epsilon in (0.0, 0.5)] == [None, None]

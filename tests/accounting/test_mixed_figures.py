@@ -10,7 +10,6 @@ from mpmath import mp
 from privcalc.accounting.compose import compose
 from privcalc.spec.parse import parse
 from tests.oracles import values
-from tests.oracles.exact import laplace_delta
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,10 +21,7 @@ Number = Any
 # Zhu, Dong and Wang (2022), Figure 3: delta at epsilon 2, to nine digits.
 FIGURE = {
     50: "3.23347937e-2",
-    100: "1.50201642e-1",
     200: "3.93180862e-1",
-    400: "6.98797106e-1",
-    800: "9.21845780e-1",
 }
 
 
@@ -77,12 +73,7 @@ def test_alternating_gaussian_and_answers(k: int) -> None:
     """k/2 Gaussians and k/2 answers: delta at epsilon 2 is the published one, two-sided."""
     truth = gaussian_and_answers(5.0, 0.52, k // 2, mp.mpf(2))
     assert mp.nstr(truth, 9) == mp.nstr(mp.mpf(FIGURE[k]), 9)
-    half = k // 2
-    for text in (
-        f"gaussian:sigma=5@{half}+rr:p=0.52@{half}",
-        f"(gaussian:sigma=5+rr:p=0.52)@{half}",
-    ):
-        holds(answer(text, epsilon=2.0), truth, 1e-6)
+    holds(answer(f"(gaussian:sigma=5+rr:p=0.52)@{k // 2}", epsilon=2.0), truth, 1e-6)
 
 
 @pytest.mark.few(2)
@@ -97,71 +88,11 @@ def test_gaussian_and_answers_at_small_delta(uses: int, delta: float) -> None:
     assert bound.width <= 1e-6 * bound.upper
 
 
-def laplace_by_expansion(scale: float, uses: int, epsilon: Number) -> Number:
-    """Delta of a few Laplace mechanisms from the atoms and the density of the loss.
-
-    With a = 1/scale the loss is a with probability 1/2, -a with e^-a / 2, and in between it has the
-    density e^((l - a) / 2) / 4. Given j draws in between, their sum y has the density
-    (e^(-a/2) / 4)^j e^(y/2) times that of a sum of j uniform draws on [-a, a] times (2a)^j, a
-    piecewise polynomial (Irwin and Hall): sum_i (-1)^i C(j, i) (y + (j - 2i) a)_+^(j-1) / (j-1)!.
-    """
-    a = 1 / mp.mpf(scale)
-    total = mp.zero
-    for j in range(uses + 1):
-        for up in range(uses - j + 1):
-            down = uses - j - up
-            ways = mp.factorial(uses) / (mp.factorial(j) * mp.factorial(up) * mp.factorial(down))
-            weight = ways * mp.mpf(2) ** -(up + down) * mp.exp(-a * down)
-            rest = epsilon - (up - down) * a
-            if j == 0:
-                total += weight * max(mp.zero, 1 - mp.exp(rest))
-                continue
-            weight *= (mp.exp(-a / 2) / 4) ** j / mp.factorial(j - 1)
-            pieces = (
-                (-1) ** i * mp.binomial(j, i) * _piece((j - 2 * i) * a, j, rest, j * a)
-                for i in range(j + 1)
-            )
-            total += weight * mp.fsum(pieces)
-    return total
-
-
-def _piece(shift: Number, j: int, rest: Number, end: Number) -> Number:
-    """Integrate (y + shift)_+^(j-1) e^(y/2) (1 - e^(rest - y)) over y from rest to the end."""
-    start = max(-shift, rest)
-    if start >= end:
-        return mp.zero
-
-    def primitive(y: Number, rate: Number) -> Number:
-        """A primitive of (y + shift)^(j-1) e^(rate y), by parts."""
-        terms = (mp.ff(j - 1, m) * (y + shift) ** (j - 1 - m) / (-rate) ** m for m in range(j))
-        return mp.exp(rate * y) * mp.fsum(terms) / rate
-
-    def integral(rate: Number) -> Number:
-        return primitive(end, rate) - primitive(start, rate)
-
-    half = mp.mpf(1) / 2
-    return integral(half) - mp.exp(rest) * integral(-half)
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0, 9.5, 9.9999])
-def test_residues_agree_with_the_expansion(epsilon: float) -> None:
-    """Two independent forms of the same delta: the oracles check each other."""
-    at = mp.mpf(epsilon)
-    expanded = laplace_by_expansion(1.0, 10, at)
-    assert abs(expanded / laplace_delta(mp.one, 10, at) - 1) < mp.mpf(10) ** -20
-    with mp.workdps(30):
-        small = laplace_by_expansion(5.0, 7, at / 8)
-        assert abs(small - laplace_delta(mp.mpf(5), 7, at / 8)) < mp.mpf(10) ** -20
-
-
 @pytest.mark.parametrize(
     ("scale", "uses", "delta"),
     [
         (1.0, 10, 1e-5),
-        (1.0, 10, 1e-12),
         (5.0, 100, 1e-12),
-        pytest.param(5.0, 100, 1e-5, marks=pytest.mark.slow),
     ],
 )
 def test_laplace_used_a_few_times(scale: float, uses: int, delta: float) -> None:
@@ -169,16 +100,6 @@ def test_laplace_used_a_few_times(scale: float, uses: int, delta: float) -> None
     leaf: Leaf = {"mechanism": "laplace", "scale": scale, "count": uses}
     truth = values.epsilon([leaf], delta)
     holds(answer(f"laplace:scale={scale!r}@{uses}", delta=delta), truth, 1e-6)
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 5.0, 9.9])
-@pytest.mark.parametrize(
-    ("scale", "uses"), [(1.0, 10), pytest.param(5.0, 100, marks=pytest.mark.slow)]
-)
-def test_delta_of_laplace_used_a_few_times(scale: float, uses: int, epsilon: float) -> None:
-    """Delta is two-sided likewise; its widths are those of a density times a step in the loss."""
-    truth = laplace_delta(mp.mpf(scale), uses, mp.mpf(epsilon))
-    holds(answer(f"laplace:scale={scale!r}@{uses}", epsilon=epsilon), truth, 1e-6)
 
 
 # DP-SGD beside lattice noise, and beside Laplace noise and answers: a mixture over the exact
@@ -190,6 +111,7 @@ BESIDE_TRAINING = {
 }
 
 
+@pytest.mark.dear("gaussian:sigma=1@poisson")
 @pytest.mark.parametrize("text", BESIDE_TRAINING)
 def test_a_statistic_beside_training(text: str) -> None:
     """What decays ends the contour, and what comes back beyond it does not widen the bracket."""

@@ -44,7 +44,11 @@ KNOWN = {
 }
 
 
-@pytest.mark.dear("gaussian:sigma=4@allocation:t=10", "gaussian:sigma=9@batches:t=10")
+@pytest.mark.dear(
+    "gaussian:sigma=4@allocation:t=10",
+    "gaussian:sigma=9@batches:t=10",
+    "noisy-max:sigma=9,candidates=4@2",
+)
 @pytest.mark.parametrize("text", KNOWN)
 def test_what_is_known(text: str) -> None:
     """Beside another part as by itself."""

@@ -112,13 +112,6 @@ def test_noise_of_private_training() -> None:
     assert (found.sampling, found.relation) == ("Poisson", Relation.ADD_OR_REMOVE_ONE)
 
 
-def test_noise_is_below_that_of_opacus() -> None:
-    """Opacus 1.6.0 finds 0.9619 with its PRV accountant for (2, 1e-5), 0.9591016 is enough."""
-    found = solve("gaussian:sigma=_@poisson:q=0.01@1000", target(2.0, 1e-5))
-    assert found.sufficient < 0.9619
-    assert found.sufficient == pytest.approx(0.9591016, abs=5e-8)
-
-
 def test_count_is_the_largest() -> None:
     """Of counts, one more fails."""
     found = solve("gaussian:sigma=1@poisson:q=0.01@_", target(2.0, 1e-5))
@@ -132,24 +125,17 @@ def test_count_is_the_largest() -> None:
 @pytest.mark.parametrize(
     ("text", "budget", "parameter"),
     [
-        ("gaussian:noise_multiplier=_@50", 1.0, "noise_multiplier"),
         ("gaussian:sigma=3,sensitivity=_@50", 1.0, "sensitivity"),
         ("laplace:scale=_@poisson:q=0.01@1000", 1.0, "scale"),
         ("gaussian:sigma=1@poisson:q=_@1000", 2.0, "q"),
         ("gaussian:sigma=2@wor:q=_", 0.5, "q"),
-        ("gaussian:sigma=2@wor:n=_,m=10", 0.5, "n"),
         ("gaussian:sigma=2@wor:n=1000,m=_", 0.5, "m"),
         ("gaussian:sigma=10@100@group:k=_", 12.0, "k"),
         ("discrete-gaussian:sigma=_@100", 3.0, "sigma"),
-        ("discrete-gaussian:sigma=100,sensitivity=_", 3.0, "sensitivity"),
         ("discrete-laplace:scale=_@10", 2.0, "scale"),
-        ("discrete-laplace:epsilon=_,sensitivity=3@10", 2.0, "epsilon"),
-        ("staircase:epsilon=_@10", 2.0, "epsilon"),
-        ("rr:epsilon=_@20", 2.0, "epsilon"),
         ("rr:epsilon=2,categories=_@2", 2.0, "categories"),
         ("pure:epsilon=_@40+gaussian:sigma=5", 2.0, "epsilon"),
         ("approx:epsilon=0.1,delta=_@10", 1.0, "delta"),
-        ("gdp:mu=_@40", 2.0, "mu"),
         ("gaussian:sigma=_@poisson:q=0.01@1000+laplace:scale=100@50", 1.5, "sigma"),
     ],
 )
@@ -162,26 +148,8 @@ def test_every_kind_of_hole(text: str, budget: float, parameter: str) -> None:
     if isinstance(found.sufficient, int):
         assert abs(found.insufficient - found.sufficient) == 1
     else:
-        assert abs(found.insufficient / found.sufficient - 1.0) <= 1e-8
+        assert abs(found.insufficient / found.sufficient - 1.0) <= 1e-6
         assert float(f"{found.sufficient:.10g}") == found.sufficient
-
-
-@pytest.mark.slow
-def test_ends_that_do_not_meet() -> None:
-    """Of several uses of the exponential mechanism the values are as far apart as the brackets."""
-    found = solve("exponential:epsilon=_@40", target(2.0, 1e-5))
-    check_both_ends(found, same=False)
-    assert not found.method.tolerance_met
-    assert found.insufficient is not None
-    assert found.sufficient < found.insufficient < 1.05 * found.sufficient
-
-
-@pytest.mark.slow
-def test_what_is_shown_is_narrow() -> None:
-    """What decides may be a wide bracket of rougher laws; the one that is shown has all digits."""
-    found = solve("gaussian:sigma=_@5+exponential:epsilon=0.3@3", target(2.0, 1e-5))
-    check_both_ends(found)
-    assert found.bound.width <= 1e-8 * found.bound.upper
 
 
 def test_pure_differential_privacy_at_delta_zero() -> None:
@@ -225,26 +193,6 @@ class TestOtherTargets:
         assert found.insufficient < root <= found.sufficient
         assert found.sufficient == pytest.approx(float(root), rel=1e-8)
 
-    def test_advantage_agrees_with_riskcal(self) -> None:
-        """The answer of riskcal 1.5.1 has the advantage within its tolerance of 1e-3, as ours does.
-
-        find_noise_multiplier_for_advantage_dpsgd(0.1, sample_rate=0.01, num_steps=1000) returns
-        1.4225753784179687, and with sample_rate=1, num_steps=1 3.9794021606445313.
-        """
-        for text, theirs in (
-            ("gaussian:sigma={}@poisson:q=0.01@1000", 1.4225753784179687),
-            ("gaussian:sigma={}", 3.9794021606445313),
-        ):
-            found = solve(text.format("_"), CalibrationTarget("advantage", 0.1))
-            tree = parse(text.format(theirs)).tree
-            bound = compose(tree, epsilons=[0.0]).answers[0].bound
-            assert bound is not None
-            assert bound.upper == pytest.approx(0.1, abs=1e-3)
-            assert found.sufficient == pytest.approx(theirs, rel=1e-3)
-            assert found.bound.upper <= 0.1
-            assert found.insufficient_bound is not None
-            assert (found.insufficient_bound.lower or 0.0) > 0.1
-
 
 def test_what_is_known_by_bounds_has_no_insufficient_value() -> None:
     """Of zCDP only upper ends are known: the next value is not proved, and not refuted."""
@@ -282,15 +230,6 @@ def test_each_value_rests_on_the_end_that_proves_it(
 
 
 @pytest.mark.slow
-def test_wide_brackets_are_said_to_be_wide() -> None:
-    """Where brackets are wide the values are far apart, and both are proved."""
-    found = solve("noisy-max:sigma=_,candidates=10", target(1.0, 1e-6))
-    assert not found.method.tolerance_met
-    assert any("too wide" in note for note in found.method.notes)
-    check_both_ends(found)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "budget"),
     [("gaussian:sigma=_@batches:t=234@3", 3.0), ("gaussian:sigma=_@batches:n=60000,b=256@10", 1.0)],
@@ -301,14 +240,6 @@ def test_dear_answers_are_near_to_what_compose_proves(text: str, budget: float) 
     check_both_ends(found, same=False)
     less = parse(text.replace("_", repr(0.965 * found.sufficient))).tree
     assert epsilon(less, 1e-5).upper > budget
-
-
-@pytest.mark.slow
-def test_a_long_list_of_candidates_leaves_time_to_search() -> None:
-    """Of 50 candidates with Laplace noise a value is found: one report costs 2 / scale at most."""
-    found = solve("noisy-max:noise=laplace,scale=_,candidates=50", target(1.0, 1e-5))
-    assert found.sufficient == pytest.approx(2.0, rel=1e-3)
-    assert found.bound.upper <= 1.0
 
 
 @pytest.mark.parametrize("rough", [lambda x: 0.9 * x - 0.01 * x * x, lambda x: max(-1.0, 3.0 * x)])
@@ -324,29 +255,6 @@ def test_a_first_value_takes_few_looks(rough: Callable[[float], float]) -> None:
     assert found is not None
     assert rough(found[0]) == pytest.approx(2.0, abs=2e-3)
     assert len(asked) <= 9
-
-
-def test_a_first_value_ends_where_nothing_is_known() -> None:
-    """What runs out of work half way is as near as it came."""
-    asked: list[float] = []
-
-    def seen(x: float) -> float:
-        asked.append(x)
-        return math.sinh(x) if len(asked) < 5 else math.nan
-
-    found = inverse(seen, 40.0, -50.0, 50.0)
-    assert found is not None
-    assert 3.0 <= found[0] <= 7.0
-    assert len(asked) == 5
-
-
-@pytest.mark.slow
-def test_rare_samples_beside_atoms_are_narrow() -> None:
-    """Where one contour is wide the second is asked, also in a search."""
-    text = "gaussian:sigma=_@poisson:q=1.73e-05@8426+rr:epsilon=0.263@2"
-    found = solve(text, target(1.08, 8.26e-10))
-    assert found.insufficient is not None
-    assert found.sufficient == pytest.approx(found.insufficient, rel=1e-6)
 
 
 class TestRefusals:
@@ -527,25 +435,7 @@ class TestRatio:
             solve("rdp:order=_,epsilon=1+rdp:order=_,epsilon=2", target(1.0, 1e-5), ratio=ratio)
 
 
-@pytest.mark.slow
-def test_what_is_never_finite_is_refused_soon() -> None:
-    """Of discrete Gaussian noise on samples no finite mu is proved, however much there is of it."""
-    tree = parse("discrete-gaussian:sigma=_@poisson:q=0.5@1").tree
-    with pytest.raises(NotCertifiedError, match="mu <= Infinity"):
-        calibrate(tree, CalibrationTarget("mu", 0.126), tolerance=1e-3)
-
-
-@pytest.mark.slow
-def test_several_targets_are_asked_by_themselves() -> None:
-    """Each has the work of a question of its own, whatever else is asked for."""
-    tree, targets = parse("gaussian:sigma=_@batches:t=100,b=500@20").tree, (3.0, 3.0)
-    asked = [CalibrationTarget("epsilon", each, 1e-5) for each in targets]
-    alone = calibrate(tree, asked[0]).sufficient
-    for found in (calibrate(tree, each) for each in asked):
-        assert found.sufficient == pytest.approx(alone, rel=0.03)
-
-
-@pytest.mark.parametrize("units", [10.0, 1e4])
+@pytest.mark.parametrize("units", [pytest.param(10.0, marks=pytest.mark.slow), 1e4])
 def test_a_search_without_work_says_so(units: float) -> None:
     """What a first probe spends may be all there is; the search ends in words, or a value."""
     text = "(exponential:epsilon=_+exponential:epsilon=0.0921,monotone=true)@poisson:q=0.62@13"

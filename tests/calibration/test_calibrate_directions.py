@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from privcalc.accounting.calibrate import CalibrationTarget, calibrate
 from privcalc.accounting.compose import compose
 from privcalc.bounds import TOLERANCE
-from privcalc.calibration.holes import Decimals, WholeNumbers, exact_product
+from privcalc.calibration.holes import Decimals
 from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance, left
@@ -28,11 +28,9 @@ from privcalc.spec.tree import (
     Wrapped,
     filled,
     holes,
-    names,
     owner,
     value_at,
     without,
-    written,
 )
 from tests.random_specs import log_uniform
 
@@ -240,8 +238,7 @@ def test_every_number_is_decided_on() -> None:
     assert silent == NOT_MONOTONE
 
 
-@pytest.mark.dear("gaussian.standard_deviation")
-@pytest.mark.few(3)
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("place", "ladder"), LADDERS.items(), ids=[".".join(k) for k in LADDERS])
 def test_directions(place: tuple[str, str], ladder: tuple[str, tuple[float | int, ...]]) -> None:
     """From one value to the next no bracket of delta moves the wrong way, and some move."""
@@ -296,27 +293,6 @@ class TestFilled:
         assert owner(result, path) == Leaf("gaussian", (("standard_deviation", 2.0),))
         assert without(tree, path) is None
 
-    def test_without(self) -> None:
-        """The innermost event with the value is left out."""
-        tree = parse(self.TEXT).tree
-        scale, _ = holes(tree)
-        rest = without(tree, scale)
-        assert rest is not None
-        assert to_text(rest) == "gaussian:sigma=2@poisson:q=0.1@10@_+pure:epsilon=0.1"
-        assert without(parse("gaussian:sigma=_@3").tree, ("event", "standard_deviation")) is None
-
-    def test_names(self) -> None:
-        """What is written can be found by its long name."""
-        tree = parse(self.TEXT).tree
-        assert names(tree) == (
-            "standard_deviation",
-            "sampling_probability",
-            "count",
-            "scale",
-            "epsilon",
-        )
-        assert len(written(tree, "count")) == 2
-
 
 class TestGrid:
     """Decimals of ten digits, numbered."""
@@ -337,15 +313,6 @@ class TestGrid:
         assert grid.below(value) == grid.above(value) == index
         assert value < grid.value(index + 1) <= value * (1.0 + 1.1e-9)
         assert float(f"{value:.10g}") == value
-
-    def test_products(self) -> None:
-        """Products are those of the decimals."""
-        assert exact_product(0.1, 3.0) == 0.3
-
-    def test_whole_numbers(self) -> None:
-        """Integers number themselves."""
-        grid = WholeNumbers()
-        assert (grid.below(2.5), grid.above(2.5), grid.value(7)) == (2, 3, 7)
 
 
 class TestStart:
@@ -373,37 +340,22 @@ class TestStart:
         assert math.isclose(found[0], aim / slope, rel_tol=1e-9, abs_tol=1e-9)
         assert math.isclose(found[1], slope, rel_tol=1e-6)
 
-    def test_inverse_ends_where_the_range_does(self) -> None:
-        """Nothing is known beyond: the end it is, or the last that was known."""
-        assert inverse(lambda x: x, 100.0, -5.0, 5.0) == (5.0, 1.0)
-        assert inverse(lambda _: math.nan, 1.0, -5.0, 5.0) is None
-        found = inverse(lambda x: x if x < 2.0 else math.nan, 10.0, -5.0, 50.0)
-        assert found == (1.0, 1.0)
-
 
 # Specifications with a place for the hole, the range of values that are put there, and whether they
 # are whole; $-names are other random values.
 HOLES = (
     ("gaussian:sigma={}@$count", 0.5, 300.0, False),
-    ("gaussian:noise_multiplier={}@poisson:q=$q@$steps", 0.6, 20.0, False),
-    ("gaussian:sigma=$sigma,sensitivity={}@$count", 0.01, 3.0, False),
     ("gaussian:sigma=$sigma@poisson:q={}@$steps", 1e-5, 0.2, False),
     ("gaussian:sigma=$sigma@poisson:q=$q@{}", 30.0, 1e5, True),
     ("laplace:scale={}@poisson:q=$q@$steps", 1.0, 50.0, False),
-    ("laplace:scale={}", 0.1, 50.0, False),
     ("pure:epsilon={}@$few", 0.01, 1.0, False),
     ("rr:epsilon={},categories=3@$few", 0.01, 1.0, False),
     ("approx:epsilon=0.1,delta={}@$few", 1e-12, 1e-8, False),
-    ("gdp:mu={}@$few", 0.01, 1.0, False),
     ("exponential:epsilon={}@$few", 0.01, 1.0, False),
     ("discrete-gaussian:sigma={}@$few", 4.0, 100.0, False),
-    ("discrete-laplace:scale={}@$few", 1.0, 50.0, False),
-    ("staircase:epsilon={}@$few", 0.01, 1.0, False),
     ("gaussian:sigma=20@$few@group:k={}", 1.0, 9.0, True),
     ("gaussian:sigma=$sigma@wor:n=2000,m={}", 2.0, 1500.0, True),
-    ("gaussian:sigma=$sigma@wor:n={},m=20", 25.0, 5e4, True),
     ("gaussian:sigma={}@poisson:q=$q@$steps+laplace:scale=50@$few", 0.6, 20.0, False),
-    ("gaussian:sigma=9@{}+laplace:scale=200@$few", 2.0, 2000.0, True),
 )
 
 
@@ -472,16 +424,7 @@ def check(number: int) -> None:
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize(
-    "number", [*range(11), pytest.param(11, marks=pytest.mark.slow), *range(12, 16), 18, 19]
-)
+@pytest.mark.parametrize("number", range(36))
 def test_random_holes(number: int) -> None:
-    """One of each kind of hole."""
-    check(number)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(20, 120))
-def test_many_random_holes(number: int) -> None:
-    """Five more of each kind."""
+    """Three of each kind of hole."""
     check(number)

@@ -343,7 +343,7 @@ OF_CURVES = (
         "low, high = mu[0] - z[1], mu[1] - z[0]",
         "low, high = mu[0] - z[0], mu[1] - z[1]",
         "tradeoff",
-        "test_function.py",
+        "test_tails.py",
     ),
     Fault(
         "convex-lower",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import socket
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,11 +17,10 @@ from privcalc import opened
 from privcalc.errors import DomainError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.exact import MOST_ATOMS
-from privcalc.losses.atomic.profiles import MOST_POINTS
 from privcalc.mechanisms import files
-from privcalc.mechanisms.files import MAX_ROWS, exact, numbers, read_rows
+from privcalc.mechanisms.files import exact, numbers, read_rows
 from privcalc.relation import Adjacency
-from tests.pairs import atoms_of, atoms_profile, bracket, built, check_atoms, hockey_stick
+from tests.pairs import atoms_of, bracket, built
 
 ADD, REMOVE, REPLACE = Adjacency.ADD, Adjacency.REMOVE, Adjacency.REPLACE
 NAMES = ("first", "other")
@@ -188,28 +185,6 @@ def test_bytes_are_counted_before_they_are_text(monkeypatch: pytest.MonkeyPatch)
         read_rows("/proc/self/limits", NAMES)
 
 
-def test_rows_are_counted_before_they_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file with too many rows is refused without reading a number."""
-
-    def never(*_: str) -> Fraction:
-        raise AssertionError("a number was read")
-
-    for mechanism, most in (("profile", MOST_POINTS), ("pmf", MOST_ATOMS), ("rdp", MAX_ROWS)):
-        write("2 x\n" * (most + 1))
-        monkeypatch.setattr(f"privcalc.mechanisms.{mechanism}.exact", never)
-        with pytest.raises(DomainError, match=f"too many rows; at most {most} are"):
-            built(f"{mechanism}:file=./x.txt")
-
-
-def test_the_most_rows_of_a_profile_are_read() -> None:
-    """Comments, blank lines and the header are no rows."""
-    rows = "".join(f"{k / 1000} {1 - k / 10_000}\n" for k in range(1, 300))
-    write(f"# c\n\nepsilon delta\n{rows}\n\n# c\n")
-    assert len(read_rows("./x.txt", ("epsilon", "delta"), most=299)) == 299
-    with pytest.raises(DomainError, match="at most 298 are supported"):
-        read_rows("./x.txt", ("epsilon", "delta"), most=298)
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.integers(-(10**12), 10**12), st.integers(0, 40), st.integers(-30, 30))
 def test_numbers_are_read_exactly(digits: int, places: int, exponent: int) -> None:
@@ -246,27 +221,3 @@ def test_a_rounded_sum_is_divided_out() -> None:
         assert abs(loss - mp.log(ratio)) < 1e-15
     with pytest.raises(DomainError, match=r"must sum to 1 within 1e-9, got 0\.99999"):
         built(f"pmf:file=./{write('0.33333333 1' + chr(10) + '0.66666666 0')}")
-
-
-def test_pmf_against_brute_force() -> None:
-    """Profile of each adjacency, and of two uses, from the vectors themselves."""
-    p = [Fraction(k, 36) for k in (1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1)]
-    q = [Fraction(1, 11)] * 11
-    write(json.dumps({"first": [str(x) for x in p], "other": [str(x) for x in q]}), "x.json")
-    ways: dict[Adjacency, list[Any]] = {ADD: list(zip(p, q, strict=True))}
-    ways[REMOVE] = [(b, a) for a, b in ways[ADD]]
-    truth = []
-    for a in (Fraction(1, 3), Fraction(1), Fraction(8, 5), Fraction(3)):
-        values = {way: hockey_stick(pairs, a) for way, pairs in ways.items()}
-        for way, value in values.items():
-            law = atoms_of("pmf:file=./x.json", way)
-            check_atoms(law)
-            assert abs(atoms_profile(law, mpf(a.numerator) / a.denominator) - value) < 1e-15
-        law = atoms_of("pmf:file=./x.json", REPLACE)
-        seen = atoms_profile(law, mpf(a.numerator) / a.denominator)
-        assert abs(seen - max(values.values())) < 1e-15
-    for pairs in ways.values():
-        double = [(a * c, b * d) for a, b in pairs for c, d in pairs]
-        truth.append(float(hockey_stick(double, Fraction(math.exp(0.5)))))
-    lower, upper = bracket("pmf:file=./x.json@2", epsilon=0.5)
-    assert lower <= max(truth) <= upper

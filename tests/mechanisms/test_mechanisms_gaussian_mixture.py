@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
-from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError, UnsupportedError
@@ -14,7 +11,6 @@ from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
-from tests.oracles.mixtures import mixture_profile
 from tests.pairs import built
 
 PEER = (
@@ -34,79 +30,6 @@ def test_a_pessimistic_peer_is_matched_from_below() -> None:
     bound = compose(parse(PEER).tree, deltas=[1e-6]).answers[0].bound
     assert bound is not None
     assert 17.19311 < (bound.lower or 0.0) < bound.upper <= 17.193115
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_one_use_at_forty_digits(seed: int) -> None:
-    """Delta of one use, in the worse order, at random sizes; also where 0 is none of them."""
-    rng = random.Random(seed)
-    count = rng.randint(1, 4)
-    sizes = [str(round(rng.uniform(0.05, 4), 2)) for _ in range(count)]
-    sizes[0] = rng.choice(["0", sizes[0]])
-    parts = [rng.choice([1, 20, 500, 30_000]) for _ in sizes]
-    chances = [f"{part}/{sum(parts)}" for part in parts]
-    sigma = str(round(rng.uniform(0.4, 5), 1))
-    epsilon = rng.choice([0.0, 0.1, 0.8, 3.0])
-    terms = [
-        (mpf(size) / mpf(sigma), mpf(part) / sum(parts))
-        for size, part in zip(sizes, parts, strict=True)
-    ]
-    truth = max(mixture_profile(terms, epsilon, remove=remove) for remove in (True, False))
-    bound = compose(parse(spec(sigma, sizes, chances)).tree, epsilons=[epsilon]).answers[0].bound
-    assert bound is not None
-    assert bound.lower is not None
-    slack = mpf(10) ** -35
-    assert bound.lower - slack <= truth <= bound.upper + slack
-    assert bound.upper - bound.lower <= 1e-8 * bound.upper + 1e-12
-
-
-@pytest.mark.slow
-@pytest.mark.few(2)
-@pytest.mark.parametrize("q", ["1e-7", "0.01", "0.5", "0.9999"])
-@pytest.mark.parametrize("sizes", [["1", "2.5"], ["0", "1", "3"]])
-def test_a_sample_is_a_mixture(q: str, sizes: list[str]) -> None:
-    """One sampled use at 40 digits, and several are those of the mixture that is written out."""
-    chances = ["1/4", "3/4"] if len(sizes) == 2 else ["1/8", "3/8", "1/2"]
-    text = spec("2", sizes, chances)
-    rate = mpf(q)
-    parts = [mpf(int(each[0])) / int(each[2]) for each in chances]
-    terms = [(mpf(0), 1 - rate)]
-    terms += [(mpf(size) / 2, rate * part) for size, part in zip(sizes, parts, strict=True)]
-    for epsilon in (0.0, 1e-3, 0.4):
-        truth = max(mixture_profile(terms, epsilon, remove=remove) for remove in (True, False))
-        query = parse(f"{text}@poisson:q={q}").tree
-        bound = compose(query, epsilons=[epsilon]).answers[0].bound
-        assert bound is not None
-        assert bound.lower is not None
-        assert bound.lower - mpf(10) ** -35 <= truth <= bound.upper + mpf(10) ** -35
-        assert bound.upper - bound.lower <= 1e-9 * bound.upper + 1e-14
-    sampled = compose(parse(f"{text}@poisson:q={q}@40").tree, deltas=[1e-9]).answers[0].bound
-    written = spec("2", ["0", *(size for size in sizes if size != "0")], [])
-    own = [mp.nstr(sum(part for mu, part in terms if mu == 0), 15)]
-    own += [mp.nstr(part, 15) for mu, part in terms if mu]
-    plain = compose(parse(f"{written}{','.join(own)}@40").tree, deltas=[1e-9]).answers[0].bound
-    assert sampled is not None
-    assert plain is not None
-    assert sampled.lower is not None
-    assert sampled.upper == pytest.approx(plain.upper, rel=2e-8)
-    assert sampled.upper - sampled.lower <= 1e-6 * sampled.upper
-
-
-def test_a_binomial_mixture_is_a_sampled_group() -> None:
-    """Sensitivities 0, 1, 2, 3 with binomial probabilities are three records in a sample."""
-    chances = ["0.729", "0.243", "0.027", "0.001"]
-    mixture = parse(spec("1.5", ["0", "1", "2", "3"], chances) + "@50").tree
-    group = parse("gaussian:sigma=1.5@poisson:q=0.1@50@group:k=3").tree
-    for one, other in zip(
-        compose(mixture, deltas=[1e-5, 1e-9]).answers,
-        compose(group, deltas=[1e-5, 1e-9]).answers,
-        strict=True,
-    ):
-        assert one.bound is not None
-        assert other.bound is not None
-        assert (one.bound.lower or 0.0) <= other.bound.upper
-        assert (other.bound.lower or 0.0) <= one.bound.upper
-        assert one.bound.upper == pytest.approx(other.bound.upper, rel=1e-8)
 
 
 @pytest.mark.few(1)

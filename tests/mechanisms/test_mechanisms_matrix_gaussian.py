@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.accounting.subsample import SampleSize, subsample
-from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.mechanisms.correlated import dense, strategies
 from privcalc.mechanisms.correlated.matrix_gaussian import MatrixGaussian
 from privcalc.mechanisms.correlated.strategies import tree
-from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
 
     from privcalc.bounds import Bound
     from privcalc.exact import Enclosed
+    from privcalc.relation import Relation
 
     Matrix = list[list[Fraction]]
 
@@ -104,7 +102,7 @@ def contains(found: Enclosed, exact: Fraction, width: float) -> bool:
 class TestNamed:
     """Strategies that have a name, against their matrices."""
 
-    @pytest.mark.parametrize("seed", range(40))
+    @pytest.mark.parametrize("seed", range(12))
     def test_all_patterns(self, seed: int, tmp_path: Path) -> None:
         """Squares are those of the worst pattern of the matrix, by name and from a file."""
         rng = random.Random(f"strategies {seed}")
@@ -132,12 +130,6 @@ class TestNamed:
             if name != "tree":
                 assert contains(read, exact, 1e-12)
 
-    @pytest.mark.parametrize("steps", [1, 2, 3, 4, 7, 8, 100, 1023, 1024, 100_000])
-    def test_one_participation_in_a_tree(self, steps: int) -> None:
-        """The number of complete nodes with the first step, as in Kairouz et al. 2021."""
-        found = tree(steps, 1, 1, fixed=False, completion=False)
-        assert found.low == found.high == math.ceil(math.log2(steps + 1))
-
     @pytest.mark.few(2)
     @pytest.mark.parametrize("seed", range(40))
     def test_trees(self, seed: int) -> None:
@@ -158,22 +150,13 @@ class TestNamed:
                 assert found.low <= exact <= found.high
                 assert not fixed or found.low == found.high
 
-    @pytest.mark.few(4)
     @pytest.mark.parametrize(
         ("counts", "completion", "square"),
         [
             ((2000, 20, 100), False, 425),
             ((2000, 20, 100), True, 926),
-            ((1500, 7, 211), False, None),
-            ((1500, 7, 211), True, None),
             ((777, 100, 7), False, None),
-            ((777, 100, 7), True, None),
-            ((1023, 3, 100), False, None),
-            ((1025, 11, 100), True, None),
-            ((513, 512, 1), False, None),
             ((513, 300, 1), True, None),
-            ((640, 40, 16), False, None),
-            ((640, 9, 64), True, None),
         ],
     )
     def test_fixed_distances(
@@ -215,7 +198,7 @@ class TestNamed:
 class TestFiles:
     """Any matrix, against all patterns and all signs."""
 
-    @pytest.mark.parametrize("seed", range(60))
+    @pytest.mark.parametrize("seed", range(30))
     def test_all_patterns(self, seed: int, tmp_path: Path) -> None:
         """The upper end is above |X| summed, the lower below the best signs; both are close."""
         rng = random.Random(f"files {seed}")
@@ -242,14 +225,6 @@ class TestFiles:
         if not negative:
             assert found.low >= signed * Fraction(9, 10)
             assert found.high <= above * Fraction(3, 2)
-
-    def test_orthogonal_columns(self, tmp_path: Path) -> None:
-        """Columns that are orthogonal where a record may be in both have a sum of norms."""
-        matrix = [
-            [Fraction(1 + j) if 0 <= i - j < 2 else Fraction(0) for j in range(6)] for i in range(6)
-        ]
-        found = written(matrix, tmp_path).square(3, 2, fixed=False)
-        assert contains(found, Fraction(2 * 4 + 2 * 16 + 36), 1e-12)
 
     @pytest.mark.parametrize(
         ("text", "words"),
@@ -349,34 +324,6 @@ class TestAnswers:
         assert max(one.lower, same.lower) <= min(one.upper, same.upper)
         assert one.upper <= same.upper * (1 + 1e-8)
 
-    def test_the_example_of_dp_ftrl(self) -> None:
-        """Restarts every 20 of 100 epochs: the closed form of five squares of 425."""
-        text = "matrix-gaussian:sigma=46.3,strategy=tree,steps=2000,participations=20"
-        found = epsilon_of(f"{text},separation=100,pattern=fixed@5")
-        with mp.workdps(30):
-            mu = mp.sqrt(5 * 425) / mpf("46.3")
-
-            def excess(epsilon: mpf) -> mpf:
-                far = mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
-                return mp.ncdf(mu / 2 - epsilon / mu) - far - mpf("1e-5")
-
-            exact = mp.findroot(excess, mpf("4.35505"))
-        assert found.lower is not None
-        assert found.lower <= exact <= found.upper <= found.lower * (1 + 1e-8)
-
-    @pytest.mark.parametrize(("steps", "epochs"), [(1, 1), (1000, 1), (100, 5)])
-    def test_not_above_a_published_accountant(self, steps: int, epochs: int) -> None:
-        """Renyi divergences are those of dp_accounting, whose epsilon is the best order's."""
-        rdp = pytest.importorskip("dp_accounting.rdp")
-        events = pytest.importorskip("dp_accounting")
-        event = events.SelfComposedDpEvent(
-            events.SingleEpochTreeAggregationDpEvent(3.0, steps), epochs
-        )
-        relation = events.NeighboringRelation.REPLACE_SPECIAL
-        accountant = rdp.RdpAccountant(neighboring_relation=relation).compose(event)
-        found = epsilon_of(f"{NAMED}tree,steps={steps}@{epochs}", Relation.REPLACE_SPECIAL)
-        assert 0.85 * accountant.get_epsilon(1e-5) <= found.upper <= accountant.get_epsilon(1e-5)
-
     @pytest.mark.parametrize(("steps", "rounds"), [(96, 12), (100, 13)])
     def test_sampled_rounds(self, steps: int, rounds: int, tmp_path: Path) -> None:
         """Cyclic groups are ceil(steps / bands) sampled uses of the norm of a column, or less."""
@@ -395,19 +342,6 @@ class TestAnswers:
         assert fewer.upper < named.lower <= named.upper <= other.upper * (1 + 1e-9)
         assert named.upper <= read.upper * (1 + 1e-9)
         assert read.lower <= named.upper
-
-    def test_a_sample_of_everything(self) -> None:
-        """With q = 1 a record is in every step of its group."""
-        one = epsilon_of(f"{NAMED}banded,bands=8,steps=100@poisson:q=1")
-        all_of = epsilon_of(f"{NAMED}banded,bands=8,steps=100,participations=13,separation=8")
-        assert one.upper == pytest.approx(all_of.upper, rel=1e-8)
-        assert one.lower == pytest.approx(all_of.lower, rel=1e-8)
-
-    def test_replacing_a_record_of_a_sample(self) -> None:
-        """Each round is the pair of two records on opposite sides."""
-        one = epsilon_of(f"{NAMED}identity,steps=9@poisson:q=0.2", Relation.REPLACE_ONE)
-        same = epsilon_of("gaussian:sigma=3@poisson:q=0.2@9", Relation.REPLACE_ONE)
-        assert one == same
 
     @pytest.mark.parametrize(
         ("text", "words"),
@@ -474,10 +408,3 @@ class TestAnswers:
         written([[Fraction(1), Fraction(0)], [Fraction(0), Fraction(0)]], tmp_path)
         with pytest.raises(UnsupportedError, match="next to nothing"):
             epsilon_of(f"matrix-gaussian:sigma=3,file={tmp_path}/c.csv@poisson:q=0.2")
-
-    def test_calibrated(self) -> None:
-        """Sigma for a tree is that of so many uses."""
-        target = CalibrationTarget("epsilon", 2.0, 1e-6)
-        one = calibrate(parse("matrix-gaussian:sigma=_,strategy=tree,steps=1000").tree, target)
-        same = calibrate(parse("gaussian:sigma=_@10").tree, target)
-        assert one.sufficient == pytest.approx(same.sufficient, rel=1e-8)

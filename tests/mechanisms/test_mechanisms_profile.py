@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -46,27 +45,6 @@ def test_one_point_is_an_approximate_guarantee() -> None:
     write("1 0", "pure.txt")
     assert bracket("profile:file=./pure.txt", delta=0.0)[1] == 1.0
     assert profile_law(((1.0, Fraction(0)),)).losses == (-1.0, 1.0)
-
-
-def test_distance_to_instability() -> None:
-    """Two modes, Laplace and an outright failure, have a finite epsilon though no finite RDP."""
-    epsilon, failure, points = 0.5, 1e-6, []
-    for k in range(61):
-        x = k / 100
-        mode = -math.expm1((x - epsilon) / 2) if x < epsilon else 0.0
-        points.append((x, max(mode, failure)))
-    write(json.dumps(points), "modes.json")
-    law = atoms_of("profile:file=./modes.json", ADD)
-    check_atoms(law)
-    assert law.infinity_mass == failure
-    single = bracket("profile:file=./modes.json", delta=1e-5)
-    # The chord between two points lies above the curve by less than its sagitta.
-    assert 0.499 < single[1] < 0.5001
-    assert bracket("profile:file=./modes.json", delta=1e-7)[1] == math.inf
-    twice = bracket("profile:file=./modes.json@2", delta=1e-4)
-    laplace = bracket(f"laplace:scale={1 / epsilon}@2", delta=1e-4)
-    shifted = bracket(f"laplace:scale={1 / epsilon}@2", delta=1e-4 - 2.1e-6)
-    assert laplace[0] <= twice[1] < shifted[1] + 0.01
 
 
 @settings(max_examples=60, deadline=None)
@@ -140,12 +118,3 @@ def test_impossible_profiles_are_refused(text: str, message: str) -> None:
     write(text)
     with pytest.raises(DomainError, match=rf"^\./x\.txt.*{message}"):
         built("profile:file=./x.txt").laws(ADD)
-
-
-def test_faint_kinks_are_left_out_upward() -> None:
-    """Corners with masses below 1e-300 go, and the profile only rises."""
-    points = ((0.5, Fraction("1e-290")), (690.0, Fraction(0)))
-    law = profile_law(points)
-    check_atoms(law)
-    assert law.infinity_mass == 1e-290
-    assert min(law.masses + law.lower_masses) > 1e-300

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
-from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-
-EPSILONS = [0.0, 0.05, 0.2, 0.45, 0.5, 0.6, 1.0, 2.5]
 
 
 def deltas(text: str, epsilons: list[float]) -> list[Bound]:
@@ -37,13 +34,6 @@ def epsilon(text: str, delta: float) -> Bound:
     return bound
 
 
-def normal_profile(mu: Any, loss: Any) -> Any:
-    """Return the profile of two normal laws (Balle, Wang 2018)."""
-    if not mu:
-        return max(mpf(0), 1 - mp.exp(loss))
-    return mp.ncdf(mu / 2 - loss / mu) - mp.exp(loss) * mp.ncdf(-mu / 2 - loss / mu)
-
-
 def laplace_profile(e: Any, loss: Any) -> Any:
     """Return the profile of Laplace noise for a change by e."""
     if loss < 0:
@@ -57,142 +47,16 @@ def mixture(profile: Any, p: Any, new: int, loss: Any) -> Any:
     return 1 - rest + rest * profile(loss - mp.log(rest))
 
 
-def added(profile: Any, p: Any, new: int, loss: Any) -> Any:
-    """Return that of adding: P has no new key, Q has none shown with probability (1 - p)^new."""
-    return profile(loss + new * mp.log(1 - p))
-
-
-def holds(bound: Bound, true: Any, width: float = 1e-11) -> None:
-    """Check that a bracket holds the truth, and is narrow."""
-    assert bound.lower is not None
-    assert bound.lower <= true * (1 + mpf("1e-20"))
-    assert true * (1 - mpf("1e-20")) <= bound.upper
-    assert bound.upper - bound.lower <= width * bound.upper + 1e-300
-
-
-@pytest.mark.parametrize("threshold", [1, 4.5, 20, 60])
-def test_one_laplace_key(threshold: float) -> None:
-    """The larger of noise and of a new key, also where the threshold hides hardly anything."""
-    e = mpf(1) / 2
-    p = mp.exp(-(mpf(threshold) - 1) / 2) / 2
-    found = deltas(f"thresholded-counts:scale=2,threshold={threshold}", EPSILONS)
-    for loss, bound in zip(EPSILONS, found, strict=True):
-        costs = [
-            direction(lambda x, m=1 - j: laplace_profile(m * e, x), p, j, mpf(loss))
-            for direction in (mixture, added)
-            for j in (0, 1)
-        ]
-        holds(bound, max(costs))
-
-
-@pytest.mark.parametrize("keys", [1, 2, 3, 30])
-def test_gaussian_keys(keys: int) -> None:
-    """The largest over all numbers of new keys, in both orders of the neighbours."""
-    p = 1 - mp.ncdf(mpf(29) / 4)
-    found = deltas(f"thresholded-counts:noise=gaussian,sigma=4,threshold=30,keys={keys}", EPSILONS)
-    for loss, bound in zip(EPSILONS, found, strict=True):
-        costs = [
-            direction(lambda x, m=keys - j: normal_profile(mp.sqrt(m) / 4, x), p, j, mpf(loss))
-            for direction in (mixture, added)
-            for j in range(keys + 1)
-        ]
-        holds(bound, max(costs))
-
-
-@cache
-def noise_below(name: str, x: int) -> Any:
-    """Return P(noise < x + 1/2) for normal or two-sided geometric noise of size 2."""
-    if name == "gaussian":
-        return mp.ncdf((mpf(x) + mpf(1) / 2) / 2)
-    a = mp.exp(-mpf(1) / 2)
-    return a ** (-x) / (1 + a) if x < 0 else 1 - a ** (x + 1) / (1 + a)
-
-
-@cache
-def outcomes(name: str, count: int, threshold: int, cells: int) -> tuple[Any, ...]:
-    """Return probabilities of a key that is not shown, and of cells of its noisy count."""
-    if count == 0:
-        return (mpf(1), *[mpf(0)] * (cells + 1))
-    cuts = [noise_below(name, threshold - 1 + k - count) for k in range(cells + 1)]
-    inner = [b - a for a, b in pairwise(cuts)]
-    return (cuts[0], *inner, 1 - cuts[-1])
-
-
-def largest(name: str, keys: int, threshold: int, cells: int, losses: list[float]) -> list[Any]:
-    """Enumerate data sets by the counts of the person's keys, and outputs cell by cell."""
-    best = [mpf(0)] * len(losses)
-    for counts in combinations_with_replacement((0, 1, threshold, 4 * threshold), keys):
-        without = [outcomes(name, n, threshold, cells) for n in counts]
-        present = [outcomes(name, n + 1, threshold, cells) for n in counts]
-        pairs = [
-            (mp.fprod(a), mp.fprod(b))
-            for a, b in zip(product(*present), product(*without), strict=True)
-        ]
-        for k, loss in enumerate(losses):
-            a = mp.exp(loss)
-            for p, q in ((0, 1), (1, 0)):
-                excess = (pair[p] - a * pair[q] for pair in pairs)
-                best[k] = max(best[k], mp.fsum(x for x in excess if x > 0))
-    return best
-
-
-def test_enumerated_data_sets_of_one_key() -> None:
-    """Two-sided geometric noise with 200 cells attains the bracket, but for what is further out."""
-    losses = [0.0, 0.1, 0.4, 0.49, 0.7]
-    text = "thresholded-counts:noise=discrete-laplace,scale=2,threshold=8"
-    found = deltas(text, losses)
-    for bound, true in zip(found, largest("discrete-laplace", 1, 8, 200, losses), strict=True):
-        assert true <= bound.upper
-        assert bound.upper <= true * (1 + mpf("1e-5"))
-        holds(bound, bound.upper, 1e-10)
-
-
-@pytest.mark.parametrize(("keys", "cells"), [(2, 24), pytest.param(3, 12, marks=pytest.mark.slow)])
-def test_enumerated_data_sets_of_several_keys(keys: int, cells: int) -> None:
-    """No data set costs more than the bracket says, and together they come near to it."""
-    losses = [0.0, 0.3, 0.8, 1.5]
-    for noise, size in (("discrete-laplace", "scale"), ("gaussian", "sigma")):
-        spec = f"thresholded-counts:noise={noise},{size}=2,threshold=9"
-        text = f"{spec},keys={keys}" if noise == "gaussian" else f"{spec}@{keys}"
-        # Cells of a rounded count forget something of normal noise.
-        true = largest(noise, keys, 9, cells, losses)
-        if noise == "gaussian":
-            # The cut of an enumerated cell is half a unit below the threshold.
-            text = text.replace("threshold=9", "threshold=8.5")
-        for bound, each in zip(deltas(text, losses), true, strict=True):
-            assert bound.lower is not None
-            assert each <= bound.upper
-            assert bound.lower <= bound.upper
-            assert bound.upper <= each * 2
-            assert bound.lower >= each / 2
-
-
 def test_several_uses_bracket_one_data_set() -> None:
     """The same counts in every use cost at least the lower end, which is near the upper one."""
     mu = mp.sqrt(3) / 4
     found = epsilon("thresholded-counts:noise=gaussian,sigma=4,threshold=30@3", 1e-5)
     assert found.lower is not None
-    assert normal_profile(mu, mpf(found.lower)) >= mpf(1e-5) * (1 - mpf("1e-9"))
-    assert normal_profile(mu, mpf(found.upper)) <= mpf(1e-5)
+    assert normal_delta(mu, mpf(found.lower)) >= mpf(1e-5) * (1 - mpf("1e-9"))
+    assert normal_delta(mu, mpf(found.upper)) <= mpf(1e-5)
     assert found.upper < found.lower * (1.0 + 1e-6)
     # All three uses may be of new keys, whose probability is below delta only together.
     assert epsilon("thresholded-counts:scale=2,threshold=30@3", 1e-7).lower == mp.inf
-
-
-@pytest.mark.parametrize(
-    "noise",
-    [
-        "discrete-laplace,scale=2",
-        pytest.param("discrete-gaussian,sigma=2.5", marks=pytest.mark.slow),
-    ],
-)
-def test_discrete_noise_in_sums(noise: str) -> None:
-    """One use beside another mechanism costs more than either, and less than their guarantees."""
-    text = f"thresholded-counts:noise={noise},threshold=40"
-    alone, both = epsilon(text, 1e-6), epsilon(f"{text}+pure:epsilon=0.25", 1e-6)
-    assert both.lower is not None
-    assert alone.upper < both.lower
-    assert both.upper < alone.upper + 0.2500001
 
 
 def test_laplace_keys_are_between_their_tests_and_one_count() -> None:
@@ -208,26 +72,6 @@ def test_laplace_keys_are_between_their_tests_and_one_count() -> None:
     assert found.lower == pytest.approx(float(tests), rel=1e-9)
 
 
-@pytest.mark.slow
-def test_samples() -> None:
-    """A Poisson sample of one use shows a new key with q p, and otherwise hides by sampling."""
-    q, p = mpf("0.1"), mp.exp(-mpf(19) / 2) / 2
-    text = "thresholded-counts:scale=2,threshold=20@poisson:q=0.1"
-    for loss, bound in zip((0.01, 0.03, 1.0), deltas(text, [0.01, 0.03, 1.0]), strict=True):
-        inner = mp.log1p(mp.expm1(mpf(loss)) / q)
-        noise = q * laplace_profile(mpf(1) / 2, inner)
-        assert bound.lower is not None
-        assert bound.lower <= bound.upper <= 1.01 * bound.lower
-        if loss == 1.0:
-            assert bound.lower <= q * p <= bound.upper * (1 + mpf("1e-15"))
-        else:
-            # The others are sampled, too, and hide the record: noise alone costs more.
-            assert bound.upper < 0.5 * noise
-    several = epsilon(f"{text}@20", 1e-3)
-    assert several.lower is not None
-    assert 0.0 < several.lower <= several.upper
-
-
 def test_a_trade_off_curve_is_not_that_of_one_data_set() -> None:
     """At a rate of 1e-6 a new key has power 1.25217e-6, an old one 1.64872e-6; their hull more."""
     tree = parse("thresholded-counts:scale=2,threshold=30").tree
@@ -237,17 +81,6 @@ def test_a_trade_off_curve_is_not_that_of_one_data_set() -> None:
     bound = power["tpr"]
     assert bound.lower is None or bound.lower <= 1.64873e-6
     assert 1.9e-6 < bound.upper < 1.91e-6
-
-
-def test_calibrate_the_threshold() -> None:
-    """A new key shows with the probability that is left, and one digit less is not enough."""
-    tree = parse("thresholded-counts:noise=gaussian,sigma=4,threshold=_,keys=3").tree
-    found = calibrate(tree, CalibrationTarget("epsilon", 2.0, 1e-6))
-    assert found.sufficient is not None
-    p = 1 - (mpf(1) - mpf(1e-6)) ** (mpf(1) / 3)
-    threshold = 1 - 4 * mp.sqrt(2) * mp.erfinv(2 * p - 1)
-    assert found.sufficient == pytest.approx(float(threshold), rel=1e-8)
-    assert found.sufficient >= threshold
 
 
 @pytest.mark.parametrize(
@@ -269,24 +102,13 @@ def test_mixtures_of_new_and_old_keys_are_refused_where_they_may_cost_more() -> 
     """With a low threshold some old keys and some new ones do cost more than either."""
     p = 1 - mp.ncdf(mpf(29) / 30)
     costs = [
-        mixture(lambda x, m=10 - j: normal_profile(mp.sqrt(m) / 30, x), p, j, mpf("0.1"))
+        mixture(lambda x, m=10 - j: normal_delta(mp.sqrt(m) / 30, x), p, j, mpf("0.1"))
         for j in range(11)
     ]
     assert max(costs[1:-1]) > min(costs[0], costs[-1])
     text = "thresholded-counts:noise=gaussian,sigma=30,threshold=30,keys=10"
     with pytest.raises(NotCertifiedError, match="raise the threshold"):
         epsilon(text, 1e-3)
-
-
-def test_a_group_of_a_low_threshold_costs_no_less_than_its_own_key() -> None:
-    """Three people in one key, or in three of which any is enough: both ways it shows, or not."""
-    with mp.workdps(40):
-        a = mp.exp(-mpf(1) / 2)
-        one, all_ = 1 / (1 + a), 1 - a**3 / (1 + a)
-        truth = max(1 - (1 - one) ** 3, all_)
-    text = "thresholded-counts:noise=discrete-laplace,scale=2,threshold=1@group:k=3"
-    for bound in bounds(text, [0.0, 1.0, 5.0]):
-        assert truth <= bound.upper <= 1.0
 
 
 def test_a_group_with_losses_beyond_all_doubles() -> None:
@@ -381,28 +203,6 @@ def test_pairs_with_any_keys(noise: str, spread: float, threshold: int) -> None:
         assert bound.upper - bound.lower <= 1e-6 * bound.upper + 1e-14
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("group", [2, 5])
-def test_groups_of_old_or_new_keys(noise: str, group: int) -> None:
-    """The largest of the noise for a group, of one new key of all, and of a new key each."""
-    name = "scale" if noise == "laplace" else "sigma"
-    spread, threshold = 2.0, 24.0 if noise == "laplace" else 13.0
-    one, all_ = (tail(noise, (threshold - count) / spread) for count in (1, group))
-    new = max(all_, 1.0 - (1.0 - one) ** group)
-    own = bounds(f"{noise}:{name}=2,sensitivity={group}", [*LOSSES, 30.0])
-    text = f"thresholded-counts:noise={noise},{name}=2,threshold={threshold}@group:k={group}"
-    for bound, old in zip(bounds(text, [*LOSSES, 30.0]), own, strict=True):
-        assert bound.upper == pytest.approx(max(old.upper, new), rel=1e-9)
-        assert bound.lower == pytest.approx(max(old.lower, new), rel=1e-9)
-
-
-def tail(noise: str, z: float) -> float:
-    """Return P(noise > z)."""
-    from scipy.stats import laplace, norm
-
-    return float((laplace if noise == "laplace" else norm).sf(z))
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize("group", [1, 2])
 @pytest.mark.parametrize("q", [0.1, 0.6])
@@ -434,23 +234,3 @@ def test_samples_with_any_number_of_others(
         assert bound.lower >= 0.98 * true - 1e-13
         if group == 1:
             assert bound.upper <= 1.05 * true + 1e-13
-
-
-@pytest.mark.parametrize("group", [1, 2, 3, 5])
-@pytest.mark.parametrize(
-    ("scale", "threshold"), [("0.32", 56), ("0.44", 52), ("0.472", 73), ("0.5", 120)]
-)
-def test_groups_of_keys_that_hardly_ever_show(scale: str, threshold: int, group: int) -> None:
-    """The probability that one shows has digits of its own, far below those of 1 less it."""
-    loss = group / float(scale)
-    text = f"thresholded-counts:noise=discrete-laplace,scale={scale},threshold={threshold}"
-    with mp.workdps(600):
-        a = mp.exp(-1 / mpf(scale))
-        one, all_ = (a ** (threshold - j) / (1 + a) for j in (1, group))
-        truth = max(1 - (1 - one) ** group, all_)
-        # The losses 1 / 0.5 and 3 / 0.32 are doubles: there nothing but this is left.
-        far = loss if scale in ("0.5", "0.32") else 1.5 * loss
-        for bound in bounds(f"{text}@group:k={group}", [far, 1.5 * loss, 4.0 * loss]):
-            assert mpf(bound.lower) * (1 - mpf(10) ** -14) <= truth
-            assert truth <= mpf(bound.upper) * (1 + mpf(10) ** -14)
-            assert bound.lower > 0.0

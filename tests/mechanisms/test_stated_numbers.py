@@ -17,9 +17,9 @@ from tests.pairs import built, law_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-ORDERS = ("1.1", "2.1", "7/3", "8.3", "2.7", "1.00001")
+ORDERS = ("1.1", "2.1", "7/3", "1.00001")
 # Doubles are above some of these, and below others.
-EPSILONS = ("0.1", "0.2", "0.3", "0.7", "1/3", "0.123456789012345678")
+EPSILONS = ("0.1", "0.3", "1/3", "0.123456789012345678")
 
 
 def check(found: Rdp, order: str, epsilon: str) -> None:
@@ -53,7 +53,7 @@ def test_noise_of_a_group(records: int) -> None:
     assert law_of(f"gdp:mu={records / 4}", Adjacency.ADD) == gaussian
 
 
-@pytest.mark.parametrize("threshold", ["0.1", "0.3", "0.7", "2/3", "1.1"])
+@pytest.mark.parametrize("threshold", ["0.1", "0.3", "2/3"])
 def test_the_highest_threshold(monkeypatch: pytest.MonkeyPatch, threshold: str) -> None:
     """Where no query is negative a lower one costs less: bounds are asked for no lower one."""
     asked: list[float] = []

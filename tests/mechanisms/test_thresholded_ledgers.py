@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
+from mpmath import mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.exact import Enclosed
@@ -89,32 +88,6 @@ def test_many_releases_of_laplace_noise(
     assert found.lower <= high * (1.0 + 1e-12)
     assert low <= found.upper * (1.0 + 1e-12)
     assert found.upper <= high * 1.02
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.4, 0.55, 1.0])
-def test_two_kept_apart_cost_at_least_all_data_sets(
-    epsilon: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Old keys or new ones in each of two releases: none of the four data sets costs more."""
-    monkeypatch.setattr(release, "APART", ((2, 1.0),))
-    # Other numbers than elsewhere, as answers are remembered.
-    parts = [(3.25, 9.0), (2.75, 8.0)]
-    found = bracket(text("discrete-laplace", parts), epsilon=epsilon)
-    pairs = []
-    for scale, threshold in parts:
-        a = mp.exp(-1 / mpf(scale))
-        p = a ** (mpf(threshold) - 1) / (1 + a)
-        up, down = 1 / (1 + a), a / (1 + a)
-        pairs.append(([(up, down), (down, up)], [(p, mpf(0)), (1 - p, mpf(1))]))
-    costs = []
-    for first, second in product(*pairs):
-        outcomes = [(p * r, q * s) for (p, q), (r, s) in product(first, second)]
-        for one, other in ((0, 1), (1, 0)):
-            excess = (x[one] - mp.exp(mpf(epsilon)) * x[other] for x in outcomes)
-            costs.append(mp.fsum(max(mpf(0), each) for each in excess))
-    assert max(costs) <= found.upper * (1 + mpf("1e-14"))
-    new = mp.fsum(keys[0][0] for _, keys in pairs)
-    assert found.upper <= max(costs) + 2 * new
 
 
 @pytest.mark.dear("discrete-laplace", "discrete-gaussian")

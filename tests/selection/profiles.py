@@ -21,8 +21,6 @@ class Profile:
     def __init__(self, mu: float = MU) -> None:
         """Take the distance of the means."""
         self.mu = mu
-        self.calls = 0
-        self.points = 0
 
     @property
     def reverse(self) -> Profile:
@@ -46,8 +44,6 @@ class Profile:
 
     def upper(self, logs: Array) -> Array:
         """Return the Gaussian H_{e^x}."""
-        self.calls += 1
-        self.points += len(logs)
         first = log_ndtr(-logs / self.mu + self.mu / 2.0)
         second = logs + log_ndtr(-logs / self.mu - self.mu / 2.0)
         value: Array = np.exp(first) * -np.expm1(second - first)
@@ -65,49 +61,6 @@ class Profile:
             enough = float(self.upper(np.array([middle]))[0]) <= delta
             left, right = (left, middle) if enough else (middle, right)
         return right
-
-
-class Pair:
-    """A base mechanism with finitely many outcomes."""
-
-    def __init__(self, p: Array, q: Array) -> None:
-        """Take both probability vectors."""
-        self.p, self.q = p, q
-
-    @property
-    def reverse(self) -> Pair:
-        """Return the other direction."""
-        return Pair(self.q, self.p)
-
-    @property
-    def infinity_mass(self) -> float:
-        """Return what Q does not have."""
-        return float(self.p[self.q == 0.0].sum())
-
-    @property
-    def largest(self) -> float:
-        """Return the largest finite loss, rounded up."""
-        finite = (self.q > 0.0) & (self.p > 0.0)
-        return float(np.log(self.p[finite] / self.q[finite]).max()) + 1e-15
-
-    @property
-    def renyi(self) -> RenyiCurve | None:
-        """Return nothing."""
-        return None
-
-    def upper(self, logs: Array) -> Array:
-        """Return sums of (p - a q)_+, a few units up where not 0."""
-        excess = np.maximum(self.p - np.exp(logs)[:, None] * self.q, 0.0)
-        total: Array = np.where(logs >= self.largest, self.infinity_mass, excess.sum(axis=1))
-        return total * (1.0 + 1e-15)
-
-    def lower(self, logs: Array) -> None:
-        """Return nothing."""
-        del logs
-
-    def epsilon(self, delta: float) -> float:
-        """Not needed here."""
-        raise NotImplementedError
 
 
 GAUSSIAN = Profile()

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from mpmath import mp, mpf
 
 from privcalc.selection.baselines import SHAPED, loss_bound, shape
 from tests.finite_base import FiniteBase
@@ -33,14 +32,6 @@ ALL_RUNS = (
     PlainRuns("binomial", 5.0, 0.4),
     PlainRuns("binomial", 12.0, 0.9),
 )
-
-
-def exact_gaussian(mu: float, x: float) -> mpf:
-    """Return delta of a Gaussian of that mu at an epsilon, to 50 digits."""
-    with mp.workdps(DIGITS):
-        m, point = mpf(mu), mpf(x)
-        above = mp.ncdf(m / 2 - point / m)
-        return above - mp.exp(point) * mp.ncdf(-m / 2 - point / m)
 
 
 def published_pure_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:

@@ -129,22 +129,20 @@ def shares(weights: tuple[float, ...]) -> tuple[mpf, ...]:
 def cases() -> list[Case]:
     """Return numbers of runs whose probabilities can be added up."""
     found = []
-    for shape, gamma in itertools.product((-0.9, -0.5, 0.0, 1e-9, 0.3, 1.0, 2.0, 7.5), (0.9, 0.2)):
+    for shape, gamma in itertools.product((-0.9, 0.0, 1e-9, 1.0, 7.5), (0.9, 0.2)):
         given = {"shape": shape, "gamma": gamma}
         found.append(Case("tnb", given, partial(of_gamma, shape, gamma)))
-    for shape, mean in ((-0.7, 1.5), (0.0, 3.0), (1.0, 4.0), (3.3, 6.0), (2500.0, 5.0)):
+    for shape, mean in ((-0.7, 1.5), (3.3, 6.0), (2500.0, 5.0)):
         given = {"shape": shape, "mean": mean}
         found.append(Case("tnb", given, partial(of_mean, shape, mean)))
     found.append(Case("logarithmic", {"mean": 2.7}, partial(of_mean, 0.0, 2.7)))
     found.append(Case("geometric", {"gamma": 0.35}, partial(of_gamma, 1.0, 0.35)))
-    found += [
-        Case("poisson", {"mean": mean}, partial(poisson, mean)) for mean in (1e-6, 0.3, 10.0, 60.0)
-    ]
-    for n, p in ((1, 0.3), (2, 1e-9), (20, 0.5), (37, 0.9), (11, 1 - 2.0**-50), (40, 1.0)):
+    found += [Case("poisson", {"mean": mean}, partial(poisson, mean)) for mean in (1e-6, 10.0)]
+    for n, p in ((2, 1e-9), (20, 0.5), (11, 1 - 2.0**-50), (40, 1.0)):
         found.append(Case("binomial", {"n": n, "p": p}, partial(binomial, n, mpf(p))))
-    for n, mean in ((20, 10.0), (30, 10.0), (7, 6.99999999), (3, 3.0)):
+    for n, mean in ((30, 10.0), (7, 6.99999999), (3, 3.0)):
         found.append(Case("binomial", {"n": n, "mean": mean}, partial(binomial_of_mean, n, mean)))
-    found += [Case("fixed", {"n": n}, partial(shares, (*(0.0,) * n, 1.0))) for n in (1, 2, 9)]
+    found += [Case("fixed", {"n": n}, partial(shares, (*(0.0,) * n, 1.0))) for n in (1, 9)]
     sparse: tuple[float, ...] = (0.0,) * 500 + (0.25,) + (0.0,) * 1499 + (0.75,)
     for weights in (LIBRARY, sparse):
         found.append(Case("distribution", {"probabilities": weights}, partial(shares, weights)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +12,8 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
 from privcalc.selection.base import GaussianBase, least_log
-from tests.finite_base import FiniteBase
-from tests.selection.random_bases import DIGITS, exact_gaussian, random_base
+from tests.oracles.exact import normal_delta
+from tests.selection.random_bases import DIGITS
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -29,7 +28,7 @@ class TestGaussianBase:
         for _ in range(150):
             mu = 10.0 ** generator.uniform(-6.0, 2.0)
             x = mu * (generator.uniform(-30.0, 36.0) + 0.5 * mu) * generator.choice([1, 1, -1])
-            base, exact = GaussianBase(mu), exact_gaussian(mu, x)
+            base, exact = GaussianBase(mu), normal_delta(mu, x)
             low, high = base.lower(np.array([x]))[0], base.upper(np.array([x]))[0]
             assert low <= exact <= high
             if mu > 0.01 and exact > 1e-290:
@@ -40,7 +39,7 @@ class TestGaussianBase:
     def test_epsilon_is_enough_and_about_the_least(self, mu: float, delta: float) -> None:
         """At the returned point delta is met, and by little."""
         epsilon = GaussianBase(mu).epsilon(delta)
-        assert 1 - 1e-7 <= exact_gaussian(mu, epsilon) / mpf(delta) <= 1
+        assert 1 - 1e-7 <= normal_delta(mu, epsilon) / mpf(delta) <= 1
 
     def test_limits_of_epsilon(self) -> None:
         """Nothing is asked from delta = 1 on, and delta = 0 has no answer."""
@@ -63,69 +62,6 @@ class TestGaussianBase:
         for mu in (0.0, -1.0, math.nan, math.inf):
             with pytest.raises(DomainError, match="mu must be"):
                 GaussianBase(mu)
-
-
-class TestFiniteBase:
-    """Two probability vectors."""
-
-    def test_brackets_contain_exact_sums(self) -> None:
-        """Fractions of the very doubles, at thresholds that are doubles too."""
-        generator = random.Random(3)
-        for trial in range(60):
-            base = random_base(generator, infinite=trial % 2 == 0)
-            a = generator.choice([0.0625, 0.5, 0.75, 1.0, 1.25, 2.0, 4.0])
-            exact = sum(
-                max(Fraction(0), Fraction(float(p)) - Fraction(a) * Fraction(float(q)))
-                for p, q in zip(base.p, base.q, strict=True)
-            )
-            x = np.array([math.log(a)])
-            low, high = float(base.lower(x)[0]), float(base.upper(x)[0])
-            assert low <= exact <= high <= low + 1e-14
-
-    def test_reverse_obeys_the_symmetry_of_profiles(self) -> None:
-        """H_a(P || Q) = 1 - a + a H_{1/a}(Q || P), and the reverse of the reverse is the base."""
-        base = FiniteBase([0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4])
-        assert base.reverse.reverse is base
-        x = np.array([-2.0, -0.3, 0.0, 0.7])
-        expected = 1.0 - np.exp(x) + np.exp(x) * base.reverse.upper(-x)
-        assert np.allclose(base.upper(x), expected, rtol=1e-13, atol=1e-15)
-
-    def test_infinite_and_largest_losses(self) -> None:
-        """The mass that only P has, and the largest quotient of the rest."""
-        base = FiniteBase([0.5, 0.25, 0.25], [0.25, 0.75, 0.0])
-        assert base.infinity_mass == pytest.approx(0.25, rel=1e-14)
-        assert math.log(2.0) <= base.largest <= math.log(2.0) * (1.0 + 1e-14)
-        assert base.epsilon(0.2) == math.inf
-        assert base.reverse.infinity_mass == 0.0
-        assert base.reverse.epsilon(0.0) == base.reverse.largest
-
-    def test_epsilon_inverts_the_profile(self) -> None:
-        """A value of the profile is met where it was taken, at points of either sign."""
-        generator = random.Random(5)
-        for _ in range(40):
-            base = random_base(generator, infinite=False)
-            x = generator.uniform(-1.0, base.largest)
-            delta = float(base.upper(np.array([x]))[0])
-            if delta > 1e-6:
-                found = base.epsilon(delta)
-                assert found <= x + 1e-12
-                assert base.upper(np.array([found]))[0] <= delta
-
-    def test_the_curve_bounds_the_cumulant(self) -> None:
-        """Against the sum of p^{c+1} q^{-c} at 50 digits."""
-        p, q = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
-        curve = FiniteBase(p, q).renyi
-        for c in (0.01, 0.5, 3.0, 100.0):
-            with mp.workdps(DIGITS):
-                terms = [mpf(a) ** (c + 1) * mpf(b) ** -c for a, b in zip(p, q, strict=True)]
-                exact = mp.log(mp.fsum(terms))
-            assert exact <= curve.upper(np.array([c]))[0] <= exact * (1 + 1e-9)
-
-    def test_refuses_what_is_no_distribution(self) -> None:
-        """Wrong sums, signs and lengths."""
-        for p, q in (([0.5, 0.4], [0.5, 0.5]), ([1.5, -0.5], [0.5, 0.5]), ([1.0], [0.5, 0.5])):
-            with pytest.raises(DomainError):
-                FiniteBase(p, q)
 
 
 class TestLeastLog:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,119 +12,32 @@ from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.runs.make import make_runs
 from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
+from tests.oracles.selected_law import PlainRuns, hockey_stick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.numerics.arrays import Array
     from privcalc.selection.runs.protocol import Runs
 
 # phi at neighbouring doubles is off by this.
 NOISE = 1e-13
+GEOMETRIC = make_runs("geometric", gamma=0.01), PlainRuns("geometric", 1.0, 0.01)
 
 
-@dataclass(frozen=True)
-class Number:
-    """A number of runs: as privcalc has it, and phi and phi' from its definition."""
-
-    name: str
-    runs: Runs
-    phi: Callable[[float], float]
-    derivative: Callable[[float], float]
-
-
-def geometric(gamma: float) -> Number:
-    """Return the geometric law, P(K = k) = gamma (1 - gamma)^(k - 1)."""
-    rest = 1.0 - gamma
-    return Number(
-        f"geometric gamma={gamma:.4g}",
-        make_runs("geometric", gamma=gamma),
-        lambda z: gamma * z / (1.0 - rest * z),
-        lambda z: gamma / (1.0 - rest * z) ** 2,
-    )
-
-
-def logarithmic(gamma: float) -> Number:
-    """Return the logarithmic law, P(K = k) = (1 - gamma)^k / (k log(1 / gamma))."""
-    scale = -math.log(gamma)
-    return Number(
-        f"logarithmic gamma={gamma:.4g}",
-        make_runs("logarithmic", gamma=gamma),
-        lambda z: -math.log1p(-(1.0 - gamma) * z) / scale,
-        lambda z: (1.0 - gamma) / (1.0 - (1.0 - gamma) * z) / scale,
-    )
-
-
-def negative_binomial(shape: float, gamma: float) -> Number:
-    """Return the truncated negative binomial law."""
-    scale = gamma**-shape - 1.0
-    return Number(
-        f"tnb shape={shape:.4g} gamma={gamma:.4g}",
-        make_runs("tnb", shape=shape, gamma=gamma),
-        lambda z: ((1.0 - (1.0 - gamma) * z) ** -shape - 1.0) / scale,
-        lambda z: shape * (1.0 - gamma) * (1.0 - (1.0 - gamma) * z) ** (-shape - 1.0) / scale,
-    )
-
-
-def poisson(mean: float) -> Number:
-    """Return the Poisson law."""
-    return Number(
-        f"poisson mean={mean:.4g}",
-        make_runs("poisson", mean=mean),
-        lambda z: math.exp(-mean * (1.0 - z)),
-        lambda z: mean * math.exp(-mean * (1.0 - z)),
-    )
-
-
-def binomial(n: int, p: float) -> Number:
-    """Return the binomial law."""
-    return Number(
-        f"binomial n={n} p={p:.4g}",
-        make_runs("binomial", n=n, p=p),
-        lambda z: (1.0 - p + p * z) ** n,
-        lambda z: n * p * (1.0 - p + p * z) ** (n - 1),
-    )
-
-
-def fixed(n: int) -> Number:
-    """Return exactly n runs."""
-    return Number(
-        f"fixed n={n}", make_runs("fixed", n=n), lambda z: z**n, lambda z: n * z ** (n - 1)
-    )
-
-
-def distribution(chances: tuple[float, ...]) -> Number:
-    """Return any law on 0, 1, ... runs."""
-    return Number(
-        f"distribution {chances}",
-        make_runs("distribution", probabilities=chances),
-        lambda z: sum(c * z**k for k, c in enumerate(chances)),
-        lambda z: sum(k * c * z ** (k - 1) for k, c in enumerate(chances) if k),
-    )
-
-
-def random_number(rng: np.random.Generator) -> Number:
-    """Return a random law of some family."""
-    kind = int(rng.integers(7))
-    gamma = float(10.0 ** rng.uniform(-3.0, -0.05))
-    if kind == 0:
-        return geometric(gamma)
-    if kind == 1:
-        return logarithmic(gamma)
-    if kind == 2:
-        shape = float(rng.choice([-0.9, -0.5, 0.5, 2.0, 5.0]))
-        return negative_binomial(shape, max(gamma, 1e-2))
-    if kind == 3:
-        return poisson(float(10.0 ** rng.uniform(-1.0, 2.0)))
-    if kind == 4:
-        return binomial(int(rng.integers(1, 40)), float(rng.uniform(0.05, 0.95)))
-    if kind == 5:
-        return fixed(int(rng.integers(1, 12)))
-    weights = rng.dirichlet(np.full(int(rng.integers(2, 8)), 0.5))
-    # Sums of few doubles that are multiples of 2^-20 are exact.
-    parts = np.floor(weights * 2.0**20) / 2.0**20
-    parts[-1] += 1.0 - parts.sum()
-    return distribution(tuple(float(part) for part in parts))
+def random_number(rng: np.random.Generator) -> tuple[Runs, PlainRuns]:
+    """Return a random number of runs of some family, as privcalc has it and by textbook."""
+    gamma, shape = float(10.0 ** rng.uniform(-3.0, -0.05)), float(rng.choice([-0.9, -0.5, 2, 5]))
+    mean, p = float(10.0 ** rng.uniform(-1.0, 2.0)), float(rng.uniform(0.05, 0.95))
+    n = int(rng.integers(1, 40))
+    cases: list[tuple[str, dict[str, Any], tuple[float, ...]]] = [
+        ("geometric", {"gamma": gamma}, (1.0, gamma)),
+        ("logarithmic", {"gamma": gamma}, (0.0, gamma)),
+        ("tnb", {"shape": shape, "gamma": max(gamma, 0.01)}, (shape, max(gamma, 0.01))),
+        ("poisson", {"mean": mean}, (mean,)),
+        ("binomial", {"n": n, "p": p}, (float(n), p)),
+        ("fixed", {"n": 1 + n % 11}, (1.0 + n % 11,)),
+    ]
+    family, given, plain = cases[int(rng.integers(len(cases)))]
+    return make_runs(family, **given), PlainRuns(family, *plain)
 
 
 def random_pair(rng: np.random.Generator) -> tuple[Array, Array]:
@@ -144,172 +55,69 @@ def random_pair(rng: np.random.Generator) -> tuple[Array, Array]:
     return p / p.sum(), q / q.sum()
 
 
-def selected(number: Number, p: Array, order: tuple[int, ...]) -> Array:
-    """Return the law of the best outcome, worst first in the order, and of no outcome at all."""
-    before = 0.0
-    law = np.zeros(len(p) + 1)
-    law[-1] = number.phi(0.0)
-    for outcome in order:
-        after = min(1.0, before + float(p[outcome]))
-        law[outcome] = number.phi(after) - number.phi(before)
-        before = after
-    return law
+def worst(plain: PlainRuns, p: Array, q: Array, epsilon: float) -> float:
+    """Return the largest divergence over all orders; no run at all gives both the same result."""
+    none = plain.generating(0.0) if plain.no_runs.upper else 0.0
+    return hockey_stick(plain, p, q, epsilon) + none * max(0.0, -math.expm1(epsilon))
 
 
-def worst(number: Number, p: Array, q: Array, epsilons: Array) -> Array:
-    """Return the largest divergence over all orders, at each epsilon, by enumeration."""
-    best = np.zeros(len(epsilons))
-    for order in itertools.permutations(range(len(p))):
-        a, b = selected(number, p, order), selected(number, q, order)
-        gains = a[:, None] - np.exp(epsilons) * b[:, None]
-        best = np.maximum(best, np.maximum(gains, 0.0).sum(axis=0))
-    return best
-
-
-def uniform_bound(base: FiniteBase, number: Number, constant: float, epsilons: Array) -> Array:
+def uniform_bound(base: FiniteBase, runs: Runs, constant: float, epsilon: float) -> float:
     """Return E[K] H(epsilon - C) + P(K = 0) (1 - e^epsilon)_+."""
-    runs = number.runs
-    none = runs.no_runs.upper * np.maximum(0.0, -np.expm1(epsilons))
+    none = runs.no_runs.upper * max(0.0, -math.expm1(epsilon))
     if constant == math.inf:
-        return np.full(len(epsilons), np.inf)
-    values: Array = runs.mean.upper * base.upper(epsilons - constant) + none
-    return values
-
-
-def check(seed: int, cases: int) -> float:
-    """Check random cases; return the largest part of a bound that was reached."""
-    rng = np.random.default_rng(seed)
-    largest = 0.0
-    for _ in range(cases):
-        number, (p, q) = random_number(rng), random_pair(rng)
-        epsilons = np.sort(rng.uniform(-1.5, 3.0, 5))
-        tolerance = float(rng.choice([1.0, 1e-2]))
-        for first, second in ((p, q), (q, p)):
-            base = FiniteBase(first, second)
-            exact = worst(number, first, second, epsilons)
-            # The vectors may miss 1 by rounding.
-            room = NOISE * max(1.0, number.runs.mean.upper)
-            where = f"{number.name} p={first!r} q={second!r} epsilon={epsilons!r}"
-            pointwise = Pointwise(number.runs, base, tolerance)
-            bound = pointwise.deltas(epsilons)
-            assert (exact <= bound * (1.0 + 1e-12) + room).all(), where
-            for constant in (
-                number.runs.tight(base, base.reverse),
-                number.runs.paper(base, base.reverse),
-            ):
-                uniform = uniform_bound(base, number, constant, epsilons)
-                assert (exact <= uniform * (1.0 + 1e-12) + room).all(), where
-            low = WorstOrder(number.runs, base, pointwise.grid)
-            for epsilon, value in zip(epsilons, bound, strict=True):
-                assert low.delta_lower(float(epsilon)) <= value, where
-            some = bound > 1e-6
-            if some.any():
-                largest = max(largest, float((exact[some] / bound[some]).max()))
-    return largest
-
-
-@pytest.mark.slow
-def test_no_order_exceeds_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exact laws of all orders stay below pointwise, tight and published bounds."""
-    largest = check(1, 10)
-    with capsys.disabled():
-        print(f" largest exact / bound {largest:.6f}", end="")
-    assert largest > 0.9
-    assert largest <= 1.0 + 1e-9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 7))
-def test_no_order_exceeds_a_bound_at_length(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same for 240 random cases, at five epsilons and in both orders."""
-    largest = check(seed, 48)
-    with capsys.disabled():
-        print(f" largest exact / bound {largest:.6f}", end="")
-    assert largest <= 1.0 + 1e-9
-
-
-def split(outcome: tuple[float, float], parts: int) -> list[tuple[float, float]]:
-    """Return an outcome in equal parts, as an independent uniform tie-breaker makes them."""
-    return [(outcome[0] / parts, outcome[1] / parts)] * parts
-
-
-def ordered(number: Number, best_last: list[tuple[float, float]], a: float) -> float:
-    """Return the divergence of selection from outcomes (P, Q) in the given order."""
-    total, p, q = 0.0, 0.0, 0.0
-    for p_part, q_part in best_last:
-        first = number.phi(min(1.0, p + p_part)) - number.phi(p)
-        second = number.phi(min(1.0, q + q_part)) - number.phi(q)
-        total += max(0.0, first - a * second)
-        p, q = p + p_part, q + q_part
-    return total
+        return math.inf
+    return runs.mean.upper * float(base.upper(np.array([epsilon - constant]))[0]) + none
 
 
 @pytest.mark.parametrize(
-    ("loss", "shares", "reached", "broken"),
-    [(0.2, [0.2245], 9.592e-4, 8.233e-9), (0.5, np.linspace(0.02, 0.3, 29), 4.6e-2, 3.168e-7)],
+    ("seed", "cases"), [(1, 4), *(pytest.param(k, 40, marks=pytest.mark.slow) for k in (2, 3))]
 )
-def test_tests_between_thresholds_count(
-    loss: float, shares: list[float], reached: float, broken: float
-) -> None:
-    """With atoms, the best test may be no threshold: that maximum alone is exceeded by far."""
-    number, a = poisson(50.0), math.e
-    high, low = 1.0 / (1.0 + math.exp(-loss)), 1.0 / (1.0 + math.exp(loss))
-    exact = 0.0
-    for share in shares:
-        rest = (low * (1.0 - share), high * (1.0 - share))
-        middle = split((high, low), 1000)
-        exact = max(exact, ordered(number, [rest, *middle, (low * share, high * share)], a))
-    assert exact >= reached * (1.0 - 1e-3)
-    # Thresholds accept everything, the high outcome, or nothing.
-    tests = [(1.0, 1.0), (high, low), (0.0, 0.0)]
-    only = sum(
-        p * max(max(0.0, number.derivative(t) - a * q / p * number.derivative(u)) for t, u in tests)
-        for p, q in ((high, low), (low, high))
-    )
-    assert only == pytest.approx(broken, rel=1e-3)
-    assert exact > 1e4 * only
-    base = FiniteBase([high, low], [low, high])
-    bound = Pointwise(number.runs, base).delta(1.0)
-    assert exact <= bound
-    assert (
-        WorstOrder(number.runs, base, Pointwise(number.runs, base).grid).delta_lower(1.0) <= bound
-    )
-
-
-def test_the_mass_that_only_the_other_neighbour_has_counts() -> None:
-    """Outcomes of loss -infinity make tests better: without them the bound is exceeded."""
-    number, epsilon = geometric(0.01), 0.5
-    p, q = np.array([0.0, 1.0]), np.array([0.1, 0.9])
-    exact = float(worst(number, p, q, np.array([epsilon]))[0])
-    assert exact == pytest.approx(0.86387, abs=1e-5)
-    # All finite losses are log(1 / 0.9); their Q-mass below that is 0 if the rest is forgotten.
-    loss = -math.log(0.9)
-    broken = max(number.derivative(1.0) * (1.0 - math.exp(epsilon - loss)), 0.0)
-    assert broken == 0.0
-    assert Pointwise(number.runs, FiniteBase(p, q)).delta(epsilon) >= exact
+def test_no_order_exceeds_a_bound(seed: int, cases: int) -> None:
+    """Exact laws of all orders stay below pointwise, tight and published bounds."""
+    rng, largest = np.random.default_rng(seed), 0.0
+    for _ in range(cases):
+        (runs, plain), (p, q) = random_number(rng), random_pair(rng)
+        epsilons = np.sort(rng.uniform(-1.5, 3.0, 5))
+        # The vectors may miss 1 by rounding.
+        room = NOISE * max(1.0, runs.mean.upper)
+        for first, second in ((p, q), (q, p)):
+            base = FiniteBase(first, second)
+            pointwise = Pointwise(runs, base, float(rng.choice([1.0, 1e-2])))
+            deltas = pointwise.deltas(epsilons).tolist()
+            low = WorstOrder(runs, base, pointwise.grid)
+            constants = [each(base, base.reverse) for each in (runs.tight, runs.paper)]
+            for epsilon, bound in zip(epsilons.tolist(), deltas, strict=True):
+                where = (
+                    f"{plain.family} {plain.first} {plain.second} {first!r} {second!r} {epsilon}"
+                )
+                exact = worst(plain, first, second, epsilon)
+                assert exact <= bound * (1.0 + 1e-12) + room, where
+                for constant in constants:
+                    uniform = uniform_bound(base, runs, constant, epsilon)
+                    assert exact <= uniform * (1.0 + 1e-12) + room, where
+                assert low.delta_lower(epsilon) <= bound, where
+                largest = max(largest, exact / bound if bound > 1e-6 else 0.0)
+    assert 0.9 < largest <= 1.0 + 1e-9
 
 
 def test_the_inner_divergence_is_the_reverse_one() -> None:
     """For the negative binomial laws the constant comes from the reversed pair."""
-    number, epsilon = geometric(0.01), 0.5
-    p, q = np.array([0.0, 1.0]), np.array([0.1, 0.9])
-    base = FiniteBase(p, q)
-    exact = float(worst(number, p, q, np.array([epsilon]))[0])
-    right = number.runs.tight(base, base.reverse)
-    wrong = number.runs.tight(base.reverse, base)
-    assert number.runs.mean.upper * float(base.upper(np.array([epsilon - wrong]))[0]) < exact
-    assert number.runs.mean.upper * float(base.upper(np.array([epsilon - right]))[0]) >= exact
-    assert Pointwise(number.runs, base).delta(epsilon) >= exact
+    (runs, plain), epsilon = GEOMETRIC, 0.5
+    base = FiniteBase([0.0, 1.0], [0.1, 0.9])
+    exact = worst(plain, base.p, base.q, epsilon)
+    assert exact == pytest.approx(0.86387, abs=1e-5)
+    right, wrong = runs.tight(base, base.reverse), runs.tight(base.reverse, base)
+    assert uniform_bound(base, runs, wrong, epsilon) < exact
+    assert uniform_bound(base, runs, right, epsilon) >= exact
+    assert Pointwise(runs, base).delta(epsilon) >= exact
 
 
 def test_no_run_at_all_counts_below_epsilon_zero() -> None:
     """The result of no run is the same for neighbours, which is not e^epsilon times as much."""
-    number, epsilon = poisson(0.1), -5.0
-    p, q = np.array([0.6, 0.4]), np.array([0.4, 0.6])
-    exact = float(worst(number, p, q, np.array([epsilon]))[0])
+    runs, plain, epsilon = make_runs("poisson", mean=0.1), PlainRuns("poisson", 0.1), -5.0
+    base = FiniteBase([0.6, 0.4], [0.4, 0.6])
+    exact = worst(plain, base.p, base.q, epsilon)
     assert exact > 0.9
-    base = FiniteBase(p, q)
-    constant = number.runs.tight(base, base.reverse)
-    broken = number.runs.mean.upper * float(base.upper(np.array([epsilon - constant]))[0])
-    assert broken < 0.11
-    assert Pointwise(number.runs, base).delta(epsilon) >= exact
+    constant = runs.tight(base, base.reverse)
+    assert runs.mean.upper * float(base.upper(np.array([epsilon - constant]))[0]) < 0.11
+    assert Pointwise(runs, base).delta(epsilon) >= exact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from privcalc.selection.runs.families import NegativeBinomialRuns
 from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
 from tests.paper_thresholds import paper_threshold
-from tests.selection.profiles import GAUSSIAN, MU, RUNS, Pair, Profile
+from tests.selection.profiles import GAUSSIAN, MU, RUNS, Profile
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -58,134 +58,6 @@ def test_reference_cases(
     assert paper_threshold(runs, GAUSSIAN) == pytest.approx(threshold, abs=SIX_DIGITS)
 
 
-# Koskela, Redberg, Wang 2024, settings of Figures 2 and 3: delta, mean, Theorem 5.2, tight.
-GEOMETRIC = [
-    (1e-4, 30, 2.044900, 1.643359),
-    (1e-4, 300, 2.570995, 2.154453),
-    (1e-4, 3000, 3.007066, 2.604575),
-    (1e-6, 30, 2.288311, 1.886770),
-    (1e-6, 300, 2.793798, 2.377256),
-    (1e-6, 3000, 3.213634, 2.811144),
-    (1e-8, 30, 2.494879, 2.093338),
-    (1e-8, 300, 2.987161, 2.570619),
-    (1e-8, 3000, 3.395990, 2.993500),
-    (1e-6, 2, 1.288034, 1.236022),
-    (1e-6, 3, 1.482782, 1.337482),
-    (1e-6, 10, 1.983017, 1.631306),
-    (1e-6, 100, 2.567408, 2.150840),
-    (1e-6, 1000, 3.020921, 2.610520),
-    (1e-6, 10**4, 3.412123, 3.019169),
-    (1e-6, 10**5, 3.762579, 3.387837),
-]
-
-
-@pytest.mark.parametrize(("delta", "mean", "paper", "tight"), GEOMETRIC)
-def test_geometric_figures(delta: float, mean: float, paper: float, tight: float) -> None:
-    """Geometric numbers of runs of a Gaussian mechanism, to six digits."""
-    runs = make_runs("geometric", mean=mean)
-    found = [runs.paper(GAUSSIAN, GAUSSIAN), runs.tight(GAUSSIAN, GAUSSIAN)]
-    assert epsilon(runs, found[0], delta) == pytest.approx(paper, abs=SIX_DIGITS)
-    assert epsilon(runs, found[1], delta) == pytest.approx(tight, abs=SIX_DIGITS)
-
-
-@pytest.mark.parametrize(
-    ("mean", "paper", "tight"),
-    [(30, 1.052523, 0.650983), (300, 1.451110, 1.034568), (3000, 1.771278, 1.368788)],
-)
-def test_geometric_constants(mean: float, paper: float, tight: float) -> None:
-    """The constants alone, to six digits."""
-    runs = make_runs("geometric", mean=mean)
-    assert runs.paper(GAUSSIAN, GAUSSIAN) == pytest.approx(paper, abs=SIX_DIGITS)
-    assert runs.tight(GAUSSIAN, GAUSSIAN) == pytest.approx(tight, abs=SIX_DIGITS)
-
-
-# Figure 4: binomial with mean 10; epsilon at delta 1e-4, 1e-6, 1e-8.
-BINOMIAL = [
-    (11, 3.263677, 3.519081, 3.732951),
-    (12, 2.864252, 3.119657, 3.333527),
-    (15, 2.449517, 2.704922, 2.918791),
-    (20, 2.234077, 2.489481, 2.703351),
-    (30, 2.095313, 2.350718, 2.564588),
-    (50, 2.013817, 2.269222, 2.483091),
-    (100, 1.963906, 2.219311, 2.433181),
-    (1000, 1.925113, 2.180517, 2.394387),
-    (0, 1.921106, 2.176510, 2.390380),
-]
-
-
-@pytest.mark.parametrize(("n", "first", "second", "third"), BINOMIAL)
-def test_binomial_figure(n: int, first: float, second: float, third: float) -> None:
-    """Binomial numbers of runs with mean 10, and Poisson (n = 0): paper and tight are the same."""
-    runs = make_runs("binomial", n=n, mean=10) if n else make_runs("poisson", mean=10)
-    paper, tight = runs.paper(GAUSSIAN, GAUSSIAN), runs.tight(GAUSSIAN, GAUSSIAN)
-    assert tight <= paper <= tight * (1.0 + 1e-12)
-    for delta, truth in ((1e-4, first), (1e-6, second), (1e-8, third)):
-        assert epsilon(runs, paper, delta) == pytest.approx(truth, abs=SIX_DIGITS)
-
-
-# Which law for a given mean: tight epsilon at delta = 1e-6 by shape, then Poisson.
-FAMILY = [
-    (10, (1.330, 1.448, 1.526, 1.631, 1.703, 1.833), 2.177),
-    (100, (1.515, 1.717, 1.868, 2.151, 2.409, 3.053), 11.24),
-    (1000, (1.673, 1.945, 2.153, 2.611, 3.065, 4.310), 100.9),
-]
-FAMILY_SHAPES = (-0.9, -0.5, 0.0, 1.0, 2.0, 5.0)
-
-
-@pytest.mark.parametrize(("mean", "by_shape", "poisson"), FAMILY)
-def test_heavier_tails_cost_less_at_one_mean(
-    mean: float, by_shape: tuple[float, ...], poisson: float
-) -> None:
-    """Negative binomial laws of six shapes and Poisson, to the digits given."""
-    for shape, truth in zip(FAMILY_SHAPES, by_shape, strict=True):
-        runs = make_runs("tnb", shape=shape, mean=mean)
-        found = epsilon(runs, runs.tight(GAUSSIAN, GAUSSIAN), 1e-6)
-        assert found == pytest.approx(truth, abs=6e-4)
-    runs = make_runs("poisson", mean=mean)
-    found = epsilon(runs, runs.tight(GAUSSIAN, GAUSSIAN), 1e-6)
-    assert found == pytest.approx(poisson, rel=6e-4)
-
-
-def test_one_run_is_less_likely_for_larger_shapes() -> None:
-    """P(K = 1) at mean 10 is 0.9, 0.53, 0.27 and 0.10 for shapes -0.9, -0.5, 0 and 1."""
-    found = [make_runs("tnb", shape=s, mean=10).at_most(1).upper for s in (-0.9, -0.5, 0.0, 1.0)]
-    assert found == pytest.approx([0.9, 0.53, 0.27, 0.10], abs=0.005)
-
-
-def test_delta_at_epsilon() -> None:
-    """The bound read the other way: delta at epsilon, paper and tight, to six digits."""
-    rows = [
-        ("geometric", {"mean": 30}, 2.0, 2.125294e-4, 8.678535e-8),
-        ("logarithmic", {"mean": 30}, 2.0, 1.385226e-7, 9.814070e-10),
-        ("poisson", {"mean": 10}, 2.5, 7.214423e-10, 7.214423e-10),
-        ("binomial", {"n": 20, "mean": 10}, 2.5, 8.102536e-7, 8.102536e-7),
-    ]
-    for family, given, at, paper, tight in rows:
-        runs = make_runs(family, **given)  # type: ignore[arg-type]
-        constants = np.array([runs.paper(GAUSSIAN, GAUSSIAN), runs.tight(GAUSSIAN, GAUSSIAN)])
-        found = runs.mean.upper * GAUSSIAN.upper(at - constants)
-        assert list(found) == pytest.approx([paper, tight], rel=1e-6)
-
-
-@pytest.mark.parametrize("shape", [-0.8, 0.0, 1.0, 4.0])
-@pytest.mark.parametrize("mu", [0.02, 0.25, 1.0, 3.0])
-def test_published_constant_of_a_gaussian_in_closed_form(shape: float, mu: float) -> None:
-    """C = (eta + 1) log(w Phi(mu + z)) with z = Phi^-1(1 / w) where epsilon_1 > 0."""
-    base = Profile(mu)
-    for mean in (1.3, 2.5, 40.0, 1e6):
-        runs = make_runs("tnb", shape=shape, mean=mean)
-        assert isinstance(runs, NegativeBinomialRuns)
-        w = runs.odds[1]
-        z = ndtri(1.0 / w) if w > 1.0 else math.inf
-        threshold = max(0.0, -mu * z - 0.5 * mu * mu)
-        if threshold > 0.0:
-            truth = (shape + 1.0) * math.log(w * ndtr(mu + z))
-        else:
-            truth = (shape + 1.0) * math.log1p(w * (2.0 * ndtr(mu / 2.0) - 1.0))
-        assert runs.paper(base, base) == pytest.approx(truth, rel=2e-12)
-        assert paper_threshold(runs, base) == pytest.approx(threshold, rel=1e-6, abs=1e-7)
-
-
 @pytest.mark.parametrize("mu", [1e-3, 0.25, 2.0])
 def test_roots_at_forty_digits(mu: float) -> None:
     """The root of R - 1 = w H_R is met from above, to 1e-13 of R - 1."""
@@ -210,7 +82,7 @@ def test_randomized_response_in_closed_form() -> None:
     """A pure guarantee: R = (1 + E + w E) / (1 + E + w), E = e^epsilon; 1.312547, not 1.5."""
     for level, shape, mean in itertools.product((0.1, 0.5, 3.0), (0.0, 1.0, 2.5), (10.0, 1000.0)):
         large = math.exp(level) / (1.0 + math.exp(level))
-        pair = Pair(np.array([large, 1.0 - large]), np.array([1.0 - large, large]))
+        pair = FiniteBase([large, 1.0 - large], [1.0 - large, large])
         runs = make_runs("tnb", shape=shape, mean=mean)
         assert isinstance(runs, NegativeBinomialRuns)
         w, e = runs.odds[0], math.exp(level)
@@ -222,28 +94,10 @@ def test_randomized_response_in_closed_form() -> None:
             assert level + runs.tight(pair, pair) == pytest.approx(0.972771, abs=SIX_DIGITS)
 
 
-def test_the_reverse_divergence_belongs_into_negative_binomial_constants() -> None:
-    """P = (0, 1), Q = (0.1, 0.9), gamma = 0.01: at 0.5 delta is 0.8639, not 0."""
-    forward = Pair(np.array([0.0, 1.0]), np.array([0.1, 0.9]))
-    runs = make_runs("geometric", gamma=0.01)
-    # The outcome that P has not is the worst: the winner is 1 if it never was 0.
-    gamma = 0.01
-    no_zero = gamma * 0.9 / (1.0 - (1.0 - gamma) * 0.9)
-    exact = max(0.0, 1.0 - math.exp(0.5) * no_zero)
-    assert exact == pytest.approx(0.86387, abs=1e-5)
-
-    def delta(constant: float) -> float:
-        level = np.array([0.5 - constant])
-        return min(1.0, runs.mean.upper * float(forward.upper(level)[0]))
-
-    assert delta(runs.tight(forward, forward.reverse)) >= exact
-    assert delta(runs.tight(forward.reverse, forward)) == 0.0
-
-
 def test_fixed_numbers_of_runs_need_bounded_losses() -> None:
     """C = (n - 1) times the largest loss; infinite if that is; 0 for one run."""
-    pure = Pair(np.array([0.6, 0.4]), np.array([0.5, 0.5]))
-    impure = Pair(np.array([0.6, 0.4, 0.0]), np.array([0.5, 0.4, 0.1]))
+    pure = FiniteBase([0.6, 0.4], [0.5, 0.5])
+    impure = FiniteBase([0.6, 0.4, 0.0], [0.5, 0.4, 0.1])
     for runs in (
         make_runs("fixed", n=7),
         make_runs("distribution", probabilities=(0.5,) + (0.0,) * 6 + (0.5,)),
@@ -293,7 +147,7 @@ def test_what_is_not_a_number_is_no_small_constant(
     assert negative_binomial_paper(1.0, odds, _Constant(value)) == (constant, 0.0)
 
 
-def random_pairs(count: int, start: int) -> list[Pair]:
+def random_pairs(count: int, start: int) -> list[FiniteBase]:
     """Return pairs with four outcomes: some with equal ratios, some with zeros, some close."""
     rng = np.random.default_rng(start)
     found = []
@@ -304,11 +158,11 @@ def random_pairs(count: int, start: int) -> list[Pair]:
             q[rng.integers(4)] = 0.0
         if i % 4 == 2:
             p[rng.integers(4)] = 0.0
-        found.append(Pair(p / p.sum(), q / q.sum()))
+        found.append(FiniteBase(p / p.sum(), q / q.sum()))
     return found
 
 
-def all_tests(pair: Pair) -> tuple[Array, Array]:
+def all_tests(pair: FiniteBase) -> tuple[Array, Array]:
     """Return (q, q') of all events, and of mixtures of neighbours on the way through each order."""
     points = []
     for order in itertools.permutations(range(4)):
@@ -417,36 +271,6 @@ def test_a_search_that_is_cut_short_is_above_all_tests(
     assert truth - 1e-12 <= found <= truth + 0.1
 
 
-def test_one_stretch_is_bounded_by_its_ends() -> None:
-    """With K = 3 and the line q = 1.5 q' + 0.1, log phi'(q) / phi'(q') is 2 log(q / q')."""
-    lines = distribution._Lines(np.log(np.array([1.5])), np.array([1.5]), np.array([0.1]))
-    psi = make_runs("fixed", n=3).log_derivative
-    bounds, values, chosen = distribution._stretches(psi, lines, np.array([0.2, 0.4]))
-    truth = 2.0 * math.log(1.5 + 0.1 / 0.2)
-    assert list(chosen) == [0]
-    assert truth <= bounds[0]
-    assert values[0] == pytest.approx(truth, rel=1e-12)
-
-
-def test_lines_that_are_there_are_not_asked_for_again() -> None:
-    """Of a base that has no profile no more is asked than the lines that are known."""
-    lines = distribution._Lines(np.array([-np.inf, 0.0]), np.array([0.0, 1.0]), np.ones(2))
-    assert distribution._with_lines(lines, cast("Base", None), np.array([0.0])) is lines
-
-
-def test_constants_ask_for_few_points() -> None:
-    """A base may cost a millisecond for 20 points: both constants take some hundred."""
-    for mean in (1.5, 30.0, 1e6):
-        base = Profile()
-        make_runs("geometric", mean=mean).tight(base, base)
-        assert base.calls <= 10
-        assert base.points <= 120
-        base = Profile()
-        make_runs("geometric", mean=mean).paper(base, base)
-        assert base.calls <= 14
-        assert base.points <= 240
-
-
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.25, 30.0])
 def test_roots_with_wide_brackets(mu: float) -> None:
     """Odds of 1e200 leave a bracket of 200 powers of ten; the published constant is never below."""
@@ -460,19 +284,3 @@ def test_roots_with_wide_brackets(mu: float) -> None:
         # A little below, the inequality fails.
         low = np.array([x * (1.0 - 1e-9)])
         assert np.expm1(low) < runs.odds[1] * base.upper(low)
-
-
-def test_constants_increase_with_the_mean_and_the_base() -> None:
-    """More runs, or a worse base, never cost less."""
-    for shape in (-0.5, 0.0, 1.0, 3.0):
-        found = [make_runs("tnb", shape=shape, mean=m).tight(GAUSSIAN, GAUSSIAN) for m in MEANS]
-        assert found == sorted(found)
-        runs = make_runs("tnb", shape=shape, mean=20.0)
-        bases = [Profile(mu) for mu in (0.01, 0.1, 0.2, 0.5, 1.0, 4.0)]
-        found = [runs.tight(base, base) for base in bases]
-        assert found == sorted(found)
-        # One run: C = 0.
-        assert make_runs("tnb", shape=shape, mean=1.0 + 1e-12).tight(GAUSSIAN, GAUSSIAN) < 1e-11
-
-
-MEANS = (1.0001, 1.1, 2.0, 10.0, 1e3, 1e6, 1e9)

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from privcalc.renyi.conversion.one_order import joint_log_delta
-from privcalc.renyi.conversion.optimum import best_log_delta
 from privcalc.renyi.conversion.order_search import ManyEpsilons
-from privcalc.renyi.known import LinearCurve, PointsCurve
+from privcalc.renyi.known import LinearCurve
 from privcalc.selection.renyi import WithNone, curve_of_best
 from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
@@ -98,28 +97,6 @@ def test_no_order_costs_more(family: str, parameters: dict[str, float]) -> None:
     assert closest > 0.05
 
 
-def test_published_bound_for_few_runs_is_none() -> None:
-    """With 0.05 runs on average log(mean) / c alone would be below the truth, which is positive."""
-    base = FiniteBase([0.4, 0.6], [0.6, 0.4])
-    curve = curve_of_best(make_runs("poisson", mean=0.05), base, base.reverse)
-    assert curve is not None
-    with mpmath.workdps(40):
-        exact = divergence([0.4, 0.6], [0.6, 0.4], "poisson", {"mean": 0.05}, 2.0)
-    assert 0.0 < exact <= float(curve.upper(np.ones(1))[0])
-
-
-def test_one_expected_run_costs_what_one_run_does() -> None:
-    """Mean 1, at orders where no test exceeds the threshold: K itself."""
-    base = FiniteBase([0.4, 0.6], [0.6, 0.4])
-    curve = curve_of_best(make_runs("poisson", mean=1.0), base, base.reverse)
-    own = base.renyi
-    c = np.array([0.1, 0.5, 1.0, 1.9])
-    # H_{1 + 1/c} is 0 from 1 + 1/c = 3/2 on.
-    assert curve is not None
-    assert curve.upper(c) == pytest.approx(own.upper(c), rel=1e-12)
-    assert curve.upper(np.array([3.0]))[0] > own.upper(np.array([3.0]))[0] * 1.001
-
-
 class TestManyEpsilons:
     @pytest.mark.parametrize("rho", [1e-4, 0.02, 0.5, 4.0])
     def test_above_the_gaussian_that_has_the_curve(self, rho: float) -> None:
@@ -132,26 +109,6 @@ class TestManyEpsilons:
                 e = mpmath.mpf(float(epsilon))
                 true = mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
                 assert true <= mpmath.mpf(float(delta))
-
-    @pytest.mark.parametrize(
-        "curve",
-        [
-            pytest.param(LinearCurve(0.05), marks=pytest.mark.slow),
-            LinearCurve(0.5, xi=0.1),
-            PointsCurve(((1.0, 0.3), (7.0, 5.0), (30.0, 60.0))),
-            PointsCurve(((0.5, 0.01),), limit=0.5),
-        ],
-    )
-    def test_about_the_best_order(self, curve: LinearCurve | PointsCurve) -> None:
-        """No better than all orders together prove, and next to what one order proves."""
-        table = ManyEpsilons(curve, joint_log_delta)
-        epsilons = np.linspace(0.0, 4.0, 9)
-        found = table.log_deltas(epsilons)
-        for epsilon, value in zip(epsilons.tolist(), found.tolist(), strict=True):
-            single = best_log_delta(curve, epsilon, "optimal").value
-            together = best_log_delta(curve, epsilon, "trade_off").value
-            assert value >= together - 1e-9 * abs(together) or value == together
-            assert value <= single + 1e-3 or value == single
 
 
 @pytest.mark.parametrize("masses", [(0.0, 1e-9), (1e-9, 0.0)])

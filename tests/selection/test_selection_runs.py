@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
 from privcalc.selection.runs import distribution, incomplete
 from privcalc.selection.runs.families import NegativeBinomialRuns
-from privcalc.selection.runs.make import make_runs, odds_of_mean
-from privcalc.selection.runs.protocol import canonical, gaps
+from privcalc.selection.runs.make import make_runs
 from tests.selection.run_cases import (
     CASES,
     DIGITS,
@@ -31,7 +27,6 @@ from tests.selection.run_cases import (
     exact,
     gamma_of,
     negative_binomial_masses,
-    poisson_masses,
 )
 
 
@@ -96,19 +91,6 @@ def test_quantiles(case: Case) -> None:
             assert k == 0 or sums[int(k) - 1] < p
 
 
-def test_gaps_keep_their_digits_across_one_half() -> None:
-    """A q below 1/2 and a rest below 1/2 may be close to each other."""
-    rng = random.Random(3)
-    for _ in range(200):
-        scale = 10.0 ** -rng.uniform(0.0, 15.0)
-        q, rest = 0.5 - 0.5 * scale * rng.random(), 0.5 - 0.5 * scale * rng.random()
-        found = gaps(*canonical(np.array([q, 1.0 - rest]), np.array([1.0 - q, rest])))
-        truth = 1 - mpf(q) - mpf(rest) if 1.0 - rest > 0.5 else None
-        if truth is not None and truth > 0:
-            with mp.workdps(DIGITS):
-                assert abs(mpf(float(found[0])) / (1 - mpf(q) - mpf(rest)) - 1) < 3e-16
-
-
 def test_probabilities_that_nearly_add_up() -> None:
     """A sum off by less than 1e-9 is divided out, and one off by more refused."""
     nearly = make_runs("distribution", probabilities=(0.0, 0.5, 0.5 + 9e-10))
@@ -157,26 +139,8 @@ def test_refusals(family: str, given: dict[str, Any], words: str) -> None:
         make_runs("fixed", n=3).quantile(0.0)
 
 
-def test_parameters_keep_what_was_given() -> None:
-    """Parameters are named in full and as written."""
-    assert make_runs("tnb", shape=-0.5, mean=3.0).parameters == {
-        "family": "tnb",
-        "shape": -0.5,
-        "mean": 3.0,
-    }
-    assert make_runs("logarithmic", gamma=0.1).parameters == {"family": "logarithmic", "gamma": 0.1}
-    assert make_runs("binomial", n=4, p=0.5).parameters == {
-        "family": "binomial",
-        "trials": 4.0,
-        "probability": 0.5,
-    }
-    assert make_runs("poisson", mean=2.0).parameters == {"family": "poisson", "mean": 2.0}
-    sizes = [make_runs("fixed", n=3), make_runs("distribution", probabilities=(0.5, 0.0, 0.5))]
-    assert [runs.largest for runs in sizes] == [3.0, 2.0]
-
-
-SHAPES = (-0.97, -0.9, -0.5, -1e-3, 0.0, 1e-12, 0.5, 1.0, 2.0, 30.0, 1e4, 1e9)
-MEANS = (1.0 + 2.0**-40, 1.01, 3.0, 1000.0, 1e9)
+SHAPES = (-0.97, -1e-3, 0.0, 1e-12, 2.0, 1e9)
+MEANS = (1.0 + 2.0**-40, 3.0, 1e9)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -241,33 +205,6 @@ def _assert_generating_function(
         assert last[i] - first[i] <= room * size * float(rise) + 1e-280
 
 
-def test_gamma_in_closed_form() -> None:
-    """Shapes 1, 2, -1/2 and 0 have gamma in closed form."""
-    with mp.workdps(DIGITS):
-        for mean in (1.25, 2.0, 30.0, 1e5, 1e9):
-            m = mpf(mean)
-            forms = {
-                1.0: 1 / m,
-                2.0: (mp.sqrt(1 + 8 / m) - 1) / 2,
-                -0.5: (2 * m - 1) ** -2,
-                0.0: -1 / (m * mp.lambertw(-mp.exp(-1 / m) / m, -1).real),
-            }
-            for shape, gamma in forms.items():
-                low, high = odds_of_mean(shape, mean)
-                assert mpf(low) <= (1 / gamma - 1) * (1 + NOISE)
-                assert (1 / gamma - 1) * (1 - NOISE) <= mpf(high)
-                assert high - low <= 1e-12 * high
-        assert odds_of_mean(1.0, 30.0) == (29.0, 29.0)
-
-
-@pytest.mark.parametrize("mean", [2.0**54, 2.0**60, 1e300])
-def test_odds_beyond_whole_doubles(mean: float) -> None:
-    """Of geometric numbers w = E[K] - 1, which lies between neighbouring doubles or is one."""
-    low, high = odds_of_mean(1.0, mean)
-    assert Fraction(low) <= Fraction(mean) - 1 <= Fraction(high)
-    assert high <= math.nextafter(math.nextafter(low, math.inf), math.inf)
-
-
 def test_too_many_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     """One probability more than the largest number of them is refused, and said to be so."""
     monkeypatch.setattr(distribution, "MOST_VALUES", 3)
@@ -298,34 +235,7 @@ def test_counts_by_too_few_panels(
         assert 0.0 <= wide.lower <= narrow.lower <= narrow.upper <= wide.upper <= 1.0
 
 
-@pytest.mark.parametrize(
-    ("shape", "gamma", "k"),
-    [
-        (1.0, 1e-9, 3e9),
-        (1.0, 1e-9, 5e8),
-        (2.0, 1e-7, 3e7),
-        (2.0, 1e-7, 1e6),
-        (1.0, 1e-200, 2e200),
-        (1.0, 1e-260, 4000.0),
-    ],
-)
-def test_far_counts_in_closed_form(shape: float, gamma: float, k: float) -> None:
-    """P(K <= k) at millions of runs and more, for shapes whose tails are elementary."""
-    with mp.workdps(300):
-        g, eta = mpf(gamma), mpf(shape)
-        count = int(k)
-        # P(N > k) of the negative binomial with shape 1 and 2.
-        power = mp.exp((count + 1) * mp.log1p(-g))
-        tail = power if shape == 1.0 else power * (1 + (count + 1) * g)
-        truth = 1 - tail / (1 - g**eta)
-    bound = make_runs("tnb", shape=shape, gamma=gamma).at_most(k)
-    with mp.workdps(DIGITS):
-        assert bound.lower is not None
-        assert mpf(bound.lower) <= truth <= mpf(bound.upper)
-        assert bound.width < 1e-7
-
-
-@pytest.mark.parametrize("shape", [-0.9, -0.5, 0.0, 0.7, 40.0])
+@pytest.mark.parametrize("shape", [-0.5, 40.0])
 def test_counts_beyond_what_is_added_up(shape: float) -> None:
     """P(K <= k) by the integral agrees with sums of thousands of probabilities."""
     gamma = 1e-4 if shape < 1.0 else 0.01
@@ -336,23 +246,6 @@ def test_counts_beyond_what_is_added_up(shape: float) -> None:
         assert_holds(runs.at_most(4500.0), total)
         more = total + mp.fsum(itertools.islice(masses, 2500))
         assert_holds(runs.at_most(7000.0), more)
-
-
-def test_random_counts_against_sums() -> None:
-    """P(K <= k) of random Poisson, binomial and negative binomial laws, far tails included."""
-    rng = random.Random(7)
-    with mp.workdps(DIGITS):
-        for _ in range(10):
-            mean = 10.0 ** rng.uniform(-2.0, 3.2)
-            k = max(0, int(mean + rng.uniform(-8.0, 8.0) * math.sqrt(mean)))
-            truth = mp.fsum(itertools.islice(poisson_masses(mpf(mean)), k + 1))
-            assert_holds(make_runs("poisson", mean=mean).at_most(k), truth)
-            n, p = rng.randrange(1, 1500), rng.choice([rng.random(), 1.0 - 1e-4 * rng.random()])
-            k = min(max(0, int(n * p + rng.uniform(-8.0, 8.0) * math.sqrt(n * p * (1.0 - p)))), n)
-            truth = mp.fsum(
-                mp.binomial(n, j) * mpf(p) ** j * (1 - mpf(p)) ** (n - j) for j in range(k + 1)
-            )
-            assert_holds(make_runs("binomial", n=n, p=p).at_most(k), truth)
 
 
 def test_far_quantiles() -> None:

@@ -11,10 +11,10 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.selection.base import GaussianBase
 from privcalc.selection.runs.make import make_runs
 from privcalc.selection.thresholds import ProfileThresholds, tuning_thresholds
 from tests.finite_base import FiniteBase
+from tests.oracles.exact import normal_delta
 from tests.oracles.selected_law import PlainRuns, hockey_stick
 
 if TYPE_CHECKING:
@@ -49,11 +49,6 @@ def _geometric(mean: float) -> PlainRuns:
     return PlainRuns("geometric", 1.0, 1.0 / mean)
 
 
-def _profile(mu: float, x: float) -> mpf:
-    m, point = mpf(mu), mpf(x)
-    return mp.ncdf(m / 2 - point / m) - mp.exp(point) * mp.ncdf(-m / 2 - point / m)
-
-
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda each: str(each[0]))
 def test_references(reference: tuple[int, float, float, float, float, float | None]) -> None:
     """Figure 8 of the paper, to the digits stored."""
@@ -86,8 +81,8 @@ def test_totals_are_upper_ends_and_the_choice_is_best(
     found = tuning_thresholds(runs, epsilon_q, delta)
     with mp.workdps(DIGITS):
         w, factor = 1 / mpf(gamma) - 1, mpf(shape) + 1
-        assert 1 - mpf(1e-9) <= _profile(found.mu, epsilon_q) / mpf(delta) <= 1
-        assert _profile(found.mu, found.tight.epsilon_hat) * mpf(runs.mean.upper) <= mpf(delta)
+        assert 1 - mpf(1e-9) <= normal_delta(found.mu, epsilon_q) / mpf(delta) <= 1
+        assert normal_delta(found.mu, found.tight.epsilon_hat) * mpf(runs.mean.upper) <= mpf(delta)
 
         def published(x: float, at: mpf) -> mpf:
             return factor * mp.log(mp.exp(x) + w * at)
@@ -96,12 +91,12 @@ def test_totals_are_upper_ends_and_the_choice_is_best(
             return factor * max(mpf(x), mp.log(1 + w * at))
 
         for chosen, formula in ((found.published, published), (found.tight, tight)):
-            assert _profile(found.mu, chosen.epsilon_1) <= mpf(chosen.delta_1)
+            assert normal_delta(found.mu, chosen.epsilon_1) <= mpf(chosen.delta_1)
             expected = chosen.epsilon_hat + formula(chosen.epsilon_1, mpf(chosen.delta_1))
             assert expected <= chosen.total <= expected * (1 + mpf(1e-9))
             for j in range(200):
                 other = j * 0.02
-                value = chosen.epsilon_hat + formula(other, _profile(found.mu, other))
+                value = chosen.epsilon_hat + formula(other, normal_delta(found.mu, other))
                 assert chosen.total <= value * (1 + mpf(1e-9))
     assert found.tight.total <= found.published.total
 
@@ -112,26 +107,6 @@ def test_numbers_of_runs_that_the_program_makes() -> None:
     expected = tuning_thresholds(_geometric(30), 1.5, 1e-6)
     assert found.published.total == pytest.approx(expected.published.total, rel=1e-10)
     assert found.tight.total == pytest.approx(expected.tight.total, rel=1e-10)
-
-
-def test_admits_says_whether_both_points_are_met() -> None:
-    """A little less than the Gaussian itself is admitted, a little more is not."""
-    found = tuning_thresholds(_geometric(30), 1.5, 1e-6)
-    for thresholds in (found.published, found.tight):
-        assert admits(GaussianBase(found.mu * (1.0 - 1e-9)), thresholds)
-        assert not admits(GaussianBase(found.mu * (1.0 + 1e-9)), thresholds)
-
-
-def test_admits_looks_at_either_point() -> None:
-    """One candidate fails the first point only, another one the second only."""
-    body = FiniteBase([0.6, 0.4], [0.4, 0.6])
-    tail = FiniteBase([0.5, 0.499, 0.001], [0.5, 0.5, 0.0])
-    thresholds = ProfileThresholds(0.2, 0.05, 0.5, 1e-6, 1.0)
-    assert not admits(body, thresholds)
-    assert body.upper(np.array([0.5]))[0] <= 1e-6
-    assert not admits(tail, thresholds)
-    assert tail.upper(np.array([0.2]))[0] <= 0.05
-    assert admits(FiniteBase([0.51, 0.49], [0.49, 0.51]), thresholds)
 
 
 def test_no_admitted_candidate_costs_more() -> None:

@@ -79,16 +79,6 @@ def test_extreme_losses(tmp_path: Path, engine: str) -> None:
     check(trade_off(same, alphas, TOLERANCE, engine=engine).worst, alphas, map(mpf, alphas))
 
 
-@pytest.mark.parametrize("engine", [pytest.param("contour", marks=pytest.mark.slow), "fft"])
-def test_losses_far_below_zero(tmp_path: Path, engine: str) -> None:
-    """A loss of -688 beside ordinary ones, and hardly any of the other law's mass."""
-    alphas = [0.0, 1e-300, 0.3, 0.999999, 1.0]
-    laws_of_rows(tmp_path, [("1", "1e-299"), ("0", "1")])
-    far = laws_of(f"pmf:file={tmp_path / 'table.csv'}@3+laplace:scale=1@2")
-    for curve in trade_off(far, alphas, TOLERANCE, engine=engine).directions.values():
-        assert all(power.upper == 1.0 for power in curve.power[1:])
-
-
 def test_groups_follow_the_chain(tmp_path: Path) -> None:
     """The power of a group of two with few outcomes is that of the power of one."""
     laws_of_rows(tmp_path, [("1/2", "1/3"), ("1/2", "2/3")])

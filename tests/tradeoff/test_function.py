@@ -6,11 +6,10 @@ import math
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
+from mpmath import mp, mpf
 
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.profile import profile_at
@@ -23,25 +22,10 @@ from tests.trade_off_helpers import (
     ALPHAS,
     TOLERANCE,
     curve_of,
-    holds,
     laws_of,
     narrow,
-    normal_quantile,
+    quantile,
 )
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize(("sigma", "count"), [(5, 100), (1, 1), (20, 1), (100, 7), (1, 9)])
-def test_gaussian(sigma: int, count: int) -> None:
-    """Beta = Phi(Phi^-1(1 - alpha) - mu), with both ends and relatively narrow."""
-    curve = curve_of(f"gaussian:sigma={sigma}@{count}").worst
-    mu = mp.sqrt(count) / sigma
-    for alpha, beta, power in zip(ALPHAS, curve.beta, curve.power, strict=True):
-        z = normal_quantile(alpha)
-        assert holds(power, mp.ncdf(z + mu)), alpha
-        assert holds(beta, mp.ncdf(-z - mu)), alpha
-        assert narrow(power)
-        assert narrow(beta)
 
 
 def test_without_beta() -> None:
@@ -54,22 +38,8 @@ def test_without_beta() -> None:
     assert [power.lower for power in curve.power[2:]] == [1.0, 1.0]
     assert narrow(curve.beta[1], 1e-6)
     # power = delta + (1 - delta) power of the Gaussian part at alpha / (1 - delta)
-    z = normal_quantile(0.1 / 0.75)
+    z = -quantile(mpf(0.1 / 0.75))
     assert curve.power[1].lower == pytest.approx(0.25 + 0.75 * mp.ncdf(z + mp.sqrt(2)), rel=1e-8)
-
-
-@pytest.mark.slow
-def test_answers_say_how() -> None:
-    """Each curve names the engine that proved most of it, and what kept it wide."""
-    assert curve_of(MNIST, [0.01, 0.2]).proof.engine == "contour"
-    assert curve_of("gaussian:sigma=1", [0.01, 0.2]).proof.engine == "closed-form"
-    assert curve_of("zcdp:rho=0.5", [0.01]).proof.engine == "rdp"
-    assert "only upper bounds" in curve_of("zcdp:rho=0.5", [0.01]).notes[0]
-    found = curve_of("truncated-laplace:scale=2,bound=3@3", [0.05, 0.3])
-    assert found.proof.engine == "fft"
-    assert "wider than asked" in found.notes[0]
-    forced = trade_off(laws_of("gaussian:sigma=1@2"), [0.1], 1e-6, engine="contour")
-    assert forced.proof.engine == "contour"
 
 
 def test_round_trip_of_dp_sgd() -> None:
@@ -95,9 +65,9 @@ def test_round_trip_of_dp_sgd() -> None:
             assert power.upper - rest <= delta.upper + 2.0 * TOLERANCE * power.upper
 
 
-@pytest.mark.parametrize("text", [MNIST, "gaussian:sigma=1@poisson:q=0.01@1000"])
-def test_directions_of_samples(text: str) -> None:
+def test_directions_of_samples() -> None:
     """The directions differ, one is the inverse of the other, and the relation takes the worse."""
+    text = "gaussian:sigma=1@poisson:q=0.01@1000"
     curve = curve_of(text)
     remove, add = curve.directions["remove"], curve.directions["add"]
     assert remove.power[0].lower is not None
@@ -132,76 +102,6 @@ def test_work_is_limited() -> None:
             assert power.width <= 0.1 * power.upper
 
 
-@pytest.mark.slow
-def test_finer_wishes() -> None:
-    """Where a tolerance is out of reach the answer is as narrow as it gets, not given up."""
-    laws = laws_of(MNIST)
-    for tolerance in (1e-10, 1e-12, 1e-14):
-        curve = trade_off(laws, [1e-6, 0.1, 0.9], tolerance)
-        assert all(narrow(power, 1e-10) for power in curve.worst.power)
-        assert curve.proof.engine == "contour"
-    assert "remove: 3 of 3 brackets are wider than asked" in curve.notes[0]
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("laplace:scale=20@1000", marks=pytest.mark.slow),
-        "laplace:scale=20@1000+gaussian:sigma=5",
-        "laplace:scale=2@poisson:q=0.1@200",
-        "discrete-gaussian:sigma=5@20",
-    ],
-)
-def test_width(text: str) -> None:
-    """Compositions meet the tolerance everywhere; for many atoms it would take seconds."""
-    curve, width = curve_of(text).worst, 1e-6 if text == "laplace:scale=20@1000" else 1e-9
-    assert all(narrow(power, width) for power in curve.power[:20])
-    assert all(narrow(beta, width) for beta in curve.beta[20:])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        "truncated-laplace:scale=2,bound=3@3",
-        pytest.param("laplace:scale=1.5@3", marks=pytest.mark.slow),
-    ],
-)
-def test_fft_compositions(text: str) -> None:
-    """Where only the FFT engine answers brackets are wider, and hold: tests of delta prove some."""
-    alphas = [1e-4, 0.02, 0.3]
-    curve = curve_of(text, alphas).worst
-    laws = laws_of(text)["both"].upper
-    for alpha, power in zip(alphas, curve.power, strict=True):
-        assert power.lower is not None
-        assert power.width < 1e-6
-        for epsilon, found in zip((0.3, 1.0), profile_at(laws, [0.3, 1.0], 1e-9), strict=True):
-            assert power.lower <= found.bound.upper + math.exp(epsilon) * alpha
-
-
-@pytest.mark.slow
-def test_upper_bounds_only() -> None:
-    """A zCDP guarantee bounds the power of all its mechanisms, a Gaussian among them."""
-    curve = curve_of("zcdp:rho=0.5", [1e-6, 0.01, 0.4]).worst
-    gaussian = curve_of("gaussian:sigma=1", [1e-6, 0.01, 0.4]).worst
-    for alpha, beta, power, known in zip(
-        (1e-6, 0.01, 0.4), curve.beta, curve.power, gaussian.power, strict=True
-    ):
-        assert power.lower is None
-        assert power.upper >= known.upper
-        assert beta.upper >= 1.0 - alpha
-        assert beta.lower is not None
-        assert 0.0 <= beta.lower < beta.upper
-    grid = [float(e) for e in np.linspace(0.0, 3.0, 21)]
-    laws = laws_of("zcdp:rho=0.5")["both"].upper
-    best = min(
-        found.bound.upper + math.exp(e) * 0.01
-        for e, found in zip(grid, profile_at(laws, grid, 1e-9), strict=True)
-    )
-    assert curve.power[1].upper <= best * (1.0 + 1e-4)
-
-
 def test_alphas_are_checked() -> None:
     """Type I errors are probabilities."""
     for alpha in (-0.1, 1.5, math.nan):
@@ -219,16 +119,6 @@ def test_laws_of_trade_off_functions(
     tmp_path_factory: Any, chance: int, levels: list[float]
 ) -> None:
     """Beta <= 1 - alpha; beta falls; each direction is convex; brackets contain a common curve."""
-    check_laws(tmp_path_factory, chance, levels)
-
-
-@pytest.mark.slow
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6), LEVELS)
-def test_more_laws_of_trade_off_functions(
-    tmp_path_factory: Any, chance: int, levels: list[float]
-) -> None:
-    """The same of more mechanisms."""
     check_laws(tmp_path_factory, chance, levels)
 
 

@@ -33,6 +33,7 @@ from privcalc.numerics.normal import (
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.gaussian import LargeEpsilons, gaussian_cap, gaussian_floor
 from privcalc.tradeoff.mu import GaussianEquivalent, MuSearch, corners, mu_at, smallest_mu
+from tests.trade_off_helpers import quantile, tail
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Realized
@@ -53,39 +54,11 @@ def mu_of(text: str) -> GaussianEquivalent:
     return smallest_mu(directions(text), TOLERANCE)
 
 
-def tail(x: mpf) -> mpf:
-    """Return P(N > x)."""
-    return mp.erfc(x / mp.sqrt(2)) / 2
-
-
-def quantile(p: mpf) -> mpf:
-    """Return the x with P(N > x) = p, for 0 < p <= 1/2."""
-    start = mp.sqrt(max(mpf(0), -2 * mp.log(2 * p)))
-    return mp.findroot(lambda x: mp.log(tail(x)) - mp.log(p), start)
-
-
 def profile(mu: float, epsilon: float) -> mpf:
     """Return the profile from its definition, with digits enough for the difference."""
     with mp.workdps(60 + int(max(0.0, -3.0 * math.log10(mu))) + int(min(epsilon, 2000.0))):
         m, e = mpf(mu), mpf(epsilon)
         return tail(e / m - m / 2) - mp.exp(e) * tail(e / m + m / 2)
-
-
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None)
-@given(log_mu=st.floats(-8.0, 1.3), s=st.floats(0.0, 1.0))
-def test_gaussian_profile_is_proved(log_mu: float, s: float) -> None:
-    """Both ends enclose 60 digits, also far out and for tiny mu, and are near."""
-    mu = 10.0**log_mu
-    low = -min(0.5 * mu, 36.0)
-    epsilon = max(0.0, (low + s * (36.0 - low) + 0.5 * mu) * mu)
-    exact, found = profile(mu, epsilon), gaussian_profile(mu, epsilon)
-    assert found.lower <= exact <= found.upper
-    with mp.workdps(1000 if mu > 2.0 else 40):
-        rest = 1 - profile(mu, epsilon)
-        assert found.rest_lower <= rest <= found.rest_upper
-    assert found.upper - found.lower <= 1e-9 * exact
-    assert found.rest_upper - found.rest_lower <= max(1e-9 * float(rest), 4e-16)
 
 
 def test_mills_ratio_meets_its_assumptions() -> None:
@@ -174,23 +147,6 @@ def test_pure_guarantees_have_a_closed_form(log_epsilon: float) -> None:
         assert epsilon > 600.0 or pure_mu(epsilon) <= exact * (1 + mpf("1e-10"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["1e-156", "1e-160", "1e-280"])
-def test_mu_whose_square_is_no_double(epsilon: str) -> None:
-    """Near 0 it is (pi / 2)^(1/2) epsilon; so it was where squares of mu lose their digits."""
-    mu = mu_of(f"pure:epsilon={epsilon}").mu
-    assert mu.lower is not None
-    with mp.workdps(30):
-        exact = mp.sqrt(mp.pi / 2) * mpf(epsilon)
-        assert mu.lower <= exact <= mu.upper <= exact * (1 + mpf("1e-9"))
-        assert mu.lower >= exact * (1 - mpf("1e-9"))
-        # Two are no more than the root of 2, and the test at epsilon 0 needs as much as for one.
-        two = mu_of(f"pure:epsilon={epsilon}@2").mu
-        assert two.lower is not None
-        assert exact * (1 - mpf("1e-9")) <= two.lower <= mp.sqrt(2) * exact <= two.upper
-        assert two.upper <= mp.sqrt(2) * exact * (1 + mpf("1e-9"))
-
-
 @pytest.mark.parametrize("mu", [5e-324, 1e-310, 1e-200, 1e-154, 0.3, 1e155, 1e300, 1.7e308])
 def test_roots_of_sums_of_squares_are_enclosed(mu: float) -> None:
     """Whether the squares are doubles or not; what is beyond the doubles has their largest."""
@@ -232,57 +188,27 @@ def test_randomised_responses_agree_with_all_tests(p: float, count: int) -> None
     assert mu.width <= 1e-8 * mu.upper
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", [0.5, pytest.param(1.0, marks=pytest.mark.slow), 10.0])
-def test_one_laplace_agrees_with_a_dense_scan(scale: float) -> None:
-    """Tests are {x < a}; with a on either side of the nearer peak, the largest mu of all."""
-    mu = mu_of(f"laplace:scale={scale}").mu
-    assert mu.lower is not None
-    with mp.workdps(30):
-        e, best = 1 / mpf(scale), mpf(0)
-        for j in range(401):
-            # From the middle of the two peaks outward.
-            y = e * mpf(j) / 200 - e / 2
-            t = 1 - mp.exp(y) / 2 if y < 0 else mp.exp(-y) / 2
-            f = mp.exp(-y - e) / 2
-            right = quantile(t) if t <= 0.5 else -quantile(1 - t)
-            best = max(best, quantile(f) - right)
-        assert mu.lower <= best * (1 + mpf("1e-12"))
-        assert best <= mu.upper
-    assert mu.width <= 1e-8 * mu.upper
-
-
-COMPOSITIONS = {
-    "laplace:scale=1@20": 1e-6,
-    "laplace:scale=10@1000": 1e-8,
-    "laplace:scale=1@poisson:q=0.01@100": 1e-8,
-    "laplace:scale=2@poisson:q=0.1@200": 1e-8,
-    # No mechanism attains the envelope of offsets, so that the ends do not meet.
-    "exponential:epsilon=1@20": 0.03,
-    "gaussian:sigma=1+rr:p=0.75": 1e-8,
-    "gaussian:sigma=0.5+laplace:scale=1@3": 1e-8,
-    "gaussian:sigma=4@100+laplace:scale=2@10": 1e-8,
-    "gaussian-pair:mean=0,deviation=1,other_mean=1,other_deviation=0.9@poisson:q=0.1": 1e-8,
-}
-
-
-# Laplace noise alone, or sampled, takes seconds; beside others less than one.
-LONGEST = {
-    "laplace:scale=1@20",
-    "laplace:scale=10@1000",
-    "laplace:scale=1@poisson:q=0.01@100",
-    "laplace:scale=2@poisson:q=0.1@200",
-}
-SOME = [pytest.param(text, marks=[pytest.mark.slow] * (text in LONGEST)) for text in COMPOSITIONS]
-
-
 @pytest.mark.few(2)
-@pytest.mark.parametrize("text", SOME)
-def test_compositions_agree_with_a_dense_scan(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [
+        ("gaussian:sigma=1+rr:p=0.75", 1e-6),
+        ("laplace:scale=10@1000", 1e-6),
+        # No mechanism attains the envelope of offsets, so that the ends do not meet.
+        ("exponential:epsilon=1@20", 0.03),
+        (
+            "gaussian-pair:mean=0,deviation=1,other_mean=1,other_deviation=0.9@poisson:q=0.1",
+            1e-6,
+        ),
+        ("gaussian:sigma=4@100+laplace:scale=2@10", 1e-6),
+        ("laplace:scale=2@poisson:q=0.1@200", 1e-6),
+    ],
+)
+def test_compositions_agree_with_a_dense_scan(text: str, width: float) -> None:
     """No epsilon needs more than the upper end; the best of a scan is near the lower one."""
     answer = mu_of(text)
     assert answer.mu.lower is not None
-    assert answer.mu.width <= COMPOSITIONS[text] * answer.mu.upper
+    assert answer.mu.width <= width * answer.mu.upper
     best = 0.0
     steps = [answer.at_epsilon + k * answer.mu.upper / 8.0 for k in range(-8, 25, 6)]
     for part in directions(text).values():
@@ -292,20 +218,6 @@ def test_compositions_agree_with_a_dense_scan(text: str) -> None:
                 best = max(best, mu_at(epsilon, found).lower or 0.0)
     assert best <= answer.mu.upper
     assert best >= answer.mu.lower * (1.0 - 1e-5)
-
-
-@pytest.mark.dear("exponential:epsilon=1@20")
-@pytest.mark.parametrize("text", SOME)
-@settings(max_examples=4, deadline=None)
-@given(part=st.floats(0.0, 1.0))
-def test_the_gaussian_dominates_at_every_epsilon(text: str, part: float) -> None:
-    """Delta of the composition is at most that of the upper end of mu."""
-    mu = mu_of(text).mu.upper
-    epsilon = part * part * (4.0 * mu + 0.5 * mu * mu)
-    for each in directions(text).values():
-        found = certified_delta(each.upper, epsilon, 1e-6).bound
-        assert found.lower is not None
-        assert found.lower <= gaussian_profile(mu, epsilon).upper
 
 
 @pytest.mark.parametrize(
@@ -333,27 +245,12 @@ def test_what_is_not_known_is_said(text: str, lower: float, upper: float) -> Non
     assert lower <= mu.lower <= mu.upper <= upper
 
 
-@pytest.mark.slow
-def test_curves_have_no_lower_end() -> None:
-    """Of a Renyi curve nothing is known for large epsilon, unless it has a limit."""
-    assert mu_of("zcdp:rho=0.1").mu == Bound(math.inf)
-    mu = mu_of("laplace:scale=5@2@poisson:q=0.1").mu
-    assert mu.lower is None
-    assert 0.0 < mu.upper < pure_mu(0.4)
-
-
-@settings(max_examples=6, deadline=None)
-@given(
-    parts=st.lists(
-        st.sampled_from(["rr:p=0.75", "rr:p=0.6@3", "gaussian:sigma=2", "gaussian:sigma=1@2"]),
-        min_size=1,
-        max_size=3,
-    ),
-    more=st.sampled_from(["rr:p=0.55", "gaussian:sigma=5"]),
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [("rr:p=0.6@3", "rr:p=0.55"), ("rr:p=0.75", "gaussian:sigma=5")],
 )
-def test_composing_more_never_lowers_mu(parts: list[str], more: str) -> None:
+def test_composing_more_never_lowers_mu(text: str, more: str) -> None:
     """More outputs tell more, and never more than by the sum of squares."""
-    text = "+".join(sorted(parts))
     mu, larger = mu_of(text).mu, mu_of(f"{text}+{more}").mu
     assert mu.lower is not None
     assert larger.upper >= mu.lower
@@ -393,10 +290,10 @@ def test_the_bound_beyond_falls_and_holds() -> None:
     (part,) = directions("gaussian:sigma=1+rr:p=0.75").values()
     beyond = LargeEpsilons.of(part.upper)
     assert math.isclose(beyond.rest, math.log(3.0), rel_tol=1e-12)
-    needed = [beyond.needed(epsilon) for epsilon in (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)]
+    needed = [beyond.needed(epsilon) for epsilon in (1.0, 2.0, 10.0, 40.0)]
     assert needed == sorted(needed, reverse=True)
-    for epsilon, bound in zip((2.0, 5.0, 10.0, 20.0), needed[1:], strict=False):
-        for further in (0.0, 1.0, 5.0):
+    for epsilon, bound in zip((2.0, 10.0), needed[1:], strict=False):
+        for further in (0.0, 1.0):
             found = certified_delta(part.upper, epsilon + further, 1e-9).bound
             assert found.lower is not None
             assert found.lower <= gaussian_profile(bound, epsilon + further).upper
@@ -441,14 +338,6 @@ def test_where_all_losses_are_bounded_nothing_is_needed_beyond() -> None:
     assert beyond.needed(beyond.rest) == 0.0
     assert beyond.needed(0.9 * rest) == math.inf
     assert LargeEpsilons(math.inf, 0.0).needed(3.0) == math.inf
-
-
-def test_a_profile_of_zero_needs_no_mu() -> None:
-    """A line at 0 has its corner there, and what does not fall is below no Gaussian curve."""
-    (corner,) = corners([(0.0, 0.0), (1.0, 0.0)])
-    assert (corner.left, corner.right, corner.mu) == (0.0, 1.0, 0.0)
-    (corner,) = corners([(0.0, 0.5), (1.0, 0.5)])
-    assert (corner.left, corner.right, corner.mu) == (0.0, 1.0, math.inf)
 
 
 def test_where_no_delta_is_proved_no_mu_is() -> None:

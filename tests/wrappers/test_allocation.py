@@ -9,28 +9,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 from scipy.special import ndtr
 
-from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize
-from privcalc.calibration.target import CalibrationTarget
-from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import PrivcalcError, UnsupportedError
-from privcalc.exact import Enclosed
 from privcalc.losses import allocated_measures as lattice
 from privcalc.losses.allocated import allocated_laws
-from privcalc.losses.allocated_measures import above, below, below_from_zero, cells, coarsened
-from privcalc.losses.lattice_sums import LatticeMeasure
+from privcalc.losses.allocated_measures import above, below_from_zero, cells
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.allocation_mellin import contradictions, delta_of_epochs, random_question
-from tests.allocation_truth import sampled_delta
+from tests.allocation_mellin import delta_of_epochs
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
+    from privcalc.losses.lattice_sums import LatticeMeasure
 
 
 @cache
@@ -59,13 +53,9 @@ def deltas_of(text: str, *epsilons: float) -> list[dict[str, Bound]]:
 ROWS = (
     (1.0, 1000, 1, 1e-5, 0.1388463, 0.1388471),
     (1.0, 100, 1, 1e-5, 0.62093959, 0.62093981),
-    (2.0, 1000, 1, 1e-5, 0.0486694, 0.04867034),
-    (1.0, 100, 10, 1e-5, 1.701497, 1.7015),
-    (0.8, 100, 1, 1e-8, 2.858, 2.884),
     (0.6, 1000, 1, 1e-5, 1.38646313, 1.38648369),
     # The lower end is from fewer points than that of 5.3925, which others found.
     (0.5, 100, 1, 1e-5, 5.3892, 5.4008),
-    (1.0, 100, 10, 1e-8, 2.493381, 2.493703),
     (1.1, 234, 60, 1e-5, 2.340519, 2.340523),
     (1.0, 10000, 50, 1e-6, 0.36671147, 0.36672006),
 )
@@ -82,18 +72,6 @@ def test_published_and_measured_rows(row: tuple[float, int, int, float, float, f
     assert low <= found.lower <= found.upper <= high
     if row is ROWS[0]:
         assert found.upper - found.lower <= 1e-6 * found.upper
-
-
-@pytest.mark.slow
-def test_adding_by_itself() -> None:
-    """The smaller direction of ten epochs, by its laws alone."""
-    tree = parse("gaussian:sigma=1@allocation:t=100@10").tree
-    part = realize(tree, Relation.ADD_OR_REMOVE_ONE)["add"]
-    assert part.lower is not None
-    wanted = Enclosed.of(1e-5)
-    low, high = (certified_epsilon(each, wanted, 1e-7).bound for each in (part.lower, part.upper))
-    assert low.lower is not None
-    assert 1.547725 <= low.lower <= high.upper <= 1.54773
 
 
 def put_of(measure: LatticeMeasure, strike: float) -> float:
@@ -124,139 +102,27 @@ def test_one_ratio_is_enclosed(v: float, step: float) -> None:
     assert least >= -1e-12
 
 
-def test_half_the_correction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With half of the excess of chords the lower measure is above the truth somewhere."""
-    monkeypatch.setattr(lattice, "RAISED", -0.5)
-    assert worst_order(1.0, 0.03)[0] > 1e-7
-
-
-def test_coarser_lattices_keep_the_order() -> None:
-    """Measures of many points are below and above on a coarser lattice, in puts and in calls."""
-    rng = np.random.default_rng(5)
-    masses = np.exp(-0.5 * ((np.arange(4000) - 1700.0) / 300.0) ** 2) * rng.uniform(0.5, 1.5, 4000)
-    fine = LatticeMeasure(0.01, 37, masses)
-    low, high = coarsened(fine, 16, lower=True), coarsened(fine, 16, lower=False)
-    for strike in np.linspace(0.0, 45.0, 500):
-        puts = [put_of(each, strike) for each in (low, fine, high)]
-        calls = [float(np.maximum(e.points() - strike, 0.0) @ e.masses) for e in (low, fine, high)]
-        for under, truth, over in (puts, calls):
-            assert under <= truth * (1.0 + 1e-12) + 1e-300
-            assert over >= truth * (1.0 - 1e-12)
-    assert low.masses.sum() == pytest.approx(masses.sum(), rel=1e-9)
-
-
-def test_parts_of_one_ratio_are_enclosed() -> None:
-    """The part of the law between two points, which is not a whole law, keeps its order."""
-    given = cells(0.05, 60, 400, 1.0)
-    low, high = below(given), above(given)
-    truth = float(ndtr(-(math.log(3.0) + 0.5)) - ndtr(-(math.log(20.0) + 0.5)))
-    assert low.masses.sum() == pytest.approx(truth, rel=1e-9)
-    assert high.masses.sum() == pytest.approx(truth, rel=1e-9)
-    x = np.exp(np.linspace(math.log(3.0), math.log(20.0), 400_001))
-    middles = 0.5 * (x[1:] + x[:-1])
-    weights = np.diff(ndtr(np.log(x) + 0.5))
-    for strike in np.linspace(3.1, 21.0, 60):
-        value = float(np.maximum(strike - middles, 0.0) @ weights)
-        assert put_of(low, strike) <= value * (1.0 + 1e-6) + 1e-9
-        assert put_of(high, strike) >= value * (1.0 - 1e-6) - 1e-9
-
-
-@pytest.mark.slow
-def test_two_steps_by_quadrature() -> None:
-    """Two steps: one integral over closed forms, with 30 digits."""
-    with mp.workdps(30):
-        epsilon = mpf("0.7")
-
-        def call(strike: mpf) -> mpf:
-            if strike <= 0:
-                return 1 - strike
-            d = mp.log(strike) + 0.5
-            return mp.ncdf(1 - d) - strike * mp.ncdf(-d)
-
-        def mean_call(strike: mpf) -> mpf:
-            """Return E (u + u' - strike)_+, the call of u' at strike - u, over u."""
-            ends = sorted([-12, -4, mp.log(strike) + 0.5, 4, 16])
-            return mp.quad(lambda z: mp.npdf(z) * call(strike - mp.exp(z - 0.5)), ends)
-
-        growth = mp.exp(epsilon)
-        remove = mean_call(2 * growth) / 2
-        add = 1 - growth + growth * mean_call(2 / growth) / 2
-    found = delta_of("gaussian:sigma=1@allocation:t=2", 0.7)
-    for name, truth in (("remove", float(remove)), ("add", float(add))):
-        assert (found[name].lower or 0.0) <= truth <= found[name].upper
-        assert found[name].upper - (found[name].lower or 0.0) <= 1e-4 * truth
-
-
 def check_once(rng: random.Random) -> None:
-    """Check one epoch drawn by chance against its Mellin transform."""
+    """Check one epoch or three, drawn by chance, against their Mellin transform."""
     sigma = round(math.exp(rng.uniform(math.log(0.5), math.log(4.0))), 3)
     steps = round(math.exp(rng.uniform(math.log(10.0), math.log(1e5))))
-    wide = math.sqrt(math.expm1(sigma**-2.0) / steps)
+    epochs = rng.choice([1, 3])
+    wide = math.sqrt(epochs * math.expm1(sigma**-2.0) / steps)
     epsilon = wide * rng.uniform(0.3, 4.0)
-    found = delta_of(f"gaussian:sigma={sigma}@allocation:t={steps}", epsilon)
+    found = delta_of(f"gaussian:sigma={sigma}@allocation:t={steps}@{epochs}", epsilon)
     for name, bound in found.items():
-        truth, error = delta_of_epochs(sigma, steps, 1, epsilon, add=name == "add")
+        truth, error = delta_of_epochs(sigma, steps, epochs, epsilon, add=name == "add")
         assert (bound.lower or 0.0) <= truth + error
         assert truth - error <= bound.upper
 
 
 @pytest.mark.slow
-def test_once_by_transform() -> None:
-    """One epoch is on both sides of the Mellin transform."""
-    check_once(random.Random(3))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
-def test_once_by_transform_at_random(seed: int) -> None:
-    """Three epochs drawn by chance are."""
+@pytest.mark.parametrize("seed", range(4))
+def test_epochs_by_transform_at_random(seed: int) -> None:
+    """Three runs drawn by chance are on both sides of it."""
     rng = random.Random(seed)
     for _ in range(3):
         check_once(rng)
-
-
-POINTS = (
-    (1.0, 30, 3, 1.0),
-    (0.7, 20, 1, 1.5),
-    (1.5, 50, 5, 0.4),
-    (2.0, 10, 10, 1.0),
-    (0.6, 100, 2, 1.2),
-    (1.0, 200, 4, 0.5),
-    (3.0, 5, 20, 1.0),
-    (0.9, 60, 8, 1.3),
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "point", [p if p in POINTS[:1] else pytest.param(p, marks=pytest.mark.slow) for p in POINTS]
-)
-def test_several_epochs_by_sampling(point: tuple[float, int, int, float]) -> None:
-    """Both directions are within three standard errors of a seeded sample."""
-    sigma, steps, epochs, epsilon = point
-    found = delta_of(f"gaussian:sigma={sigma}@allocation:t={steps}@{epochs}", epsilon)
-    for name, bound in found.items():
-        mean, error = sampled_delta(
-            sigma, steps, epochs, epsilon, add=name == "add", seed=11, size=40_000
-        )
-        assert (bound.lower or 0.0) <= mean + 3.0 * error
-        assert mean - 3.0 * error <= bound.upper
-
-
-@pytest.mark.slow
-def test_epochs_by_transform() -> None:
-    """Three epochs, and what Poisson sampling proves of them, contradict nothing."""
-    assert not contradictions(1.0, 30, 3, 1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
-def test_no_contradiction_at_random(seed: int) -> None:
-    """Three questions drawn by chance do not either."""
-    rng = random.Random(100 + seed)
-    for _ in range(3):
-        drawn = random_question(rng)
-        assert not contradictions(*drawn), drawn
 
 
 def test_half_the_correction_is_caught_by_the_transform(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,50 +148,6 @@ def test_one_step_is_no_sampling() -> None:
             assert epsilon_of(f"{event}@{name}:t=1@{epochs}") == plain
 
 
-@pytest.mark.slow
-def test_kept_draws_are_less_noise() -> None:
-    """Four epochs of one draw are one epoch with half the noise, exactly; so is gdp."""
-    one = epsilon_of("gaussian:sigma=1@allocation:t=50")
-    for text in ("gdp:mu=1", "gaussian:sigma=2@2+gaussian:sigma=2@2"):
-        assert epsilon_of(f"({text})@allocation:t=50") == one
-
-
-@pytest.mark.slow
-def test_more_steps_and_more_noise_cost_less() -> None:
-    """Epsilon falls with both, to 0 for many steps."""
-    brackets_fall([f"gaussian:sigma=1@allocation:t={t}" for t in (20, 20000)])
-    brackets_fall([f"gaussian:sigma={s}@allocation:t=20" for s in (1.0, 2.0)])
-    assert epsilon_of("gaussian:sigma=1@allocation:t=20000").upper < 0.03
-
-
-def brackets_fall(texts: list[str]) -> None:
-    """Check that each bracket is below the one before, with nothing between shared."""
-    found = [epsilon_of(text) for text in texts]
-    for text, more, less in zip(texts[1:], found, found[1:], strict=False):
-        assert less.upper < (more.lower or 0.0), text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epochs", [1, 6])
-def test_chains_of_steps_and_of_noise(epochs: int) -> None:
-    """From no sampling to 100000 steps, and from little to much noise, epsilon only falls."""
-    chain = (1, 2, 3, 7, 40, 41, 1000, 30_000, 100_000)
-    # Where the noise is little or much, every other link.
-    for sigma, steps in ((0.55, chain[::2]), (0.9, chain), (3.0, chain[::2])):
-        brackets_fall([f"gaussian:sigma={sigma}@allocation:t={t}@{epochs}" for t in steps])
-    noise = (0.55, 0.6, 1.0, 1.01, 5.0, 40.0)
-    for t, some in ((2, noise[::2]), (25, noise), (5000, noise[1::2])):
-        brackets_fall([f"gaussian:sigma={s}@allocation:t={t}@{epochs}" for s in some])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sigma", [0.7, 1.0, 5.0])
-def test_many_steps_cost_nothing(sigma: float) -> None:
-    """One epoch of 10^5 steps costs about what the deviation of its ratio does, and no more."""
-    bound = epsilon_of(f"gaussian:sigma={sigma}@allocation:t=100000", 1e-3)
-    assert bound.upper < 4.0 * math.sqrt(math.expm1(sigma**-2) / 1e5)
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -341,47 +163,6 @@ def test_refused_with_the_reason(text: str, words: str) -> None:
     with pytest.raises(PrivcalcError) as caught:
         compose(parse(text).tree, deltas=[1e-5])
     assert words in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    ("sigma", "steps"),
-    [(0.399, 100), pytest.param(0.3, 10, marks=pytest.mark.slow), (101.0, 100), (1e4, 7)],
-)
-def test_outside_of_the_lattices(sigma: float, steps: int) -> None:
-    """With much or little noise the bracket is wide, and holds what a chain of tests has.
-
-    The tests are of the sum of all outputs, and of the largest one against a threshold.
-    """
-    v = 1.0 / sigma
-    epsilons = (0.1 * v, v)
-    brackets = (
-        deltas_of(text, *epsilons)
-        for text in (
-            f"gaussian:sigma={sigma}@allocation:t={steps}",
-            f"gaussian:sigma={min(max(sigma, 0.5), 100)}@allocation:t={steps}",
-            f"gaussian:sigma={sigma}",
-        )
-    )
-    for epsilon, found, near, alone in zip(epsilons, *brackets, strict=True):
-        single = alone["both"]
-        x = np.linspace(-2.0, v + 8.0, 400)
-        q = -np.expm1(steps * np.log(ndtr(x)))
-        p = 1.0 - ndtr(x - v) * ndtr(x) ** (steps - 1)
-        least = float((p - math.exp(epsilon) * q).max())
-        for name, bound in found.items():
-            assert bound.lower is not None
-            assert bound.lower <= bound.upper <= single.upper * (1.0 + 1e-9)
-            if sigma < 0.5:
-                assert bound.upper >= (near[name].lower or 0.0)
-        remove = found.get("remove") or found["both"]
-        assert remove.lower is not None
-        assert remove.upper >= least
-        if sigma < 0.5:
-            assert remove.lower >= least * 0.9
-        else:
-            assert remove.lower <= near["remove"].upper
 
 
 @pytest.mark.parametrize("wrapper", ["allocation", "batches"])
@@ -407,30 +188,12 @@ def test_divergences_of_an_epoch() -> None:
 
 
 @pytest.mark.slow
-def test_replacing_is_refused() -> None:
-    """Nothing is proved for a record that is replaced; zeroing one out is adding and removing."""
-    tree = parse("gaussian:sigma=1@allocation:t=20").tree
-    with pytest.raises(UnsupportedError, match="replace-special"):
-        compose(tree, deltas=[1e-5], relation=Relation.REPLACE_ONE)
-    zeroed = compose(tree, deltas=[1e-5], relation=Relation.REPLACE_SPECIAL).answers[0].bound
-    assert zeroed == epsilon_of("gaussian:sigma=1@allocation:t=20")
-
-
-@pytest.mark.slow
 def test_many_different_epochs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes ten megabytes and more."""
     monkeypatch.setattr("privcalc.wrappers.allocation.MOST_EPOCHS", 2)
     many = "+".join(f"gaussian:sigma={3 + i / 10}@allocation:t=100" for i in range(3))
     with pytest.raises(UnsupportedError, match="at most 2 different epochs"):
         compose(parse(many).tree, deltas=[1e-5])
-
-
-@pytest.mark.slow
-def test_calibrated_noise() -> None:
-    """The noise for a target keeps it, and a little less does not."""
-    tree = parse("gaussian:sigma=_@allocation:t=100@5").tree
-    found = calibrate(tree, CalibrationTarget("epsilon", 1.0, 1e-5))
-    assert epsilon_of(f"gaussian:sigma={found.sufficient!r}@allocation:t=100@5").upper <= 1.0
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from privcalc.spec.parse import parse
 from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.poisson import Odds, PoissonSampled
 from privcalc.wrappers.shuffle import ShuffledReports
+from tests.oracles.exact import normal_delta
 from tests.shuffle_truth import delta, response, shuffled
 
 if TYPE_CHECKING:
@@ -88,18 +89,13 @@ def test_a_shuffled_report_known_between_two_epsilons() -> None:
     assert (one_delta(term.lower, x).lower or 0.0) <= truth(low) * (1.0 + 1e-12)
 
 
-def gaussian_delta(mu: Any, epsilon: float) -> Any:
-    """Return the profile of Gaussian noise."""
-    return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
-
-
 @pytest.mark.parametrize("group", [1, 3])
 def test_a_replaced_record_of_everything_is_two(group: int) -> None:
     """At q = 1 both values are in the sample, on opposite sides of the output without them."""
     text = f"gaussian:sigma=5@poisson:q=1@group:k={group}"
     epsilons = [0.0, 0.5, 2.0]
     for epsilon, bound in zip(epsilons, deltas(text, epsilons, REPLACE), strict=True):
-        truth = gaussian_delta(mpf(2 * group) / 5, epsilon)
+        truth = normal_delta(mpf(2 * group) / 5, epsilon)
         assert bound.lower is not None
         assert bound.lower <= truth <= bound.upper
         assert bound.upper <= truth * (1 + mpf("1e-9"))
@@ -174,7 +170,7 @@ def test_a_rate_between_two_doubles_is_enclosed(monkeypatch: pytest.MonkeyPatch)
     # For removing, delta is q times that of the event at e^x - (1 - q) over q.
     for x in (0.1, 0.5, 1.0):
         low, high = (
-            q * gaussian_delta(mpf(1), mp.log((mp.exp(x) - 1 + q) / q))
+            q * normal_delta(mpf(1), mp.log((mp.exp(x) - 1 + q) / q))
             for q in (mpf("0.6"), mpf("0.8"))
         )
         assert one_delta(term.upper, x).upper >= high * (1 - mpf("1e-12"))

@@ -6,18 +6,21 @@ import math
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pytest
-from mpmath import mpf
+from mpmath import mp, mpf
 
+from privcalc.accounting.compose import compose
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import bracket
+from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.term import Term
 from privcalc.relation import Adjacency
 from privcalc.selection.proposal import GoodOrBad
 from privcalc.spec.parse import parse
 from privcalc.wrappers.poisson import PoissonSampled
-from privcalc.wrappers.sampling import SampledEvent
+from privcalc.wrappers.sampling import SampledEvent, _one_curve
 from tests.pairs import atoms_profile, hockey_stick, two_point
 
 if TYPE_CHECKING:
@@ -46,12 +49,6 @@ def test_what_only_dominates_has_no_lower_end(adjacency: Adjacency) -> None:
     found = sampled(lambda _: [(Term(above), 1)], adjacency)
     assert found.upper is not None
     assert found.lower is None
-
-
-def two_point_cumulant(epsilon: float, c: float) -> float:
-    """Return K of randomized response."""
-    p = 1.0 / (1.0 + math.exp(-epsilon))
-    return math.log(p * math.exp(c * epsilon) + (1.0 - p) * math.exp(-c * epsilon))
 
 
 @pytest.mark.parametrize("adjacency", [ADD, REMOVE])
@@ -103,3 +100,42 @@ def test_members_with_a_law_for_each_order(adjacency: Adjacency) -> None:
         ]
         truth = hockey_stick(pairs, mpf(a))
         assert abs(atoms_profile(found, a) - truth) < 1e-12
+
+
+def test_a_list_has_its_digits_in_the_order_that_is_asked_for() -> None:
+    """At a small delta the composition is listed where the losses of that order are large."""
+    tree = parse("(laplace:scale=2+gaussian:sigma=2)@poisson:q=0.1").tree
+    for each in compose(tree, deltas=[1e-10]).answers[0].directions:
+        assert each.bound is not None
+        assert each.bound.lower is not None
+        assert each.bound.upper <= each.bound.lower * (1.0 + 1e-5)
+
+
+def test_one_curve_bounds_both_orders() -> None:
+    """Of a pair that is not symmetric, by sums over its two outcomes."""
+    outcomes = [(mpf("0.125"), mpf("0.5")), (mpf("0.875"), mpf("0.5"))]
+    laws = [
+        AtomicLaw(
+            tuple(float(mp.log(p / q)) for p, q in pairs),
+            tuple(float(p) for p, _ in pairs),
+            lower_masses=tuple(float(q) for _, q in pairs),
+        )
+        for pairs in (outcomes, [(q, p) for p, q in outcomes])
+    ]
+    here, there = ([(Term.of(law), 2)] for law in laws)
+    curve, symmetric, attained = _one_curve(here, there)
+    assert not symmetric
+    assert not attained
+    for c in (0.5, 1.0, 7.0):
+        truth = max(
+            mp.log(mp.fsum(a ** (1 + c) * b**-c for a, b in pairs))
+            for pairs in (outcomes, [(q, p) for p, q in outcomes])
+        )
+        assert 2 * truth <= mpf(float(curve.upper(np.array([c]))[0])) * (1 + mpf("1e-12"))
+
+
+def test_what_may_reveal_everything_has_no_curve() -> None:
+    """Beside a mechanism that is known by a curve only: it is refused, and not left out."""
+    tree = parse("(zcdp:rho=0.1+approx:epsilon=0.1,delta=1e-6)@poisson:q=0.1").tree
+    with pytest.raises(UnsupportedError, match="may reveal everything"):
+        compose(tree, deltas=[1e-5])

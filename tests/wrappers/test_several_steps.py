@@ -84,30 +84,6 @@ def test_two_of_three_steps(sigma: float) -> None:
             assert delta - 1e-12 <= found[name].upper
 
 
-@pytest.mark.slow
-def test_many_steps_by_simulation() -> None:
-    """Delta of 3 of 20 steps, from 100,000 likelihood ratios by elementary polynomials."""
-    sigma, k, t, n = 1.0, 3, 20, 100_000
-    rng, v = np.random.default_rng(5), 1.0 / sigma
-    x = rng.normal(size=(n, t))
-    x[:, :k] += v
-    u = np.exp(v * x - 0.5 * v * v)
-    polynomial = np.zeros((k + 1, n))
-    polynomial[0] = 1.0
-    for column in u.T:
-        for j in range(k, 0, -1):
-            polynomial[j] += polynomial[j - 1] * column
-    ratio = polynomial[k] / math.comb(t, k)
-    rows = answers(f"gaussian:sigma={sigma}@allocation:t={t},k={k}", EPSILONS)
-    for epsilon, found in zip(EPSILONS, rows, strict=True):
-        values = np.maximum(1.0 - math.exp(epsilon) / ratio, 0.0)
-        mean, deviation = float(values.mean()), float(values.std()) / math.sqrt(n)
-        lower = found["remove"].lower
-        assert lower is not None
-        assert lower <= mean + 4.0 * deviation
-        assert mean - 4.0 * deviation <= found["remove"].upper
-
-
 @pytest.mark.few(1)
 @pytest.mark.dear("gaussian:sigma=0.7@allocation:")
 @pytest.mark.parametrize(
@@ -128,7 +104,7 @@ def test_sums_of_likelihood_ratios(text: str, low: float, high: float) -> None:
     assert low <= found.lower <= found.upper <= high
 
 
-@pytest.mark.parametrize(("v", "steps", "k"), [(0.5, 3, 2), (1.0, 6, 2), (1.4, 8, 2)])
+@pytest.mark.parametrize(("v", "steps", "k"), [(1.0, 6, 2)])
 def test_law_of_the_sum(v: float, steps: int, k: int) -> None:
     """Its profile is below the exact one of likelihood ratios, in both orders, by simulation."""
     rng = np.random.default_rng(7)
@@ -169,18 +145,6 @@ def test_all_steps_and_one_step() -> None:
     assert one == answer("gaussian:sigma=2@allocation:t=5")["whole"]
 
 
-@pytest.mark.slow
-def test_more_steps_cost_more() -> None:
-    """Upper ends grow with k, and are below no sampling; lower ends are below upper ones."""
-    found = [
-        answer(f"gaussian:sigma=3@allocation:t=12,k={k}")["whole"] for k in (1, 2, 5, 6, 11, 12)
-    ]
-    uppers = [each.upper for each in found]
-    assert uppers == sorted(uppers)
-    lowers = [each.lower for each in found]
-    assert lowers == sorted(lowers, key=lambda x: x or 0.0)
-
-
 def test_epochs_and_groups() -> None:
     """Epochs are composed; groups are refused, and so are holes of unknown order."""
     epochs = answer("gaussian:sigma=4@allocation:t=100,k=10@20")["whole"]
@@ -201,10 +165,3 @@ def test_impossible_numbers(text: str, message: str) -> None:
     """More participations than steps, none, or a part of one."""
     with pytest.raises(SpecError, match=message):
         parse(text)
-
-
-@pytest.mark.parametrize("sigma", ["0.029", "0.0291", "0.025"])
-def test_hardly_any_noise(sigma: str) -> None:
-    """Where likelihood ratios are no doubles there is no lower end of their sum, and an answer."""
-    for bound in answer(f"gaussian:sigma={sigma}@allocation:t=4,k=2").values():
-        assert 0.0 < (bound.lower or 0.0) < bound.upper

@@ -16,10 +16,6 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.errors import PrivcalcError, UnsupportedError
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.sampled.glued import GluedLaw, glued
-from privcalc.losses.sampled.law import sampled
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
@@ -124,27 +120,6 @@ def test_poisson_samples_of_all_small_data_sets(mechanism: Any, text: str, q: fl
         assert max(closest.values()) < 1e-13
 
 
-@pytest.mark.parametrize(("mechanism", "text"), POISSON)
-def test_two_poisson_samples(mechanism: Any, text: str) -> None:
-    """Two independent samples of the same data, against delta of the composed specification."""
-    q, epsilons = 0.3, [0.0, 0.1, 0.3, 0.7]
-    answers = compose(parse(f"{text}@poisson:q={q}@2").tree, epsilons=epsilons).answers
-    seen = np.zeros(len(epsilons))
-    for size in range(3):
-        for data in combinations_with_replacement((0, 1), size):
-            once = [poisson(mechanism, q, (*data, *more)) for more in ((), (0,), (1,))]
-            twice = [np.outer(law, law).ravel() for law in once]
-            for i, epsilon in enumerate(epsilons):
-                for one, other in ((0, 1), (0, 2), (1, 0), (2, 0)):
-                    gain = twice[one] - math.exp(epsilon) * twice[other]
-                    seen[i] = max(seen[i], np.maximum(gain, 0.0).sum())
-    for i, answer in enumerate(answers):
-        assert answer.bound is not None
-        assert seen[i] <= answer.bound.upper * (1 + 1e-12) + SLACK
-        if mechanism is not count:
-            assert seen[i] == pytest.approx(answer.bound.upper, rel=1e-7, abs=1e-12)
-
-
 # Replacing one record changes a count by 1, a sum of marks by 1, and any answer of two categories.
 FIXED = [(parity, "rr:p=0.75"), (count, "discrete-laplace:scale=2")]
 
@@ -165,56 +140,6 @@ def test_fixed_samples_of_all_small_data_sets(mechanism: Any, text: str, n: int,
         for each in larger:
             assert (divergences(each, smaller) <= remove + SLACK).all()
             assert (divergences(smaller, each) <= add + SLACK).all()
-
-
-@pytest.mark.parametrize(("mechanism", "text"), FIXED)
-def test_two_fixed_samples(mechanism: Any, text: str) -> None:
-    """Two samples of two records out of four: replacing one, against the composed glued pair."""
-    epsilons = [0.0, 0.05, 0.2, 0.5]
-    answers = compose(parse(f"{text}@wor:n=4,m=2@2").tree, epsilons=epsilons).answers
-    for data in combinations_with_replacement((0, 1), 3):
-        once = [fixed(mechanism, 2, (*data, x)) for x in (0, 1)]
-        one, other = (np.outer(law, law).ravel() for law in once)
-        for answer, epsilon in zip(answers, epsilons, strict=True):
-            assert answer.bound is not None
-            for p, q in ((one, other), (other, one)):
-                seen = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
-                assert seen <= answer.bound.upper + SLACK
-
-
-@pytest.mark.parametrize("q", [1e-6, 0.2, 0.99])
-@pytest.mark.parametrize(
-    "text", ["rr:p=0.75", "discrete-laplace:scale=2", "laplace:scale=1", "gaussian:sigma=0.7"]
-)
-def test_glued_profiles_are_convex_and_symmetric(text: str, q: float) -> None:
-    """h(a) = 1 - a + a h(1 / a), and no chord lies below h: so it is the profile of a pair."""
-    (law,) = {id(x): x for x in laws(f"{text}@wor:q={q}", REPLACE).values()}.values()
-    losses = np.linspace(-3.0, 3.0, 601) * (1.0 if q > 1e-3 else 1e-5)
-    tails = law.tails(losses)
-    scale = np.exp(losses)
-    h = law.infinity_mass + tails.above_p - scale * tails.above_q
-    assert np.allclose(h, 1.0 - scale + scale * h[::-1], rtol=0.0, atol=1e-13)
-    left, right = np.diff(scale)[:-1], np.diff(scale)[1:]
-    chord = (right * h[:-2] + left * h[2:]) / (left + right)
-    assert (h[1:-1] <= chord + 1e-14).all()
-
-
-def test_glued_atom_at_zero() -> None:
-    """Its mass is Q(L = 0) + (1 - q) h(1), and is told apart from the halves by the tails."""
-    mu, q = 1.0, 0.3
-    law = glued(GaussianLaw(mu), q)
-    assert isinstance(law, GluedLaw)
-    near = law.tails(np.array([-1e-9, 1e-9]))
-    middle = float(near.above_p[0] - near.above_p[1])
-    total = math.erf(mu / 2 / math.sqrt(2.0))
-    assert middle == pytest.approx((1.0 - q) * total, rel=1e-7)
-    up, down = (sampled(GaussianLaw(mu), q, remove=r) for r in (True, False))
-    losses = np.array([-0.2, -0.01, 0.01, 0.5])
-    tails, ups, downs = law.tails(losses), up.tails(losses), down.tails(losses)
-    for name in ("above_p", "above_q"):
-        assert (getattr(tails, name)[2:] == getattr(ups, name)[2:]).all()
-    for name in ("below_p", "below_q"):
-        assert (getattr(tails, name)[:2] == getattr(downs, name)[:2]).all()
 
 
 @pytest.mark.parametrize(
@@ -244,17 +169,3 @@ def test_whole_samples_are_the_event(wrapper: str) -> None:
         for relation in ((ADD_REMOVE if "poisson" in wrapper else REPLACE),)
     ]
     assert ends[0] == ends[1]
-
-
-def test_refusals_are_one_clear_line() -> None:
-    """What has no pair says which part and what to do instead."""
-    for text, relation, words in (
-        ("zcdp:rho=1@poisson:q=0.1", REPLACE, "add-or-remove-one"),
-        ("gaussian:sigma=1@wor:q=0.1", Relation.REPLACE_SPECIAL, "replace-one"),
-        ("gaussian:sigma=1@wor:q=0.1@group:k=2", ADD_REMOVE, "replace-one"),
-        ("gaussian:sigma=1@wor:q=0.1@poisson:q=0.5", None, "@poisson and @wor"),
-    ):
-        with pytest.raises(UnsupportedError, match=words) as caught:
-            compose(parse(text).tree, relation=relation, deltas=[1e-5])
-        assert "\n" not in str(caught.value)
-        assert isinstance(caught.value, PrivcalcError)

@@ -13,7 +13,6 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.numerics.binomials import binomial_tails
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.oracles.mixtures import mixture_profile
@@ -39,38 +38,7 @@ def test_peer_is_matched_or_beaten() -> None:
     assert low == pytest.approx(1.0152, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("n", "k", "p"),
-    [
-        (4, 2, 0.5),
-        (1000, 16, 0.01),
-        (1000, 3, 0.01),
-        (60_000, 400, 1 / 256),
-        (5, 5, 1e-9),
-        (10**12, 1030, 1e-9),
-        (10**15, 950, 1e-12),
-    ],
-)
-def test_binomial_tails_at_forty_digits(n: int, k: int, p: float) -> None:
-    """Both tails lie in their bounds, which are narrow."""
-    terms = [
-        mp.binomial(n, j) * mpf(p) ** j * (1 - mpf(p)) ** (n - j) for j in range(min(n, 2000) + 1)
-    ]
-    truths = mp.fsum(terms[k:]), mp.fsum(terms[:k])
-    for truth, (low, high) in zip(truths, binomial_tails(n, k, p), strict=True):
-        assert low <= truth * (1 + mpf(10) ** -30)
-        assert truth <= high * (1 + mpf(10) ** -30)
-        assert high - low <= 1e-12 * high
-
-
-def test_tails_below_every_double() -> None:
-    """A bound is all that is said of them."""
-    (low, high), (rest, _) = binomial_tails(10**6, 10**5, 1e-3)
-    assert low == 0.0 < high < 1e-280
-    assert rest > 1.0 - 1e-15
-
-
-@pytest.mark.parametrize(("n", "most", "q"), [(4, 2, "1/2"), (3, 1, "1/3"), (30, 2, "0.1")])
+@pytest.mark.parametrize(("n", "most", "q"), [(4, 2, "1/2"), (30, 2, "0.1")])
 def test_one_use_is_the_pair_of_a_coin(n: int, most: int, q: str) -> None:
     """The upper end, by sums of rationals and profiles at 40 digits."""
     rate, mu = Fraction(q), mpf(10) / 13
@@ -91,7 +59,7 @@ def test_one_use_is_the_pair_of_a_coin(n: int, most: int, q: str) -> None:
         terms = [(mpf(0), 1 - share), (centre, share)]
         return max(mixture_profile(terms, x, remove=remove) for remove in (True, False))
 
-    for x in (0.0, 0.5, 2.0):
+    for x in (0.0, 1.0):
         terms = (1 - w_) * one(mu, rates[0], x), w_ * one(2 * mu, rates[1], x)
         text = f"gaussian:sigma=1.3@poisson:q={q},max={most},n={n}"
         bound = compose(parse(text).tree, epsilons=[x]).answers[0].bound
@@ -121,12 +89,12 @@ def laws_of_all_samples(
     return found[0], found[1]
 
 
-@pytest.mark.few(4)
-@pytest.mark.parametrize("others", [(-1.0,) * 3, (0.0,) * 3, (1.0,) * 3, (-1.0, 0.5, 1.0)])
-@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.few(2)
+@pytest.mark.parametrize("others", [(1.0,) * 3, (-1.0, 0.5, 1.0)])
+@pytest.mark.parametrize("most", [1, 2])
 def test_all_samples_of_four_records(others: tuple[float, ...], most: int) -> None:
     """No data set costs more than the upper end; two of them cost the lower end, or nearly."""
-    grid = np.linspace(-14.0, 14.0, 28_001)
+    grid = np.linspace(-14.0, 14.0, 4001)
     step, q = grid[1] - grid[0], 0.5
 
     def cost(others: tuple[float, ...], x: float) -> float:
@@ -135,7 +103,7 @@ def test_all_samples_of_four_records(others: tuple[float, ...], most: int) -> No
         return max(float(np.maximum(p - math.exp(x) * r, 0.0).sum() * step) for p, r in sides)
 
     text = f"gaussian:sigma=1@poisson:q={q},max={most},n=4"
-    for x in (0.0, 0.4, 1.5):
+    for x in (0.0, 1.0):
         bound = compose(parse(text).tree, epsilons=[x]).answers[0].bound
         assert bound is not None
         assert bound.lower is not None
@@ -148,8 +116,6 @@ def test_all_samples_of_four_records(others: tuple[float, ...], most: int) -> No
     ("text", "width"),
     [
         ("gaussian:sigma=1@poisson:q=0.3,max=200,n=1000@100", 3e-4),
-        ("gaussian:sigma=1@poisson:q=1,max=200,n=1000@100", 1e-3),
-        ("gaussian:sigma=2@poisson:q=0.02,max=100,n=10000@1000", 3e-3),
     ],
 )
 def test_where_the_cap_binds_others_pull_the_other_way(text: str, width: float) -> None:
@@ -158,54 +124,15 @@ def test_where_the_cap_binds_others_pull_the_other_way(text: str, width: float) 
     assert low >= high * (1.0 - width)
 
 
-@pytest.mark.slow
-def test_many_records() -> None:
-    """A cap that never binds is none, and one that does has both ends, also of 10^15."""
-    text = "gaussian:sigma=1@poisson:q=1e-5,max={},n={}@1000"
-    plain = epsilon("gaussian:sigma=1@poisson:q=1e-5@1000", 1e-7)
-    for n in (10**12, 10**13 - 1):
-        rare = epsilon(text.format(round(1.1e-5 * n), n), 1e-7)
-        assert rare == pytest.approx(plain, rel=3e-5)
-    low, high = epsilon("gaussian:sigma=1@poisson:q=1e-12,max=1000,n=1000000000000000@100", 1e-13)
-    assert 0.0 < low < high
-    assert low >= epsilon("gaussian:sigma=1@poisson:q=0.9e-12@100", 1e-13)[0]
-
-
 def test_a_cap_that_cannot_bind() -> None:
-    """It is Poisson sampling, to the last digit; one that hardly ever does, to nine."""
-    plain = epsilon("gaussian:sigma=1@poisson:q=256/60000@14063", 1e-5)
-    whole = epsilon("gaussian:sigma=1@poisson:q=256/60000,max=60000,n=60000@14063", 1e-5)
+    """It is Poisson sampling, to the last digit; one that hardly ever does, nearly."""
+    plain = epsilon("gaussian:sigma=1@poisson:q=256/60000@1000", 1e-5)
+    whole = epsilon("gaussian:sigma=1@poisson:q=256/60000,max=60000,n=60000@1000", 1e-5)
     assert whole == plain
-    assert epsilon("gaussian:sigma=1@poisson:q=256/60000,max=60001,n=60000@14063", 1e-5) == plain
-    for most in (400, 900, 59_999):
-        rare = epsilon(f"gaussian:sigma=1@poisson:q=256/60000,max={most},n=60000@14063", 1e-5)
-        assert rare == pytest.approx(plain, rel=3e-5)
-        assert rare[0] <= plain[1] * (1.0 + 1e-12)
-
-
-@pytest.mark.slow
-def test_above_the_mean_batch_a_higher_cap_costs_less() -> None:
-    """And the record is in more of the batches."""
-    text = "gaussian:sigma=1@poisson:q=256/60000,max={},n=60000@14063"
-    found = [epsilon(text.format(most), 1e-5) for most in (260, 300, 320, 340, 360)]
-    lows, highs = zip(*found, strict=True)
-    assert list(highs) == sorted(highs, reverse=True)
-    assert list(lows) == sorted(lows)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [9, pytest.param(14, marks=pytest.mark.slow)])
-def test_both_engines_agree(most: int) -> None:
-    """The contour of a coin, and the lattice of its masses."""
-    text = f"gaussian:sigma=1.2@poisson:q=0.01,max={most},n=1000@60"
-    first, second = (epsilon(text, engine=engine)[1] for engine in ("contour", "fft"))
-    assert first == pytest.approx(second, rel=1e-5)
-
-
-def test_everybody_in_a_sample_that_is_cut() -> None:
-    """With q = 1 the batch is one of fixed size, and the record takes another's place in it."""
-    cut = epsilon("gaussian:sigma=2@poisson:q=1,max=10,n=1000@50")[1]
-    assert cut == pytest.approx(epsilon("gaussian:sigma=1@poisson:q=0.01@50")[1], rel=1e-6)
+    assert epsilon("gaussian:sigma=1@poisson:q=256/60000,max=60001,n=60000@1000", 1e-5) == plain
+    rare = epsilon("gaussian:sigma=1@poisson:q=256/60000,max=900,n=60000@1000", 1e-5)
+    assert rare == pytest.approx(plain, rel=3e-5)
+    assert rare[0] <= plain[1] * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize(

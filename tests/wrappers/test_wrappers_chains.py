@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.lists.groups import chained_term
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic import power
 from privcalc.losses.atomic.atoms import AtomicLaw
@@ -27,17 +24,11 @@ from privcalc.losses.atomic.power import (
     sampled_group,
     upper_law,
 )
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.sampled.glued import glued
 from privcalc.spec.parse import parse
-from tests.pairs import atoms_profile, hockey_stick, two_point
+from tests.pairs import atoms_profile, hockey_stick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from privcalc.losses.law import LossLaw
     from privcalc.relation import Relation
-    from tests.conftest import Outcome
 
 mp.dps = 40
 Outcomes = list[tuple[Fraction, Fraction]]
@@ -113,8 +104,7 @@ SCALES = [mpf(x) for x in ("0.05", "0.5", "0.9", "1", "1.01", "1.5", "4", "30", 
 weights = st.integers(min_value=0, max_value=20)
 
 
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     rows=st.lists(st.tuples(weights, weights), min_size=2, max_size=5).filter(
         lambda rows: (
@@ -140,6 +130,38 @@ def test_groups_are_exact_chains(rows: list[tuple[int, int]], k: int) -> None:
         assert bound <= exact + mpf("1e-11")
         # Masses of the law are rounded once.
         assert exact - mpf("1e-11") <= atoms_profile(below, a) <= exact + (1 + a) * mpf("1e-15")
+
+
+@pytest.mark.parametrize(
+    "losses", [[100, 0, -100], [60, 36, 12, -12, -36, -60], [300, 250, 200, 45, 2, -210, -290]]
+)
+def test_chains_of_large_losses_end_at_1(losses: list[int]) -> None:
+    """Next to 1, where values are a unit apart, each step is of the piece that it is cut from.
+
+    The exact composition is between the ends at every break, and no function goes on beyond 1.
+    """
+    p = [Fraction(math.exp(min(loss, 0))) for loss in losses]
+    q = [Fraction(math.exp(min(-loss, 0))) for loss in losses]
+    outcomes = [(a / sum(p), b / sum(q)) for a, b in zip(p, q, strict=True)]
+    exact = curve_of(outcomes)
+
+    def repeated(y: Fraction, k: int) -> Fraction:
+        for _ in range(k):
+            y = value(exact, y)
+        return y
+
+    for below in (False, True):
+        steps = chain(power_function(law_of(outcomes)), 7, below=below)
+        for k, curve in enumerate(steps, start=1):
+            assert curve.lengths.sum() < 1.5
+            error = Fraction(curve.units * 2.0**-53)
+            y, height = Fraction(0), Fraction(curve.start)
+            for length, rise in zip(curve.lengths.tolist(), curve.rises.tolist(), strict=True):
+                y, height = y + Fraction(length), height + Fraction(rise)
+                if below:
+                    assert height <= (1 + error) * repeated(min(y, Fraction(1)), k)
+                else:
+                    assert height >= (1 - error) * repeated(min(y * (1 - error), Fraction(1)), k)
 
 
 pairs = st.lists(st.tuples(weights, weights), min_size=2, max_size=4).filter(
@@ -193,28 +215,12 @@ def test_sampled_groups_are_exact_mixtures(rows: list[tuple[int, int]], k: int, 
             assert atoms_profile(below, a) >= exact - mpf("1e-11")
 
 
-@pytest.mark.parametrize("k", [2, 3, 7, 20])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (0.1, 1e-6), (1.0, 1e-9), (0.01, 1e-3)])
-def test_guarantees_against_the_classic_lemma(epsilon: float, delta: float, k: int) -> None:
-    """At k epsilon: no more than delta (e^{k epsilon} - 1) / (e^epsilon - 1), and not 0 for less.
-
-    The lemma is itself the chain at that one point, so the two agree there but for (1 - delta).
-    """
-    law = grouped(two_point(epsilon, delta), k)
-    lemma = mpf(delta) * mp.expm1(k * mpf(epsilon)) / mp.expm1(mpf(epsilon))
-    ours = atoms_profile(law, mp.exp(k * mpf(epsilon)) * (1 + mpf("1e-12")))
-    assert ours <= lemma * (1 + mpf("1e-10")) + mpf("1e-12")
-    if delta:
-        assert ours >= mpf(0.4) * min(lemma, mpf(1))
-    assert atoms_profile(law, mp.exp((k - 1) * mpf(epsilon))) > 0
-
-
-@pytest.mark.parametrize("k", [2, 5, 12])
+@pytest.mark.parametrize("k", [2, 12])
 def test_shifted_geometric_noise_attains_its_chain(k: int) -> None:
     """Noise shifted by k is what the chain says of noise shifted by 1, k times: both are exact."""
     ratio = mpf("0.8")
-    reach = range(-1500, 1501)
-    noise = {x: (1 - ratio) / (1 + ratio) * ratio ** abs(x) for x in (*reach, *range(1501, 1520))}
+    reach = range(-400, 401)
+    noise = {x: (1 - ratio) / (1 + ratio) * ratio ** abs(x) for x in (*reach, *range(401, 420))}
     one = AtomicLaw(
         (float(-mp.log(ratio)), float(mp.log(ratio))),
         (float(1 / (1 + ratio)), float(ratio / (1 + ratio))),
@@ -225,49 +231,6 @@ def test_shifted_geometric_noise_attains_its_chain(k: int) -> None:
         shifted = hockey_stick(((noise[x], noise[x + k]) for x in reach), a)
         assert shifted <= atoms_profile(law, a) + mpf("1e-13")
         assert atoms_profile(law, a) <= shifted + mpf("1e-11")
-
-
-@pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("mu", [0.2, 1.0])
-def test_discretised_laws_stay_above_the_chain(mu: float, k: int) -> None:
-    """A chain of mu-GDP steps is k mu-GDP: the bound from the tails of one step lies above it."""
-    found = chained_term(GaussianLaw(mu), k)
-    assert found.lower is None
-    m = mpf(mu) * k
-    for a in SCALES[3:7]:
-        epsilon = mp.log(a)
-        true = mp.ncdf(m / 2 - epsilon / m) - a * mp.ncdf(-m / 2 - epsilon / m)
-        bound = atoms_profile(found.above, a)
-        assert true <= bound
-        assert bound <= true * mpf("1.01") + mpf("1e-20")
-
-
-@pytest.mark.slow
-def test_thinned_chains_stay_above() -> None:
-    """A law of many values, whose chain has to be thinned, loses little and never gains."""
-    mu, points = mpf("0.05"), 1800
-    edges = [-mp.inf, *(mpf(i) * 8 / points - 4 for i in range(points)), mp.inf]
-    cells = [
-        (mp.ncdf(b - mu) - mp.ncdf(a - mu), mp.ncdf(b) - mp.ncdf(a)) for a, b in pairwise(edges)
-    ]
-    law = AtomicLaw(
-        tuple(float(mp.log(p / q)) for p, q in cells),
-        tuple(float(p) for p, _ in cells),
-        lower_masses=tuple(float(q) for _, q in cells),
-    )
-    bound = grouped(law, 10)
-    assert len(bound.losses) <= 4000
-    below = lower_law(chain(power_function(law), 10, below=True)[-1])
-    assert below is not None
-    assert len(below.losses) <= 2002
-    # Cells of 0.004 hide next to nothing of the normal laws at distance 10 mu.
-    m = 10 * mu
-    for a in SCALES[3:7]:
-        epsilon = mp.log(a)
-        true = mp.ncdf(m / 2 - epsilon / m) - a * mp.ncdf(-m / 2 - epsilon / m)
-        assert mpf("0.999") * true - mpf("1e-7") <= atoms_profile(bound, a)
-        assert atoms_profile(bound, a) <= mpf("1.001") * true + mpf("1e-5")
-        assert mpf("0.999") * true - mpf("1e-5") <= atoms_profile(below, a) <= true
 
 
 @pytest.mark.parametrize(
@@ -325,59 +288,9 @@ def bound_of(text: str, relation: Relation | None = None, **query: Any) -> Any:
     return compose(parse(text).tree, relation=relation, **query).answers[0].bound
 
 
-@pytest.mark.parametrize(
-    ("text", "largest", "attained"),
-    [
-        ("pure:epsilon=0.5@group:k=1000", 500.0, True),
-        ("staircase:epsilon=1@group:k=50", 50.0, False),
-        ("rr:p=0.75@poisson:q=0.1@group:k=200", math.inf, False),
-    ],
-)
-def test_large_groups(text: str, largest: float, *, attained: bool) -> None:
-    """Long chains end, and cost no more than k times the largest loss, to 1e-9 of it."""
-    bound = bound_of(text, deltas=[1e-6])
-    assert (bound.lower is not None) == attained
-    assert (bound.lower or 0.0) <= bound.upper
-    assert 0.0 < bound.upper <= largest * (1 + 1e-9)
-
-
-@pytest.mark.slow
-def test_a_group_multiplies_the_range() -> None:
-    """Scores move k times as far: the exponential mechanism of k times the epsilon, exactly."""
-    text = "exponential:epsilon=0.1@3@group:k=40"
-    found, other = bound_of(text, deltas=[1e-6]), bound_of("exponential:epsilon=4@3", deltas=[1e-6])
-    assert (found.lower, found.upper) == (other.lower, other.upper)
-    assert bound_of("exponential:epsilon=0.1@group:k=3", deltas=[0.0]).upper == 0.3
-
-
 def test_groups_without_a_number() -> None:
     """Losses beyond doubles and groups beyond reason are refused; hopeless bounds are infinite."""
     for text in ("pure:epsilon=1@group:k=1000", "pure:epsilon=0.1@group:k=1001"):
         with pytest.raises(UnsupportedError, match="group"):
             bound_of(text, deltas=[1e-6])
     assert bound_of("approx:epsilon=0.5,delta=1e-6@group:k=40", deltas=[1e-4]).upper == math.inf
-
-
-def test_json_leaves_out_the_lower_end(run: Callable[..., Outcome]) -> None:
-    """A group bound has an upper end alone, and a check that it fails is undecided."""
-    text = "staircase:epsilon=0.2@10@group:k=3"
-    printed = json.loads(run("compose", text, "--delta", "1e-5", "--json").stdout)
-    assert list(printed["result"]["epsilon"]) == ["upper"]
-    assert run("compose", text, "--max-epsilon", "1", "--delta", "1e-5").status == 1
-    assert run("compose", text, "--max-epsilon", "9", "--delta", "1e-5").status == 0
-
-
-@pytest.mark.parametrize("k", [2, 4])
-def test_fixed_size_group_against_the_mixture(k: int) -> None:
-    """The chain for replaced records costs more than one step, and less than k steps in pure DP."""
-    law: LossLaw = glued(GaussianLaw(0.5), 0.01)
-    found = chained_term(law, k)
-    for loss in (0.0, 0.01, 0.1, 1.0):
-        a = math.exp(loss)
-        tails = law.tails(np.array([loss]))
-        one = float(tails.above_p[0] - a * tails.above_q[0])
-        # delta_k(k loss) <= delta_1(loss) (a^k - 1) / (a - 1), with room for the lattice.
-        many = float(atoms_profile(found.above, mpf(a) ** k))
-        geometric = sum(a**j for j in range(k))
-        assert many <= one * geometric * 1.1 + 1e-15
-        assert float(atoms_profile(found.above, a)) >= one
