@@ -7,13 +7,30 @@ budgets 10 % and 300 % away from the truth on both sides. It asserts nothing.
 from __future__ import annotations
 
 import argparse
+import math
+import random
 import statistics
 import time
+from typing import TYPE_CHECKING
 
 from privcalc.accounting.compose import compose
 from privcalc.bounds import Verdict
 from privcalc.spec.parse import parse
-from tests.accounting.test_budget_checks import FACTORS, ordinary
+from tests.accounting.test_budget_checks import FACTORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def ordinary(n: int, seed: int) -> Iterator[tuple[str, float]]:
+    """Yield specifications of training runs with a delta."""
+    r = random.Random(seed)
+    for _ in range(n):
+        sigma = float(f"{r.uniform(0.4, 3.0):.3g}")
+        q = float(f"{math.exp(r.uniform(math.log(1e-5), math.log(0.05))):.3g}")
+        steps = round(math.exp(r.uniform(math.log(10), math.log(1e6))))
+        delta = float(f"{math.exp(r.uniform(math.log(1e-8), math.log(1e-4))):.3g}")
+        yield f"gaussian:sigma={sigma!r}@poisson:q={q!r}@{steps}", delta
 
 
 def main() -> None:
@@ -23,7 +40,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=2)
     options = parser.parse_args()
     taken, wrong, undecided = [], 0, 0
-    for text, *_, delta in ordinary(options.n, options.seed):
+    for text, delta in ordinary(options.n, options.seed):
         tree = parse(text).tree
         exact = compose(tree, deltas=[delta]).answers[0].bound
         if exact is None or exact.upper == 0.0:
