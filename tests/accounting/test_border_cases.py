@@ -126,7 +126,7 @@ def test_all_digits_of_a_probability_count() -> None:
         return max(added, removed)
 
     assert found.lower is not None
-    assert found.upper - found.lower < 1e-9
+    assert found.upper - found.lower < 1e-7
     assert truth(found.upper + 1e-12) <= Fraction(1, 10**6) <= truth(found.lower - 1e-12)
 
 

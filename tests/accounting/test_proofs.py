@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PROVED = [
     (Proof.CLOSED_FORM, "pure:epsilon=1@3", {"delta": 0}),
     (Proof.SINGLE_USE, "gaussian:sigma=1", {"delta": 1e-5}),
-    (Proof.INVERSION, "gaussian:sigma=2@poisson:q=0.01@3000", {"delta": 1e-5}),
+    (Proof.INVERSION, "gaussian:sigma=1@2+laplace:scale=2", {"delta": 1e-5}),
     (Proof.TAIL_SPLIT, "gaussian:sigma=2@poisson:q=0.01@10", {"delta": 1e-9}),
     (Proof.LATTICE, "rr:p=0.75@10", {"delta": 1e-5}),
     (Proof.GAME, "gaussian:sigma=1@wor:q=0.02@20", {"delta": 1e-5, "tolerance": 1e-2}),

@@ -82,8 +82,8 @@ OF_LINES = (
     Fault(
         "split-list-order",
         "engine/inversion/tail_search.py",
-        'cast("LineLaw", law.reverse_direction)',
-        "law",
+        'cast("LineLaw", law.reverse_direction or law), n) for law, n in terms',
+        "law, n) for law, n in terms",
         "engine",
         "test_engine_mixtures.py",
     ),

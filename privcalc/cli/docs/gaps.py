@@ -193,7 +193,7 @@ GAPS = (
         "apart",
         "Sparse vector, Laplace noise",
         "compose svt:threshold_noise=10,query_noise=20@3 --delta 1e-6",
-        ("0.196", "0.600"),
+        ("0.335", "0.600"),
         "Above, the pure guarantee of the proof by Dwork and Roth, or Laplace noise moved by what"
         " the queries add; below, streams of queries that exist, one of them in every use.",
         "One use is known to 2 %. Nothing is known to attain the upper end of many.",
@@ -304,7 +304,7 @@ GAPS = (
         "apart",
         "Groups of what is known by an envelope",
         "compose svt:threshold_noise=10,query_noise=20@group:k=2@10 --delta 1e-6",
-        ("0.896", "4.00"),
+        ("1.03", "4.00"),
         "Above, what a sensitivity of two records may do, or a chain of neighbours; below, a group"
         " that exists.",
         "As for one record: nothing is known to attain the upper end of many uses.",

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.numerics.log_sums import TINIEST, log1p_bracket, log_sums
+from privcalc.numerics.log_sums import log1p_bracket, log_sums
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import left
 from privcalc.record import record
@@ -69,6 +69,10 @@ def pure_cap(base: RenyiCurve, q: float) -> float:
     return float(_up(log_mixture(np.array([max(base.limit, 0.0)]), q))[0])
 
 
+# What underflows is less, also where it is shared among orders.
+TINY = 1e-300
+
+
 def capped(base: RenyiCurve, q: float, orders: Array, sums: Array) -> Array:
     """Return the smallest of sums and caps, given the bounds on epsilon that the sums give."""
     return np.minimum(np.minimum(sums, free_cap(base, q, orders)), pure_cap(base, q))
@@ -76,7 +80,7 @@ def capped(base: RenyiCurve, q: float, orders: Array, sums: Array) -> Array:
 
 def _up(mixture: Array) -> Array:
     """Move 24 units up, and past what may have underflowed."""
-    return mixture * (1.0 + 26.0 * UNIT) + TINIEST
+    return mixture * (1.0 + 26.0 * UNIT) + TINY
 
 
 def log_mixture(x: Array, q: float) -> Array:
@@ -196,7 +200,8 @@ def log_series(orders: Integers, coefficients: Coefficients, factors: Bracket) -
         else:
             lower[i:j], upper[i:j] = _together(orders[i:j], coefficients, factors)
         i = j
-    return log1p_bracket(lower, upper)
+    below, above = log1p_bracket(lower, upper)
+    return below, above + TINY
 
 
 def upper_between(orders: Array, bound: Callable[[Integers], Array]) -> Array:
