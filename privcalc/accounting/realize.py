@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 # Laws that are no array and in no closed form take 8 to 12 milliseconds each: of more than HEAVY,
 # over all directions, there are groups, so many over all that is composed then.
 HEAVY, GROUPS = 400, 240
+# Samples of which a record is replaced are lists of their own, which take ten times as long.
+LISTS = 24
 # A search walks through hundreds of trees.
 MOST_KEPT = 4
 
@@ -77,21 +79,34 @@ def realize(tree: Node, relation: Relation, *, rough: bool = False) -> dict[str,
     Raises:
         UnsupportedError: the relation, or a part of the tree, has no law; it says which.
     """
+    if relation is Relation.REPLACE_ONE and any(
+        each.name == "poisson_sampled" for each in calls(tree)
+    ):
+        grouped = _grouped(tree, relation, LISTS, rough=rough)
+        if grouped is not None:
+            return grouped
     found = _realized(tree, relation, rough=rough)
     if sum(part.upper.heavy for part in found.values()) <= HEAVY:
         return found
+    return _grouped(tree, relation, GROUPS // (2 * len(found)), rough=rough) or found
+
+
+def _grouped(
+    tree: Node, relation: Relation, most: int, *, rough: bool
+) -> dict[str, Realized] | None:
+    """Return the composition of at most so many groups; None where there are no more parts."""
     from privcalc.accounting.near_parts import enclosing
 
-    trees = enclosing(tree, GROUPS // (2 * len(found)))
+    trees = enclosing(tree, most)
     if trees is None:
-        return found
+        return None
     try:
         above, below = (_realized(each, relation, rough=rough) for each in trees)
     except (DomainError, UnsupportedError):
         # Numbers of different parts need not go together.
-        return found
-    if not above.keys() == below.keys() == found.keys():
-        return found
+        return None
+    if above.keys() != below.keys():
+        return None
     return {name: part.over(below[name]) for name, part in above.items()}
 
 

@@ -132,12 +132,10 @@ def _quantile_below(t: float) -> float:
     return -tail_quantile(math.log1p(-t) * (1.0 + 8.0 * UNIT))[1]
 
 
-# At most so many values of delta in each direction, so many at once.
-MOST_DELTAS, MOST_FINE, AT_ONCE = 600, 400, 32
+# At most so many values of delta in each direction, so many at once, and of narrow ones.
+MOST_DELTAS, MOST_FINE, AT_ONCE, FEW = 600, 400, 32, 2
 # Work for each corner of a polygon.
 PER_CORNER = 20.0
-# The same where this engine is the one that has them, the second number for narrow ones.
-SLOW, MOST_SLOW, FEW_SLOW, FEW = "fft", 64, 16, 2
 # How often the epsilons around the best are halved where there is no use in upper ends.
 HALVED = 8
 # Of upper ends that are as near to the largest as this the first one is asked for a lower end, too.
@@ -151,8 +149,6 @@ FAR_STEPS = (0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0, 28.0, 32.0)
 EDGE, NARROW = 0.2, 1e-9
 # Upper ends of delta have to differ by so many widths of their brackets.
 NOISE = 16.0
-# Narrower brackets are given up where more than this part of the width is left.
-NO_GAIN = 0.5
 # Smaller deltas are not looked at.
 SMALLEST_DELTA = 1e-290
 
@@ -169,7 +165,6 @@ class MuSearch:
         deltas: the brackets found.
         values: a lower bound on mu at each epsilon, or about mu where there is none.
         tops: a mu that is enough at each epsilon.
-        slow: whether what was asked last took the slow engine.
         served: what proved most of it.
         failed: epsilons at which nothing could be proved.
     """
@@ -181,7 +176,6 @@ class MuSearch:
     deltas: dict[float, Bound] = field(factory=dict)
     values: dict[float, float] = field(factory=dict)
     tops: dict[float, float] = field(factory=dict)
-    slow: bool = False
     served: Proof = Proof.CLOSED_FORM
     failed: set[float] = field(factory=set)
 
@@ -236,7 +230,6 @@ class MuSearch:
     def refine(self, floor: float, cap: float, tolerance: float) -> None:
         """Add epsilons where corners need more than the best value."""
         budget = MOST_DELTAS if self._fine is None else MOST_FINE
-        # Whether narrower brackets help, and what they cost, a few tell.
         at_once = AT_ONCE if self._fine is None else FEW
         while budget > 0 and left_over() > 0.0:
             # No polygon is below the upper ends of delta, nor the corners that stay as they are.
@@ -257,12 +250,7 @@ class MuSearch:
             new = [epsilon for corner in high[:at_once] for epsilon in self._next(corner)]
             new = list(dict.fromkeys(new))[: min(2 * at_once, budget)]
             budget -= len(new)
-            left = self._ask(new)
-            if self.slow and self._fine is not None and left > NO_GAIN:
-                return
-            if self.slow:
-                budget = min(budget, MOST_SLOW if self._fine is None else FEW_SLOW)
-            at_once = AT_ONCE if budget > FEW_SLOW else FEW
+            self._ask(new)
 
     def sharpen(self, tolerance: float) -> None:
         """Ask for narrower deltas from now on."""
@@ -339,13 +327,8 @@ class MuSearch:
         inside = EDGE * gap <= corner.tangent - corner.left <= (1.0 - EDGE) * gap
         return corner.tangent if inside else corner.left + 0.5 * gap
 
-    def _ask(self, epsilons: list[float]) -> float:
-        """Bracket deltas, one by one if not all of them can be.
-
-        Returns:
-            The median of what is left of the widths of brackets that were known; 0 if there are
-            none.
-        """
+    def _ask(self, epsilons: list[float]) -> None:
+        """Bracket deltas, one by one if not all of them can be."""
         new = [e for e in epsilons if e not in self.deltas or e in self._coarse]
         try:
             answers = (self._fine or self._many).brackets(new)
@@ -356,24 +339,22 @@ class MuSearch:
             else:
                 self.failed.update(new)
                 self._coarse.difference_update(new)
-            return 0.0
+            return
         proofs = [each.proof for each in answers]
-        self.slow = 2 * sum(proof.engine == SLOW for proof in proofs) > len(proofs)
         if proofs:
             self.served = max(proofs, key=proofs.count)
-        left = sorted(self._keep(e, each.bound) for e, each in zip(new, answers, strict=True))
-        return left[len(left) // 2] if left else 0.0
+        for epsilon, each in zip(new, answers, strict=True):
+            self._keep(epsilon, each.bound)
 
-    def _keep(self, epsilon: float, bound: Bound) -> float:
-        """Keep a bracket, and return the part of the width that is left."""
-        before, part = self.deltas.get(epsilon), 0.0
+    def _keep(self, epsilon: float, bound: Bound) -> None:
+        """Keep a bracket."""
+        before = self.deltas.get(epsilon)
         if before is not None:
             bound = bound.intersection(before)
-            part = bound.width / before.width if 0.0 < before.width < math.inf else 0.0
             self._coarse.discard(epsilon)
         self.deltas[epsilon] = bound
         if bound.upper < SMALLEST_DELTA:
-            return part
+            return
         self.tops[epsilon] = top = least_mu(epsilon, bound.upper)
         if self.part.lower is not self.part.upper:
             # Where to ask what proves lower ends, if anything does.
@@ -381,11 +362,10 @@ class MuSearch:
                 self.values[epsilon] = top
         elif bound.lower is not None:
             self.values[epsilon] = least_mu(epsilon, bound.lower, above=False)
-        return part
 
 
 # Relative widths of deltas that are asked for everywhere, and where that is not enough.
-COARSE, FINE = 3e-7, 1e-9
+COARSE, FINE = 3e-3, 1e-6
 # Floors and caps that agree so well are equal but for rounding.
 SAME = 1e-12
 
@@ -482,8 +462,7 @@ def _find(searches: list[MuSearch], floor: float, cap: float, tolerance: float) 
         search.refine(best, cap, tolerance)
         best = max(best, search.best)
         wide = best * (1.0 + tolerance) < min(search.upper, cap) and tolerance < COARSE
-        # Where wide deltas took the slow engine, narrow ones take minutes.
-        if wide and not search.slow:
+        if wide:
             search.sharpen(max(tolerance, FINE))
             search.refine(best, cap, tolerance)
             best = max(best, search.best)

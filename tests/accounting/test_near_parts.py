@@ -151,7 +151,7 @@ def test_long_histories_have_both_ends(suffix: str) -> None:
     spec = "+".join(f"gaussian:sigma={s!r}@poisson:q=0.004@10" for s in noise)
     found = answer(f"({spec}){suffix}", None if suffix else Relation.REPLACE_ONE)
     assert found.lower is not None
-    assert found.upper <= (1.05 if suffix else 1.03) * found.lower
+    assert found.upper <= 1.05 * found.lower
 
 
 @pytest.mark.parametrize(
