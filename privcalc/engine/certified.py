@@ -53,13 +53,11 @@ class SplitLines:
         level: the loss.
         right: of the outcomes without a larger loss; None where they are negligible.
         left: of the reversed pair where there is one; None where that is negligible.
-        small: outcomes without a loss above it are negligible, and not in `right`.
     """
 
     level: float
     right: WholeLine | None
     left: WholeLine | None
-    small: float | None = None
 
 
 @record

@@ -59,8 +59,6 @@ def _direction(direction: Direction) -> dict[str, object]:
         elif evidence.split is not None:
             split = evidence.split
             found["split"] = {"level": split.level}
-            if split.small is not None:
-                found["split"]["small"] = split.small
             for side, line in (("right", split.right), ("left", split.left)):
                 if line is not None:
                     found["split"][side] = _line(line)

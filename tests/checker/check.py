@@ -211,8 +211,7 @@ def _deltas(
     elif "split" in evidence and back:
         said = evidence["split"]
         right, left = (_line(said[side]) if side in said else None for side in ("right", "left"))
-        small = rational(said["small"]) if "small" in said else None
-        split = Split(rational(said["level"]), small, right, left)
+        split = Split(rational(said["level"]), right, left)
         yield on_split(parts, back, (epsilon, delta), split)
     elif "order" in evidence:
         yield arb(0), chernoff(parts, epsilon, rational(evidence["order"]) - 1)

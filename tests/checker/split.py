@@ -97,13 +97,9 @@ class CutGaussian(SampledGaussian):
 
 
 class Split(NamedTuple):
-    """What a certificate says: losses, and the lines of the bulk and of the rest, if they have any.
-
-    Paths of the bulk without a loss above `small` are not in its line.
-    """
+    """What a certificate says: a loss, and the lines of the bulk and of the rest, if any."""
 
     level: Fraction
-    small: Fraction | None
     right: Line | None
     left: Line | None
 
@@ -179,16 +175,7 @@ def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) ->
         _place(law, split.level) if isinstance(law, SampledGaussian) and law.remove else None
         for law, _ in parts
     ]
-    whole: Measure = Product(_up_to(parts, cuts))
-    lost = arb(0)
-    if split.small is not None:
-        level = split.small
-        lows = [
-            None if x is None else min(x, _place(law, level))
-            for (law, _), x in zip(parts, cuts, strict=True)
-        ]
-        lost = _chernoff(Product(_up_to(parts, lows)), epsilon)
-        whole = _some(parts, lows, cuts)
+    whole = Product(_up_to(parts, cuts))
     below, above = _side(whole, epsilon, split.right, delta)
     p, q = (_some(pair, cuts).moment(acb(0)).real for pair in (parts, back))
     low, high = _side(_some(back, cuts), -epsilon, split.left, delta / epsilon.exp())
@@ -196,7 +183,7 @@ def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) ->
     mass, grown = infinite_mass(parts), epsilon.exp()
     closed, high = p - grown * q, high.min(q.upper())
     inside = (closed + grown * low).max(arb(0)), (closed + grown * high).min(p)
-    return below + inside[0] + mass, above + lost + inside[1] + mass
+    return below + inside[0] + mass, above + inside[1] + mass
 
 
 def _up_to(parts: Parts, ends: Sequence[Fraction | None]) -> Parts:
@@ -204,14 +191,11 @@ def _up_to(parts: Parts, ends: Sequence[Fraction | None]) -> Parts:
     return [(_cut(law, x), n) for (law, n), x in zip(parts, ends, strict=True)]
 
 
-def _some(
-    parts: Parts, lows: Sequence[Fraction | None], ends: Sequence[Fraction | None] | None = None
-) -> SomeBeyond:
-    """Return the paths with some outcome beyond `lows`, all of them up to `ends`."""
-    tops: Sequence[Fraction | None] = [None] * len(parts) if ends is None else ends
+def _some(parts: Parts, lows: Sequence[Fraction | None]) -> SomeBeyond:
+    """Return the paths with some outcome beyond `lows`."""
     return SomeBeyond([
-        (_cut(law, low), None if low is None else _cut(law, top, low), n)
-        for (law, n), low, top in zip(parts, lows, tops, strict=True)
+        (_cut(law, low), None if low is None else _cut(law, None, low), n)
+        for (law, n), low in zip(parts, lows, strict=True)
     ])  # fmt: skip
 
 

@@ -413,9 +413,9 @@ def test_lines_are_written_as_they_were_summed(split: bool) -> None:
     lines = [WholeLine(k + 0.1, k + 0.2, 10 * k + 7, k + 0.4) for k in range(4)]
     bound, proof = Bound(2.0, 1.0), Proof.INVERSION
     ways = []
-    sides = {"add": (lines[0], lines[1], None), "remove": (None, lines[3], 1.2)}
-    for kind, (right, left, small) in sides.items():
-        told = {"split": SplitLines(3.7, right, left, small)} if split else {"line": left}
+    sides = {"add": (lines[0], lines[1]), "remove": (None, lines[3])}
+    for kind, (right, left) in sides.items():
+        told = {"split": SplitLines(3.7, right, left)} if split else {"line": left}
         evidence = Evidence(bound, proof, {"rounding": 1e-9}, **told)
         method = Method(proof, tolerance_met=True)
         ways.append(Direction(kind, bound, None, method, evidence))
@@ -429,7 +429,7 @@ def test_lines_are_written_as_they_were_summed(split: bool) -> None:
     if split:
         # What has no line is left out.
         assert ways["add"]["split"] == {"level": 3.7, "right": whole[0], "left": whole[1]}
-        assert ways["remove"]["split"] == {"level": 3.7, "small": 1.2, "left": whole[3]}
+        assert ways["remove"]["split"] == {"level": 3.7, "left": whole[3]}
     else:
         assert (ways["add"]["line"], ways["remove"]["line"]) == (whole[1], whole[3])
 
@@ -562,9 +562,7 @@ def test_false_certificates(name: str) -> None:
 @pytest.mark.parametrize(
     ("evidence", "word"),
     [
-        # Nothing is between the two places; no loss is so large; there is no evidence.
-        ({"split": {"level": 0.5, "small": 0.5, "right": LINE}}, "not checked"),
-        ({"split": {"level": 0.5, "small": 9, "right": LINE, "left": LINE}}, "not checked"),
+        # No loss is so large; there is no evidence.
         ({"split": {"level": 800}}, "not checked"),
         ({"split": {"level": -9}}, "not checked"),
         ({"split": {}}, "refused"),

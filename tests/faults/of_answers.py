@@ -450,14 +450,6 @@ OF_ANSWERS = (
         "checker",
         "test_certificates.py",
     ),
-    Fault(
-        "certificate-small",
-        "render/certificate.py",
-        '["small"] = split.small',
-        '["small"] = split.level',
-        "checker",
-        "test_certificates.py",
-    ),
     # Exit statuses.
     Fault(
         "status-undecided",
