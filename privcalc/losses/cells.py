@@ -21,7 +21,7 @@ down in a pair below; the Q-masses follow from them. What that does to the sums 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -99,7 +99,7 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     # Masses that are no normal doubles are moved up; what is no number may be anything.
     masses[-1] += TINY * (len(found.losses) - len(losses))
     masses = np.where(masses <= 1.0, masses, 1.0)
-    before = np.append(np.cumsum(masses[:0:-1])[::-1], 0.0)
+    before = np.append(_sums(masses[:0:-1])[::-1], 0.0)
     masses = np.clip((1.0 - alone) - before, 0.0, masses)
     masses = _of_sum(masses, alone, above=True)
     return _law(losses, masses, alone, lambda other: max(0.0, 1.0 - math.fsum(other.tolist())))
@@ -176,7 +176,7 @@ def _law(losses: Array, masses: Array, alone: float, unlike: Callable[[Array], f
     kept = masses > TINY
     losses, masses = losses[kept], masses[kept]
     other = masses * np.exp(-losses)
-    return AtomicLaw(
+    return OneSided(
         tuple(losses.tolist()),
         tuple(masses.tolist()),
         alone,
@@ -187,7 +187,18 @@ def _law(losses: Array, masses: Array, alone: float, unlike: Callable[[Array], f
 
 
 @record
-class KnownList(AtomicLaw):
+class OneSided(AtomicLaw):
+    """Outcomes above or below those of a pair.
+
+    Their P- and Q-masses come to 1 but for ROUNDED, which is more than sums of them are off by: so
+    much may be in the least losses that is not there in a pair of sums 1, or the other way round.
+    """
+
+    moved: ClassVar[float] = 8.0 * ROUNDED
+
+
+@record
+class KnownList(OneSided):
     """A list of a pair of which more is known than such outcomes say.
 
     What little mass was moved to infinity makes all divergences of a list above infinite.

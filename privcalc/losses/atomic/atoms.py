@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,7 @@ def atomic_renyi(
     *,
     infinite: bool,
     units: tuple[float, float],
+    moved: float = 0.0,
 ) -> tuple[Array, Array]:
     """Return bounds on K(c) = log sum p e^{cl}.
 
@@ -48,11 +49,16 @@ def atomic_renyi(
         masses: their P-masses p, positive.
         infinite: whether P(L = inf) > 0 or Q(L = -inf) > 0.
         units: relative errors of a loss and of a mass, in units.
+        moved: see `AtomicLaw.moved`.
 
     K is the log of sum p e^{cl}, off by little absolutely. Where no mass is at infinity, so that
     sum p = 1 and sum p e^{-l} = 1, also M - 1 = sum_j p_j h_c(l_j), in which no term is negative
     (`numerics/log_sums.py`), and the better ends are taken; doubles that miss the two sums by more
     than their errors allow (a law that is what its doubles say) have the former alone.
+
+    A term is q f(p / q) for f(r) = r^a - 1 - a (r - 1), a = c + 1, which is convex and 0 at 1: it
+    grows with p and falls with q where l > 0, and else the other way round, by a (1 - r^c) and
+    c (1 - r^a), of which neither is more than a (1 - r^a).
     """
     lower, upper = np.empty(c.shape), np.empty(c.shape)
     if not len(losses):
@@ -65,10 +71,20 @@ def atomic_renyi(
         part = c[i : i + rows]
         low, high = _direct(part, losses, masses, units)
         if balanced:
-            through = log1p_bracket(*_excess(part, losses, masses, units))
+            steep = -(part + 1.0) * np.expm1((part + 1.0) * min(0.0, float(losses.min())))
+            through = log1p_bracket(*widened(_excess(part, losses, masses, units), moved * steep))
             low, high = np.maximum(low, through[0]), np.minimum(high, through[1])
         lower[i : i + rows], upper[i : i + rows] = low, high
     return lower, upper
+
+
+def widened(logs: tuple[Array, Array], by: Array) -> tuple[Array, Array]:
+    """Return bounds on a logarithm of what is moved by so much."""
+    with np.errstate(all="ignore"):
+        part = np.where(by > 0.0, by * MARGIN * np.exp(-logs[0]), 0.0)
+        low = logs[0] + np.log1p(-np.minimum(part, 1.0)) * (1.0 + 8.0 * UNIT)
+        high = np.logaddexp(logs[1], np.log(by * MARGIN))
+    return np.where(part > 0.0, low, logs[0]), np.where(by > 0.0, high, logs[1])
 
 
 def _log_sum(exponents: Array, errors: Array) -> tuple[Array, Array]:
@@ -160,8 +176,10 @@ class AtomicLaw(LossLaw):
         known_mass: `infinity_mass` itself, where it is known but no double.
         mechanism_rdp_curve: see `LossLaw`.
         log_truncated_mass: log of a bound on the P-mass of truncated outcomes, and on their Q-mass.
+        moved: of a law that bounds another, what rounding may have put where losses are negative.
     """
 
+    moved: ClassVar[float] = 0.0
     losses: tuple[float, ...]
     masses: tuple[float, ...]
     infinity_mass: float = 0.0
@@ -205,6 +223,7 @@ class AtomicLaw(LossLaw):
             *self.columns,
             infinite=self.infinity_mass > 0.0 or self.lower_infinity_mass > 0.0,
             units=(self.loss_units, MASS_ULPS),
+            moved=self.moved,
         )
 
     @cached_property

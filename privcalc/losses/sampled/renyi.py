@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS
+from privcalc.losses.atomic.atoms import MASS_ULPS, widened
 from privcalc.losses.cells import LARGEST_LOSS, listed
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import UNIT
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Logs = tuple[float, float]
 # Outcomes of a list; work for one.
 OUTCOMES, PER_OUTCOME = 10_000, 0.5
+# e to this power is a double.
+FAR = 600.0
 # Beyond this exponentials are not formed.
 LARGE = 300.0
 
@@ -114,6 +116,10 @@ def listed_excess(
     taken is a choice: outcomes of W alone have the integrand c q W(alone) for adding, and an
     infinite one for removing, those of R alone may have a large one for adding.
 
+    What a list may have too much or too little in its least losses (`AtomicLaw.moved`) counts by
+    the derivatives of a term (`atomic_renyi`): those in W are q times a (1 - s^c) or c (s^-a - 1),
+    s = 1 - q + q W / R, and those in R are no more than twice that over 1 - q.
+
     Args:
         laws: of (R, W), and of (W, R).
         q: sampling probability, 0 < q < 1.
@@ -130,9 +136,15 @@ def listed_excess(
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
     ends = []
     for above in (False, True):
-        terms, alone_w = _terms(law, q, (above, of_w), remove=remove, likelier=likelier)
+        terms, alone_w, moved = _terms(law, q, (above, of_w), remove=remove, likelier=likelier)
         charge(PER_OUTCOME * len(terms[0]))
         found = summed(*terms, c)
+        sign = -1.0 if remove == of_w else 1.0
+        least = float((sign * terms[0]).max(initial=0.0))
+        steep = (c + 1.0) * abs(math.expm1(sign * min((c + 1.0) * least, FAR)))
+        by = 2.0 * moved * min(q / (1.0 - q), 1.0) * steep
+        low, high = widened((np.array([found[0]]), np.array([found[1]])), np.array([by]))
+        found = float(low[0]), float(high[0])
         if alone_w > 0.0 and likelier is not False:
             whole = math.inf if remove else math.log(alone_w) + math.log(c) + math.log(q)
             found = add_logs([found, (whole - 1e-9, whole + 1e-9)])
@@ -143,8 +155,8 @@ def listed_excess(
 @remembered(8)
 def _terms(
     law: LossLaw, q: float, which: tuple[bool, bool], *, remove: bool, likelier: bool | None
-) -> tuple[tuple[Array, Array, Array, Array], float]:
-    """Return what `summed` takes of a list, and the mass of W alone.
+) -> tuple[tuple[Array, Array, Array, Array], float, float]:
+    """Return what `summed` takes of a list, the mass of W alone, and `AtomicLaw.moved`.
 
     Args:
         law: the pair.
@@ -165,7 +177,7 @@ def _terms(
     loss, logs = sampled_losses(x, q), np.log(r)
     moved = UNIT * (64.0 * np.abs(loss) + 2.0 * pair.loss_units * LARGEST_LOSS)
     wrong = moved + UNIT * (MASS_ULPS + 16.0 + np.abs(logs))
-    return (loss if remove else -loss, moved, logs + loss * remove, wrong), alone_w
+    return (loss if remove else -loss, moved, logs + loss * remove, wrong), alone_w, pair.moved
 
 
 def sampled_losses(x: Array, q: float) -> Array:
