@@ -46,8 +46,6 @@ def _clock() -> None:
 
 QUESTIONS = (
     "gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5",
-    "gaussian:sigma=4@20+laplace:scale=8@10 --delta 1e-6",
-    "laplace:scale=20@1000 --delta 1e-5",
     "gaussian:sigma=1.6@poisson:q=0.3@88 --epsilon 5",
     "gaussian:sigma=3@poisson:q=0.00133@101036 --delta 3.76e-06",
     "gaussian:noise_multiplier=2@30 --delta 1e-30",
@@ -55,12 +53,10 @@ QUESTIONS = (
     "rr:p=0.8@poisson:q=0.1@300 --epsilon 3",
     "approx:epsilon=0.1,delta=1e-8@40 --delta 1e-5",
     "discrete-laplace:scale=3,sensitivity=2@40 --relation replace-one --delta 1e-9",
-    "discrete-gaussian:sigma=3@4+discrete-gaussian:variance=7,sensitivity=2 --delta 1e-6",
     "discrete-gaussian:rho=0.1@100 --delta 1e-9",
     "gaussian:sigma=1.3@poisson:q=0.0498 --delta 4.91e-08",
     "gaussian:sigma=0.445@poisson:q=0.00999 --epsilon 3",
     "gdp:mu=0.5@7+gaussian:sigma=3 --epsilon 2",
-    "gaussian:sigma=1@poisson:q=0.01@1000+rr:p=0.6@5 --delta 1e-5",
     "gaussian:sigma=0.69@poisson:q=0.000132@22271 --delta 1e-6",
 )
 
@@ -154,7 +150,7 @@ def test_no_line(run: Run, tmp_path: Path, key: str, value: str) -> None:
         ("noisy-max:sigma=8,candidates=4@3 --delta 1e-6", "noisy_max is not known here"),
         ("gaussian:sigma=1@wor:n=1000,m=100@5 --delta 1e-6", "not known here"),
         ("laplace:scale=9@poisson:q=0.1@5 --delta 1e-6", "samples of laplace are not known here"),
-        ("laplace:scale=62.7@223+laplace:scale=60 --delta 1e-6", "too long"),
+        ("laplace:scale=62.7@223+laplace:scale=60 --delta 1e-6", "lattice FFT"),
     ],
 )
 def test_what_it_does_not_know(run: Run, tmp_path: Path, question: str, why: str) -> None:

@@ -30,7 +30,7 @@ from privcalc.numerics import work
 own = compose.sampling_words
 def slowly(tree):
     with work.trying("something slow"):
-        work.charge(0.25 * work.QUESTION)
+        work.charge(0.2 * work.QUESTION)
         time.sleep(0.4)
     return own(tree)
 for module in (calibrate, compose, convert, select, subsample):
@@ -111,7 +111,7 @@ def test_the_answer_follows_on_the_same_terminal() -> None:
     """What is left is the answer, and nothing that was drawn before it."""
     done, seen = watched(SLOW, *COMMANDS["compose"].split(), "-t", output_too=True)
     assert done.returncode == 0
-    assert "25%" in seen
+    assert "20%" in seen
     assert left_over(seen) == [process(*COMMANDS["compose"].split(), "-t").stdout.strip()]
 
 
@@ -144,7 +144,7 @@ def test_a_pipe_is_sent_nothing() -> None:
 def test_there_are_no_colours(environment: dict[str, str]) -> None:
     """Nor escape sequences, whatever is asked for."""
     _, seen = watched(SLOW, *COMMANDS["compose"].split(), environment=environment)
-    assert "25%" in seen
+    assert "20%" in seen
     assert "\x1b" not in seen
 
 
@@ -152,7 +152,7 @@ def test_ascii() -> None:
     """A terminal that shows no more has no more."""
     _, seen = watched(SLOW, *COMMANDS["compose"].split(), environment={"PYTHONIOENCODING": "ascii"})
     assert seen.isascii()
-    assert "######------------------ 25%" in seen
+    assert "#####------------------- 20%" in seen
 
 
 def test_an_error_follows_it() -> None:
@@ -160,7 +160,7 @@ def test_an_error_follows_it() -> None:
     script = SLOW.replace("return own(tree)", "raise ValueError('no more')")
     done, seen = watched(script, *COMMANDS["compose"].split())
     assert done.returncode == 2
-    assert "25%" in seen
+    assert "20%" in seen
     [line] = left_over(seen)
     assert line.startswith("privcalc: internal error: ValueError: no more")
 
