@@ -36,7 +36,7 @@ KNOWN = {
     "pure:epsilon=0.1@3": ("", "", "", ""),
     "zcdp:rho=0.01": ("above", "", "curve", "endless"),
     "zcdp:rho=0.01@poisson:q=0.1": ("above", "", "curve", "endless"),
-    "noisy-max:sigma=9,candidates=4@2": ("", "apart", "", "endless"),
+    "noisy-max:sigma=9,candidates=4@2": ("", "apart", "", ""),
     "randomized-response:epsilon=0.1@shuffle:n=100": ("", "apart", "", ""),
     "gaussian:sigma=9@batches:t=10": ("", "apart", "", ""),
     "gaussian:sigma=4@allocation:t=10": ("", "apart", "", "endless"),
