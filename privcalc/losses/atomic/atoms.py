@@ -176,7 +176,8 @@ class AtomicLaw(LossLaw):
         known_mass: `infinity_mass` itself, where it is known but no double.
         mechanism_rdp_curve: see `LossLaw`.
         log_truncated_mass: log of a bound on the P-mass of truncated outcomes, and on their Q-mass.
-        moved: of a law that bounds another, what rounding may have put where losses are negative.
+        moved: of a law that bounds another, how much P- and Q-mass rounding may have put where
+            losses are negative, or taken from there, in its favour.
     """
 
     moved: ClassVar[float] = 0.0

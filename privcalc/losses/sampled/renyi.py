@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 Logs = tuple[float, float]
 # Outcomes of a list; work for one.
 OUTCOMES, PER_OUTCOME = 10_000, 0.5
-# e to this power is a double.
-FAR = 600.0
 # Beyond this exponentials are not formed.
 LARGE = 300.0
 
@@ -117,8 +115,11 @@ def listed_excess(
     infinite one for removing, those of R alone may have a large one for adding.
 
     What a list may have too much or too little in its least losses (`AtomicLaw.moved`) counts by
-    the derivatives of a term (`atomic_renyi`): those in W are q times a (1 - s^c) or c (s^-a - 1),
-    s = 1 - q + q W / R, and those in R are no more than twice that over 1 - q.
+    the derivatives of a term T, which is R f(s), s = 1 - q + q W / R, for removing and S f(t),
+    S = R s, t = 1 / s, for adding, with the f of `atomic_renyi`, a = c + 1. That in W is
+    q a (s^c - 1), or q c (1 - t^a). T is convex and homogeneous, and 0 where W = R: that in R is
+    (T - W dT/dW) / R, and T is at most q |W - R| a |s^c - 1|, or with t in the place of s. So
+    neither is more than q a |s^a - 1|, or q a |t^a - 1|.
 
     Args:
         laws: of (R, W), and of (W, R).
@@ -141,8 +142,7 @@ def listed_excess(
         found = summed(*terms, c)
         sign = -1.0 if remove == of_w else 1.0
         least = float((sign * terms[0]).max(initial=0.0))
-        steep = (c + 1.0) * abs(math.expm1(sign * min((c + 1.0) * least, FAR)))
-        by = 2.0 * moved * min(q / (1.0 - q), 1.0) * steep
+        by = moved * q * (c + 1.0) * abs(math.expm1(sign * (c + 1.0) * least))
         low, high = widened((np.array([found[0]]), np.array([found[1]])), np.array([by]))
         found = float(low[0]), float(high[0])
         if alone_w > 0.0 and likelier is not False:
