@@ -118,7 +118,7 @@ def test_sampling_never_costs_more_than_the_base() -> None:
             lower, _ = law_of(base, 0.2, kind).renyi(c)
             assert (lower <= base.renyi(c)[1]).all()
         _, upper = law_of(base, 0.2, ADD).renyi(c)
-        assert (upper <= -c * math.log1p(-0.2) * (1.0 + 1e-9)).all()
+        assert (upper <= -c * math.log1p(-0.2) * (1.0 + 1e-12)).all()
 
 
 def test_unknown_bases_fall_back_on_convexity() -> None:
@@ -159,4 +159,4 @@ def test_samples_of_laplace_noise_are_binomial_sums(scale: float, q: str) -> Non
             )
         (low,), (high,) = law.renyi(np.array([order - 1.0]))
         assert low <= true <= high
-        assert high - low <= (1e-6 if scale < 500.0 else 1e-4) * true
+        assert high - low <= 1e-6 * true

@@ -137,11 +137,12 @@ def listed_excess(
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
     ends = []
     for above in (False, True):
-        terms, alone_w, moved = _terms(law, q, (above, of_w), remove=remove, likelier=likelier)
+        terms, alone_w, moved, least = _terms(
+            law, q, (above, of_w), remove=remove, likelier=likelier
+        )
         charge(PER_OUTCOME * len(terms[0]))
         found = summed(*terms, c)
         sign = -1.0 if remove == of_w else 1.0
-        least = float((sign * terms[0]).max(initial=0.0))
         by = moved * q * (c + 1.0) * abs(math.expm1(sign * (c + 1.0) * least))
         low, high = widened((np.array([found[0]]), np.array([found[1]])), np.array([by]))
         found = float(low[0]), float(high[0])
@@ -155,8 +156,11 @@ def listed_excess(
 @remembered(8)
 def _terms(
     law: LossLaw, q: float, which: tuple[bool, bool], *, remove: bool, likelier: bool | None
-) -> tuple[tuple[Array, Array, Array, Array], float, float]:
+) -> tuple[tuple[Array, Array, Array, Array], float, float, float]:
     """Return what `summed` takes of a list, the mass of W alone, and `AtomicLaw.moved`.
+
+    And how large a loss of the sample is where that may be: not where R has all, whose mass is what
+    the others lack of 1.
 
     Args:
         law: the pair.
@@ -177,7 +181,10 @@ def _terms(
     loss, logs = sampled_losses(x, q), np.log(r)
     moved = UNIT * (64.0 * np.abs(loss) + 2.0 * pair.loss_units * LARGEST_LOSS)
     wrong = moved + UNIT * (MASS_ULPS + 16.0 + np.abs(logs))
-    return (loss if remove else -loss, moved, logs + loss * remove, wrong), alone_w, pair.moved
+    side = np.isfinite(x) & ((x < 0.0) == of_w)
+    least = float(np.abs(loss[side]).max(initial=0.0))
+    terms = loss if remove else -loss, moved, logs + loss * remove, wrong
+    return terms, alone_w, pair.moved, least
 
 
 def sampled_losses(x: Array, q: float) -> Array:
