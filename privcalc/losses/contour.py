@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.law import LossLaw
-from privcalc.numerics.rounding import MARGIN
 
 if TYPE_CHECKING:
     from typing import Self
@@ -91,7 +90,3 @@ class ContourLaw(ABC):
         """
         del t, enough
         return 0.0
-
-    def modulus_supremum(self, t: float) -> float:
-        """Return an upper bound on sup over tau >= t of |M(c + i tau)| / M(c)."""
-        return min(1.0, math.exp(self.log_decay(t, -math.inf)) * MARGIN)

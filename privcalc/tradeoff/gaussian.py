@@ -20,7 +20,6 @@ from privcalc.engine.composition import Composition
 from privcalc.exact import LARGEST
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.normal import (
-    gaussian_profile,
     log_tail_below,
     quantile_of,
     tail_quantile,
@@ -159,9 +158,3 @@ def gaussian_trade_off(mu: tuple[float, float], alphas: Sequence[float]) -> Curv
         betas.append(beta)
         powers.append(power)
     return Curve(tuple(betas), tuple(powers))
-
-
-def gaussian_delta(mu: tuple[float, float], epsilon: float) -> Bound:
-    """Bracket delta at an epsilon >= 0, which increases with mu."""
-    upper = gaussian_profile(mu[1], epsilon).upper
-    return Bound(min(1.0, upper), max(0.0, min(upper, gaussian_profile(mu[0], epsilon).lower)))

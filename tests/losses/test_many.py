@@ -89,7 +89,7 @@ def test_nothing_beyond_exceeds_the_supremum(seed: int, *, remove: bool) -> None
     deviation = math.sqrt(whole.cumulants(c)[2])
     for start in (1.0, 4.0, 9.0):
         first = start / deviation
-        found = whole.on_contour(c, first, -25.0).modulus_supremum(first)
+        found = math.exp(whole.on_contour(c, first, -25.0).log_decay(first, -math.inf))
         t: Array = np.concatenate([[0.0], first * np.geomspace(1.0, 40.0, 60)])
         logs = np.zeros(len(t))
         for one, count in laws:

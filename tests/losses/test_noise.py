@@ -79,7 +79,7 @@ def test_modulus_supremum_bounds_every_later_point(
     """No sampled |phi(t)|, t >= start, exceeds the proved supremum."""
     del name, mgf
     contour = law.on_contour(2.0, 400.0, -25.0)
-    bound = contour.modulus_supremum(start)
+    bound = math.exp(contour.log_decay(start, -math.inf))
     t = np.concatenate([start + np.linspace(0.0, 40.0, 1000), start * 1.01 ** np.arange(300)])
     t = t[t <= 400.0]
     log_mgf, error = contour.log_mgf(np.concatenate([[0.0], t]))

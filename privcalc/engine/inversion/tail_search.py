@@ -17,7 +17,7 @@ import numpy as np
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inverse import FIRST_LOG_DELTA
-from privcalc.engine.lists.factor import ListLaw, Lists, listed, rough
+from privcalc.engine.lists.factor import Lists, listed, rough
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import LineLaw
 from privcalc.losses.sampled.cut import CutLaw
@@ -96,11 +96,6 @@ class Parts:
         terms = listed(Composition(tuple((law, n) for law, _, n in self.others)), wanted).lines
         others = tuple((law, cast("LineLaw", law.reverse_direction or law), n) for law, n in terms)
         return Parts(self.sampled, others)
-
-    @property
-    def lists_wanted(self) -> bool:
-        """Whether some laws are to be lists."""
-        return any(isinstance(law, ListLaw) for law, _, _ in self.others)
 
     @property
     def lists(self) -> Lists:

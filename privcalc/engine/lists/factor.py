@@ -238,9 +238,6 @@ class Lists:
             raise NotCertifiedError("the lattice is too coarse for the tilt of the line")
 
 
-NO_LISTS = Lists(Spread(0.0), 0.0)
-
-
 @remembered(8)
 def rough(composition: Composition, log_delta: float, *, split: bool = False) -> Composition:
     """Return the same with sketches of all laws that are to be lists, and lines as they are.
