@@ -90,10 +90,13 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     """Return the pair of outcomes above.
 
     The largest P(A) of events with Q(A) <= y is at most 1: what P-masses come to beyond that is
-    taken from the least losses. What Q-masses lack is that of outcomes without P.
+    taken from the least losses. What Q-masses lack is that of outcomes without P. Losses of which
+    e^-l is no double are infinite here, and below no larger.
     """
-    losses, masses = _gathered(found, above=True)
-    alone = min(1.0, found.alone)
+    far = found.losses > LARGEST_LOSS
+    near = Outcomes(found.losses[~far], found.masses[~far])
+    losses, masses = _gathered(near, above=True)
+    alone = min(1.0, found.alone + float(found.masses[far].sum()) * (1.0 + 1e3 * UNIT))
     if not len(losses):
         return AtomicLaw((), (), 1.0, 1.0)
     # Masses that are no normal doubles are moved up; what is no number may be anything.
@@ -114,7 +117,8 @@ def lower_law(found: Outcomes) -> AtomicLaw:
     is no larger than any other: then the corners of the testing curve are such events, and (1, 1).
     Where that is rounding alone it is merged with the next.
     """
-    losses, masses = _gathered(found, above=False)
+    near = Outcomes(np.minimum(found.losses, LARGEST_LOSS), found.masses)
+    losses, masses = _gathered(near, above=False)
     losses, masses = losses[::-1], masses[::-1]
     other = masses * np.exp(-losses) * (1.0 + 4.0 * UNIT)
     # What is missing after each of them: after all, exactly, and the sums of those that follow.
@@ -122,7 +126,8 @@ def lower_law(found: Outcomes) -> AtomicLaw:
     lack_q = -math.fsum([found.other, -1.0, *other.tolist()])
     rest_p = lack_p + _sums(masses[::-1])[::-1] - masses
     rest_q = lack_q + _sums(other[::-1])[::-1] - other
-    rest_p[-1], rest_q[-1] = lack_p, lack_q
+    if len(losses):
+        rest_p[-1], rest_q[-1] = lack_p, lack_q
     rest_p, rest_q = rest_p * (1.0 - ROUNDED), rest_q * (1.0 + ROUNDED)
     fits = (rest_p >= 0.0) & (rest_q > 0.0) & (rest_p * other <= rest_q * masses)
     kept = int(np.flatnonzero(fits)[-1]) + 1 if fits.any() else 0
@@ -480,7 +485,8 @@ def glued(law: AtomicLaw, q: float) -> AtomicLaw:
     rest, (1 - q) h + P(L = 0) with h the profile at 0, has the loss 0.
 
     As the pair is symmetric, (P + Q)(L > 0) is at most 1, and events with more are not needed for
-    a >= 1: least losses of a list above that come to more are left out.
+    a >= 1: least losses of a list above that come to more are left out. Outcomes that Q has with
+    next to no mass are the mirror images of some that P next to never has: those are Q's alone.
 
     Args:
         law: the symmetric pair, or a list above or below it.
@@ -493,22 +499,23 @@ def glued(law: AtomicLaw, q: float) -> AtomicLaw:
     both = np.cumsum(p + other) + law.infinity_mass
     kept = np.clip(1.0 - (both - (p + other)), 0.0, p + other) / (p + other)
     p, other = p * kept, other * kept
-    loss = np.log1p(q * np.expm1(np.minimum(losses, LARGEST_LOSS)))
+    near = np.log1p(q * np.expm1(np.minimum(losses, LARGEST_LOSS)))
+    loss = np.where(losses > LARGEST_LOSS, losses + math.log(q), near)
     mixture = (1.0 - q) * other + q * p
     h = float((p * -np.expm1(-losses)).sum()) + law.infinity_mass
     left = 1.0 - law.infinity_mass - float((p + other).sum())
     # Losses that sampling brings below the smallest double are 0.
-    seen = (loss > 0.0) & (other > TINY)
+    seen = loss > 0.0
     middle = (1.0 - q) * h + max(equal, left) + float((mixture + other)[~seen].sum())
     loss, mixture, other = loss[seen], mixture[seen], other[seen]
     at_zero = [middle] if middle > 0.0 else []
-    alone = q * law.infinity_mass
+    alone, back = q * law.infinity_mass, other > TINY
     return AtomicLaw(
-        (*(-loss).tolist(), *[0.0] * len(at_zero), *loss[::-1].tolist()),
-        (*other.tolist(), *at_zero, *mixture[::-1].tolist()),
+        (*(-loss[back]).tolist(), *[0.0] * len(at_zero), *loss[::-1].tolist()),
+        (*other[back].tolist(), *at_zero, *mixture[::-1].tolist()),
         alone,
-        alone,
-        lower_masses=(*mixture.tolist(), *at_zero, *other[::-1].tolist()),
+        alone + float(mixture[~back].sum()),
+        lower_masses=(*mixture[back].tolist(), *at_zero, *np.maximum(other, TINY)[::-1].tolist()),
         infinity_mass_error=law.infinity_mass_error + 4.0 * UNIT if alone else 0.0,
     )
 

@@ -273,3 +273,23 @@ def test_a_coin_that_everybody_sees_gives_the_mean() -> None:
     expected = 0.25 * profile(*columns(one)) + 0.75 * profile(*columns(two))
     assert (found >= expected - 1e-15).all()
     assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("count", [8, 12, 32])
+@pytest.mark.parametrize(
+    ("wrapper", "relation"),
+    [
+        ("poisson", Relation.ADD_OR_REMOVE_ONE),
+        ("poisson", Relation.REPLACE_ONE),
+        ("wor", Relation.REPLACE_ONE),
+    ],
+)
+def test_losses_that_doubles_do_not_hold_are_counted(
+    count: int, wrapper: str, relation: Relation
+) -> None:
+    """The likely outcome of a sample has the loss log(1 - q + q e^(60 count)), and P-mass q."""
+    tree = parse(f"(rr:epsilon=60@{count})@{wrapper}:q=0.125").tree
+    bound = compose(tree, relation=relation, deltas=[0.01]).answers[0].bound
+    assert bound is not None
+    assert bound.upper >= 60.0 * count + math.log(0.125) - 0.2
+    assert (bound.lower or 0.0) <= 60.0 * count
