@@ -17,8 +17,8 @@ from privcalc.selection.base import Base
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array
-    from privcalc.renyi.curve import RenyiCurve
 
 # Probability vectors may miss 1 by this; the doubles are taken as they stand.
 SUM_ERROR = 1e-9

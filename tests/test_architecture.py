@@ -92,9 +92,13 @@ RULES = {
     ),
     # Trees to answers: everything below the command line.
     "privcalc.accounting": Rule(f"{_BELOW_CLI} privcalc.mechanisms privcalc.wrappers"),
-    # Searches ask the entry functions; one entry function asks the search.
+    # Searches ask the entry functions; one entry function asks the search, and so does what finds the
+    # most runs that thresholds allow.
     "privcalc.calibration": Rule(f"{_BELOW_CLI} privcalc.wrappers privcalc.accounting"),
     "privcalc.accounting.calibrate": Rule(f"{_BELOW_CLI} privcalc.accounting privcalc.calibration"),
+    "privcalc.accounting.selection_thresholds": Rule(
+        f"{_BELOW_CLI} privcalc.accounting privcalc.calibration privcalc.wrappers"
+    ),
     # Answers to text.
     "privcalc.render": Rule(_ABOVE),
     # What is drawn, for a terminal and by matplotlib, which is an extra.

@@ -20,9 +20,9 @@ from privcalc.renyi.of_law import LawCurve, curve_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.law import SampledLaw
-    from privcalc.renyi.curve import RenyiCurve
 
 _T = TypeVar("_T")
 

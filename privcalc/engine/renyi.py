@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.engine.composition import Composition
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.conversion.optimum import Converted
-    from privcalc.renyi.curve import RenyiCurve
 
 # Orders minus 1 that searches try: 1/64 to 2^20, a factor sqrt(2) apart.
 ABSCISSAS = [2.0 ** (k / 2.0) for k in range(-12, 41)]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array
-    from privcalc.renyi.curve import RenyiCurve
 
 # What a law in closed form costs a lattice, over what a quadrature does.
 CLOSED_FORM = 0.25

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
-    from privcalc.renyi.curve import RenyiCurve
     from privcalc.spec.tree import Leaf, Node
 
 

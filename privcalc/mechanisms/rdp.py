@@ -13,8 +13,8 @@ from privcalc.mechanisms.files import WrittenRow, exact, read_rows
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.relation import Adjacency
-    from privcalc.renyi.curve import RenyiCurve
 
 _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
 LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15

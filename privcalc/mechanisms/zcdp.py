@@ -11,8 +11,8 @@ from privcalc.mechanisms.base import Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.relation import Adjacency
-    from privcalc.renyi.curve import RenyiCurve
 
 
 @mechanism(

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from privcalc.engine.terms import Realized
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array, Integers
-    from privcalc.renyi.curve import RenyiCurve
 
 
 def normal_mu(parts: Iterable[Realized]) -> Bound | None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from privcalc.exact import Enclosed
+from privcalc.losses.curve import RenyiCurve
 from privcalc.numerics.hull import lower_hull
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
-from privcalc.renyi.curve import RenyiCurve, StatedCurve
+from privcalc.renyi.curve import StatedCurve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.losses.curve import RenyiCurve
 from privcalc.numerics.work import left, remembered, spend
 from privcalc.record import record
-from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.losses.curve import RenyiCurve
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
-from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array

@@ -83,9 +83,9 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Terms
     from privcalc.losses.atomic.profiles import PolygonLaw
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
-    from privcalc.renyi.curve import RenyiCurve
 
     Parts = Callable[[int], tuple[Mapping[str, Terms], ...]]
 

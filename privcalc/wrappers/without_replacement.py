@@ -14,9 +14,9 @@ from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
-    from privcalc.renyi.curve import RenyiCurve
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
     from privcalc.wrappers.sampling import SampledEvent

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.losses.curve import RenyiCurve
 from privcalc.renyi.conversion.one_order import balle_epsilon, classic_epsilon, joint_epsilon
 from privcalc.renyi.conversion.optimum import (
     CONVERSIONS,
@@ -20,7 +21,6 @@ from privcalc.renyi.conversion.optimum import (
     trade_off_epsilon,
     trade_off_log_delta,
 )
-from privcalc.renyi.curve import RenyiCurve
 from tests.renyi import joint_ranges
 
 if TYPE_CHECKING:

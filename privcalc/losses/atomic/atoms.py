@@ -21,8 +21,8 @@ from privcalc.record import field, record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array, Integers
-    from privcalc.renyi.curve import RenyiCurve
 
 # Orders times atoms that are worked on at once.
 CHUNK = 1_000_000

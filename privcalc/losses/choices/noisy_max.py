@@ -56,13 +56,13 @@ import numpy as np
 
 from privcalc.losses.atomic.profiles import profile_law
 from privcalc.losses.cells import KnownList
+from privcalc.losses.curve import RenyiCurve
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.log_sums import TINIEST, log1p_bracket
 from privcalc.numerics.normal import gaussian_profile, gaussian_profiles
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
-from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

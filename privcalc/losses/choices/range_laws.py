@@ -37,10 +37,10 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw
 from privcalc.losses.atomic.profiles import law_of_tests
 from privcalc.losses.choices.range_uses import STEP_UNITS, attained_uses, largest_uses
+from privcalc.losses.curve import RenyiCurve
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
 from privcalc.record import record, replace
-from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

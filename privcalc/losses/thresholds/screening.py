@@ -48,6 +48,7 @@ import numpy as np
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.profiles import polygon_law
+from privcalc.losses.curve import RenyiCurve
 from privcalc.losses.members import DirectedTests, threshold_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
@@ -58,7 +59,6 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
-from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -13,8 +13,8 @@ from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.relation import Adjacency
-    from privcalc.renyi.curve import RenyiCurve
 
 SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 100), 10**8
 SMALLEST_BETA, LARGEST_BETA = Fraction(1, 10**8), 1

@@ -61,9 +61,9 @@ from privcalc.renyi.conversion.order_search import NEAR_ONE, Conversion, Search,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array, Integers, Mask
     from privcalc.renyi.conversion.one_order import Tangents
-    from privcalc.renyi.curve import RenyiCurve
 
     # What is to be maximised, from log q and log(p / q).
     Objective: TypeAlias = Callable[[Array, Array], Array]

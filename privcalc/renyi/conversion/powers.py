@@ -47,8 +47,8 @@ from privcalc.renyi.conversion.order_search import wide_grid
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array, Mask
-    from privcalc.renyi.curve import RenyiCurve
 
 # log y is searched in this range; 1 - p is then as small as e^-690 (1 - q).
 LEAST_LOG, LARGEST_LOG = -690.0, 690.0

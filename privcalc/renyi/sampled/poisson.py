@@ -41,9 +41,9 @@ from privcalc.renyi.sampled.sums import (
 )
 
 if TYPE_CHECKING:
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array, Integers
     from privcalc.numerics.log_sums import Bracket
-    from privcalc.renyi.curve import RenyiCurve
 
 # Maps q and a length to the logs of the weights of the terms.
 _Weights: TypeAlias = Callable[[float, int], "Array"]

@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from privcalc.errors import DomainError
+from privcalc.losses.curve import RenyiCurve
 from privcalc.numerics.log_sums import log1p_bracket, log_sums
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import left
 from privcalc.record import record
-from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers

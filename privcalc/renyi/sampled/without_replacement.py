@@ -27,9 +27,9 @@ from privcalc.renyi.sampled.sums import (
 )
 
 if TYPE_CHECKING:
+    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array, Integers
     from privcalc.numerics.log_sums import Bracket
-    from privcalc.renyi.curve import RenyiCurve
 
 # Forward differences of a higher order than this cancel, or are larger than what they replace.
 LARGEST_DIFFERENCE = 64

@@ -40,7 +40,7 @@ from tests.losses.contract.law_views import ORDERS, Subject, asked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from privcalc.renyi.curve import RenyiCurve
+    from privcalc.losses.curve import RenyiCurve
 
 CLAUSES: tuple[Callable[[Subject], Iterator[str]], ...] = (
     tails_and_truth,
