@@ -42,6 +42,9 @@ _FAINT = 1e-300
 # Answers for which a value is sought that would do.
 _MOST_SEARCHES = 3
 
+# Of what nothing else explains.
+_NARROWEST = "no method proves narrower ends here; -v says what each of them came to"
+
 
 def explained(reports: Sequence[Report], seen: Seen, engine: str = "auto") -> list[Report]:
     """Return the answers to one question with the reasons of those that need any.
@@ -65,7 +68,7 @@ def explained(reports: Sequence[Report], seen: Seen, engine: str = "auto") -> li
         reasons = list(_reasons(report, shape, known[id(report.spec)], search=first))
         if engine != "auto" and (shape.open or shape.missing or shape.wide):
             reasons.insert(0, f"engine {engine} was asked alone; without --engine others are, too")
-        found.append(replace(report, reasons=tuple(reasons)))
+        found.append(replace(report, reasons=tuple(reasons or [_NARROWEST])))
     return found
 
 
@@ -173,12 +176,9 @@ def _reasons(
         yield from _of_envelopes(report, envelopes)
     # What has no lower end is not said to have two.
     elif shape.wide and not above:
-        apart, selects = envelopes, _selects(report.spec)
-        yield from _of_kinds(apart, "between", _between_cause)
-        if selects and not apart:
+        yield from _of_kinds(envelopes, "between", _between_cause)
+        if not envelopes and _selects(report.spec):
             yield f"@select: {entry('repeat_and_select').between}"
-        if parts and not (apart or selects):
-            yield "no method proves narrower ends here; -v says what each of them came to"
 
 
 def _of_envelopes(report: Report, parts: Sequence[Part]) -> Iterator[str]:

@@ -47,7 +47,7 @@ EXAMPLES: dict[Law, str] = {
     laws.nested_tolerances: "laplace:scale=2@2",
     laws.largest_direction: "rr:p=0.6@poisson:q=0.1@2",
     laws.delta_of_epsilon: "gaussian:sigma=2@3",
-    laws.engines: "rr:p=0.6@2",
+    laws.engines: "gaussian:sigma=2@2",
     laws.certificates: "gaussian:sigma=2@9",
     laws.guarantee: "rr:epsilon=1",
     laws.wider_description: "laplace:scale=2@3",
