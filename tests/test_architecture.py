@@ -72,7 +72,7 @@ RULES = {
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS}",
     ),
     # What a matrix amounts to, loaded where there is one.
-    "privcalc.numerics.participation": Rule(
+    "privcalc.mechanisms.correlated.participation": Rule(
         "privcalc.errors privcalc.record privcalc.numerics numpy"
     ),
     # A test and what it lets pass are composed by engines.
@@ -92,11 +92,11 @@ RULES = {
     ),
     # Trees to answers: everything below the command line.
     "privcalc.accounting": Rule(f"{_BELOW_CLI} privcalc.mechanisms privcalc.wrappers"),
-    # Searches ask the entry functions; one entry function asks the search, and so does what finds the
-    # most runs that thresholds allow.
+    # Searches ask the entry functions; one of these asks the search, and so does the one that finds
+    # the most runs that thresholds allow.
     "privcalc.calibration": Rule(f"{_BELOW_CLI} privcalc.wrappers privcalc.accounting"),
     "privcalc.accounting.calibrate": Rule(f"{_BELOW_CLI} privcalc.accounting privcalc.calibration"),
-    "privcalc.accounting.selection_thresholds": Rule(
+    "privcalc.accounting.select": Rule(
         f"{_BELOW_CLI} privcalc.accounting privcalc.calibration privcalc.wrappers"
     ),
     # Answers to text.

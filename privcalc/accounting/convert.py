@@ -19,6 +19,7 @@ from privcalc.exact import shown
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.record import record, replace
 from privcalc.spec.registry import holes
+from privcalc.spec.tree import Leaf
 from privcalc.wrappers.base import lone_selection
 from privcalc.wrappers.group import grouped, ungrouped
 
@@ -415,3 +416,66 @@ def check_question(tree: Node, question: ConversionQuery, tolerance: float) -> N
         for value in values:
             if not low <= value <= high:
                 raise DomainError(f"{name} must be {words}, got {shown(value)}")
+
+
+# Of one number for a whole curve. mu and rho hold at every delta and order; where steps are sampled
+# that is decided far below any delta in use, by runs in which every sample had the record.
+# mu = 3 tells two data sets apart with 93 % success, and rho = mu^2 / 2 is that of the same noise.
+LARGE = {"mu": 3.0, "rho": 4.5}
+# A delta that is in use; how well epsilon is known there; and how much less it has to say.
+USUAL_DELTA, ROUGHLY, LESS = 1e-5, 1e-2, 1.5
+
+
+@record
+class AtOneDelta:
+    """A number that holds at every delta, beside what is known at one.
+
+    Attributes:
+        delta: which.
+        epsilon: an upper bound at delta.
+        other: of mu, the smaller mu of which Gaussian noise has this epsilon there; of rho, the
+            larger epsilon that it proves there.
+    """
+
+    delta: float
+    epsilon: float
+    other: float
+
+
+def at_one_delta(found: Conversion) -> AtOneDelta | None:
+    """Return what is known at one delta, where a mu or rho says much less; else None.
+
+    Args:
+        found: answers in the language of Gaussian or of concentrated differential privacy.
+    """
+    first, *others = found.answers
+    name = "mu" if "mu" in first.result else "rho"
+    number = first.result.get(name)
+    if not isinstance(number, Bound) or not LARGE[name] < number.upper < math.inf:
+        return None
+    delta = next((each.query["delta"] for each in others), USUAL_DELTA)
+    try:
+        epsilon = _epsilon(found, delta)
+        if not 0.0 < epsilon < math.inf:
+            return None
+        if name == "rho":
+            other = _epsilon_of(number.upper, delta)
+            return AtOneDelta(delta, epsilon, other) if other > LESS * epsilon else None
+        from privcalc.tradeoff.mu import mu_at
+
+        other = mu_at(epsilon, Bound(delta, delta)).upper
+    except (NotCertifiedError, UnsupportedError):
+        return None
+    return AtOneDelta(delta, epsilon, other) if LESS * other < number.upper else None
+
+
+def _epsilon(found: Conversion, delta: float) -> float:
+    """Return an upper bound on epsilon of the specification at a delta."""
+    asked = compose(found.tree, relation=found.relation, deltas=(delta,), tolerance=ROUGHLY)
+    return asked.answers[0].proved.upper
+
+
+def _epsilon_of(rho: float, delta: float) -> float:
+    """Return epsilon of all that is rho-zCDP."""
+    tree = Leaf("zcdp", (("rho", rho),))
+    return compose(tree, deltas=(delta,), tolerance=ROUGHLY).answers[0].proved.upper

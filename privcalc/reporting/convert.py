@@ -187,7 +187,7 @@ class Converting:
 
 def _why_large(found: Conversion, to: str) -> Iterator[tuple[str, str]]:
     """Yield why a mu or rho is large, where a delta in use asks for less."""
-    from privcalc.accounting.one_number import at_one_delta
+    from privcalc.accounting.convert import at_one_delta
     from privcalc.render.words import written
 
     known = at_one_delta(found)

@@ -259,7 +259,7 @@ def thresholds_report(
     """
     from privcalc.accounting.answer import Method
     from privcalc.accounting.realize import sampling_words
-    from privcalc.accounting.selection_thresholds import tuning
+    from privcalc.accounting.select import tuning
     from privcalc.render.report import OneSided, Report
     from privcalc.spec.brief import brief
 

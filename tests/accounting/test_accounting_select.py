@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.select import Selected, candidates_of_answer, select
+from privcalc.accounting.select import Selected, candidates_of_answer, select, tuning
 from privcalc.accounting.selection import PreparedBase
-from privcalc.accounting.selection_thresholds import tuning
 from privcalc.relation import Relation
 from privcalc.reporting.select import read_runs
 from privcalc.spec.parse import parse

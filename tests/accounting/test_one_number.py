@@ -10,8 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from privcalc.accounting.convert import ConversionQuery, convert
-from privcalc.accounting.one_number import at_one_delta
+from privcalc.accounting.convert import ConversionQuery, at_one_delta, convert
 from privcalc.bounds import Bound
 from privcalc.spec.parse import parse
 
