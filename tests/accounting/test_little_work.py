@@ -37,7 +37,7 @@ def several(count: int, one: str) -> str:
 
 SGD = several(20, "gaussian:sigma={s}@poisson:q=0.01@{n}")
 GROUPS = several(10, "gaussian:sigma={s},sensitivity=0.3@poisson:q=0.01@group:k=3@{n}")
-LAPLACE = several(15, "laplace:scale={s}@poisson:q=0.02@{n}")
+LAPLACE = several(8, "laplace:scale={s}@poisson:q=0.02@{n}")
 COMPOSED: dict[str, tuple[str, dict[str, Any]]] = {
     "levels beside a curve": (f"{SGD}+zcdp:rho=0.1", {"delta": 1e-5}),
     "Renyi": (SGD, {"delta": 1e-5, "engine": "rdp"}),
