@@ -72,7 +72,7 @@ RULES = {
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS}",
     ),
     # What a matrix amounts to, loaded where there is one.
-    "privcalc.mechanisms.correlated.participation": Rule(
+    "privcalc.numerics.participation": Rule(
         "privcalc.errors privcalc.record privcalc.numerics numpy"
     ),
     # A test and what it lets pass are composed by engines.

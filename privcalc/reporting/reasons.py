@@ -65,10 +65,11 @@ def explained(reports: Sequence[Report], seen: Seen, engine: str = "auto") -> li
             known[id(report.spec)] = _parts(report, seen)
         # Of many answers the first have a value that would do: each is a search.
         first = sum(bool(each.reasons) for each in found) < _MOST_SEARCHES
-        reasons = list(_reasons(report, shape, known[id(report.spec)], search=first))
+        parts = known[id(report.spec)]
+        reasons = list(_reasons(report, shape, parts, search=first))
         if engine != "auto" and (shape.open or shape.missing or shape.wide):
             reasons.insert(0, f"engine {engine} was asked alone; without --engine others are, too")
-        found.append(replace(report, reasons=tuple(reasons or [_NARROWEST])))
+        found.append(replace(report, reasons=tuple(reasons or [_NARROWEST] * bool(parts))))
     return found
 
 

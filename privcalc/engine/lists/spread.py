@@ -75,9 +75,9 @@ class Spread:
 
     @property
     def height(self) -> float:
-        """Return B."""
+        """Return B; what is too wide to be known (`known_at`) has any."""
         tau = math.sqrt(self.variance)
-        return HEIGHT * tau * math.exp(GROWTH * tau + 0.5 * WIDTH**3)
+        return HEIGHT * tau * math.exp(GROWTH * min(tau, LARGEST_TAU) + 0.5 * WIDTH**3)
 
     def at(self, y: Array) -> Array:
         """Return H(y) over e^{-y / 2}; a relative error of 1e-3 is covered by HEIGHT."""

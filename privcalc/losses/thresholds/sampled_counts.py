@@ -179,7 +179,8 @@ class Keys:
             falls = np.maximum(n - counts[-1], 0.0) * self.q / (len(counts) * (1.0 - self.q))
             with np.errstate(divide="ignore", invalid="ignore"):
                 rest = np.where(falls < 1.0, chances[:, -1] * falls / (1.0 - falls), np.inf)
-                lost = float(np.where(hidden > HALF, rest / shown, 0.0).max())
+                # Of nobody nothing is shown, and nothing is missing.
+                lost = float(np.where((hidden > HALF) & (rest > 0.0), rest / shown, 0.0).max())
             wrong = 1.01 * (most + lost + UNIT * (2.0 * len(counts) + 32.0))
             self.error = max(self.error, wrong)
             few = hidden > HALF

@@ -94,7 +94,7 @@ class Strategy:
         """Scale the largest entry to about 1: only entries that count for nothing are rounded."""
         import numpy as np
 
-        from privcalc.mechanisms.correlated.participation import Gram
+        from privcalc.numerics.participation import Gram
 
         given = np.array(rows)
         self._exponent = math.frexp(float(np.abs(given).max()))[1]
@@ -113,7 +113,7 @@ class Strategy:
         Raises:
             DomainError: there are more patterns than are gone through.
         """
-        from privcalc.mechanisms.correlated.participation import Patterns, largest
+        from privcalc.numerics.participation import Patterns, largest
 
         steps = self._matrix.shape[1]
         most = most_participations(steps, participations, separation)
