@@ -485,6 +485,14 @@ OF_CURVES = (
         "test_partition_selection_ends.py",
     ),
     Fault(
+        "sampled-keys-nobody",
+        "losses/thresholds/sampled_counts.py",
+        "wrong = 1.01 * (most + lost",
+        "wrong = 0.0 * (most + lost",
+        "losses",
+        "test_thresholded_samples.py",
+    ),
+    Fault(
         "screened-group-either-order",
         "losses/thresholds/screening.py",
         "    if whole or adjacency is Adjacency.REPLACE:\n        return Term(upper, lower",

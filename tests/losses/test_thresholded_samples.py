@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from mpmath import binomial, mp, mpf
 
 from privcalc.losses.thresholds.sampled_bound import _above, _largest_gains, _one_more, _parts
+from privcalc.losses.thresholds.sampled_counts import Keys
 from privcalc.mechanisms.adaptive.thresholded_counts import ThresholdedCounts
 
 SLOPES = [1e-3, 0.2, 0.9, 1.0, 1.1, 3.0, 40.0]
@@ -59,3 +61,11 @@ def test_bounds_of_one_number_of_others(others: int, q: float, sigma: float, rem
         ends = ((p, r) if remove else (r, p) for r, p in truth)
         cost = sum((max(p - mpf(a) * r, mpf(0)) for p, r in ends), mpf(0))
         assert mpf(float(_largest_gains(y, g, np.array([a]))[0])) >= cost
+
+
+@pytest.mark.parametrize("people", [[0.0, 1.0, 5.0], [1.0, 5.0]])
+def test_rounding_counts_with_nobody_and_without(people: list[float]) -> None:
+    """Chances of a binomial law are off by some units, whoever else is in a lot."""
+    keys = Keys([Fraction(0), Fraction(1, 10), Fraction(1)], 1, (0.3, True))
+    keys.corners(np.array(people))
+    assert 1e-15 < keys.error < 1e-12

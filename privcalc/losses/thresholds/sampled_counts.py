@@ -53,7 +53,7 @@ from privcalc.losses.thresholds.chances import PER_CHANCE, binomial_chances, mov
 from privcalc.losses.thresholds.release import CountMembers
 from privcalc.losses.thresholds.sampled_bound import law_of_heights
 from privcalc.numerics.binomials import log_probabilities
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.numerics.work import left as left_over
 from privcalc.record import record
 
@@ -182,7 +182,7 @@ class Keys:
                 # Of nobody nothing is shown, and nothing is missing.
                 lost = float(np.where((hidden > HALF) & (rest > 0.0), rest / shown, 0.0).max())
             wrong = 1.01 * (most + lost + UNIT * (2.0 * len(counts) + 32.0))
-            self.error = max(self.error, wrong)
+            self.error = max(self.error, non_negative(wrong))
             few = hidden > HALF
             r, left = np.where(few, shown, 1.0 - hidden), np.where(few, 1.0 - shown, hidden)
             d = self.q * (chances[:, : len(self._steps)] @ self._steps)

@@ -87,6 +87,7 @@ def test_nothing_is_known_of_wide_spreads() -> None:
     assert not Spread(0.5).known_at(1e3)
     assert Spread(0.0).known_at(1e9)
     assert Spread(0.0).height == 0.0
+    assert Spread(1e9).height < np.inf
 
 
 def test_without_the_gap_a_lower_end_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
