@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.inversion.solve import Inversion
-    from privcalc.engine.lists.answer import Seen
+    from privcalc.engine.lists.levels import Seen
     from privcalc.engine.source import Source
 
 LATTICE = "fft"
@@ -203,18 +203,18 @@ class List(Method):
 
     def guess(self, question: Question) -> float:
         """Return about the epsilon."""
-        return self._seen(question).scales.epsilon
+        return self._seen(question).epsilon
 
     def source(self, question: Question, tolerance: float, reach: float = 0.0) -> Source:
         """Compose on the lattice, which is good everywhere it is."""
         del reach
         seen = self._seen(question)
         # A list is made for a width of epsilon; log delta falls by about c times that.
-        falls = 1.0 if question.epsilon is None else seen.scales.c * seen.scales.size
+        falls = 1.0 if question.epsilon is None else seen.c * seen.size
         return seen.source(tolerance / max(1.0, falls))
 
     def _seen(self, question: Question) -> Seen:
-        from privcalc.engine.lists.answer import seen_for_delta, seen_for_epsilon
+        from privcalc.engine.lists.levels import seen_for_delta, seen_for_epsilon
 
         if question.epsilon is None:
             return seen_for_delta(question.composition, math.log(question.low))

@@ -17,8 +17,8 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.tail_cut import Frame
 from privcalc.engine.inversion.tail_lines import make_line
 from privcalc.engine.inversion.tail_search import Parts
+from privcalc.engine.lists.factor import sketch
 from privcalc.engine.lists.groups import sampled_term
-from privcalc.engine.lists.sketch import sketch
 from privcalc.engine.methods import Question
 from privcalc.engine.source import Deltas, bracket
 from privcalc.engine.terms import _last, _members

@@ -9,7 +9,7 @@ from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.lists.answer import seen_for_epsilon
+from privcalc.engine.lists.levels import seen_for_epsilon
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.profile import Known, profile_at
 from privcalc.engine.source import brackets

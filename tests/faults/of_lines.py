@@ -65,7 +65,7 @@ OF_LINES = (
     ),
     Fault(
         "spread-transform",
-        "engine/lists/spread.py",
+        "engine/lists/sums.py",
         "2.0 * self.height * self.rate / (",
         "self.height * self.rate / (",
         "engine/lists",

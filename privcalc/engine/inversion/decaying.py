@@ -11,25 +11,18 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Proof
-from privcalc.engine.inverse import FIRST_LOG_DELTA, error_for
+from privcalc.engine.inverse import FIRST_LOG_DELTA, error_for, log_delta_at, saddle
 from privcalc.engine.inversion.measures import Exponential, Measures
 from privcalc.engine.inversion.solve import COARSE, PLAIN, Inversion
 from privcalc.engine.inversion.tail_cut import Frame
 from privcalc.engine.inversion.tail_lines import make_line
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.lists.factor import BELOW_DELTA, LOG_LOST, Wanted, listed, rough
-from privcalc.errors import NotCertifiedError
-from privcalc.numerics.work import remembered
+from privcalc.engine.lists.factor import BELOW_DELTA, LOG_LOST, Wanted, beside_lines, listed, rough
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.engine.composition import Composition
     from privcalc.engine.inversion.solve import Aim, Tuning
 
-SMALLEST, LARGEST = 2.0**-26, 1e40
-# How far log c is looked for, and steps of the search.
-NEAR, STEPS = 1e-4, 100
 # Part of delta that searches truncate; it does not depend on the tolerance, nor does the search.
 SEARCH_DROP = 1e-14
 REFINEMENTS = 8
@@ -53,18 +46,18 @@ class Decaying:
 
         Of a large delta that is far from it, and the first line one of low accuracy.
         """
-        self._composition = rough(self._composition, log_delta)
+        self._composition = rough(self._composition, beside_lines(log_delta))
         cut = self._composition.truncated(log_delta + math.log(SEARCH_DROP))
-        c, epsilon = saddle_for_delta(cut, min(log_delta, MOST_LOG_DELTA))
-        return max(epsilon, 0.0), c, 0.0 if log_delta < MOST_LOG_DELTA else COARSE
+        c = saddle(cut, None, min(log_delta, MOST_LOG_DELTA))
+        return max(log_delta_at(cut, c)[0], 0.0), c, 0.0 if log_delta < MOST_LOG_DELTA else COARSE
 
     def expected(self, epsilon: float, width: float) -> tuple[float, float]:
         """Return about log delta at an epsilon, and its saddle point."""
         del width
-        self._composition = rough(self._composition, FIRST_LOG_DELTA)
+        self._composition = rough(self._composition, LOG_LOST)
         c, log_delta, _ = scale_at(self._composition, epsilon)
         if log_delta < LOG_LOST - BELOW_DELTA:
-            self._composition = rough(self._composition, log_delta)
+            self._composition = rough(self._composition, beside_lines(log_delta))
             c, log_delta, _ = scale_at(self._composition, epsilon)
         return log_delta, c
 
@@ -79,7 +72,7 @@ class Decaying:
         """
         relative = error_for(aim.width)
         whole = self._composition.truncated(aim.log_delta + math.log(SEARCH_DROP))
-        c = saddle_for_epsilon(whole, aim.epsilon)
+        c = saddle(whole, aim.epsilon, None)
         deviation = math.sqrt(max(whole.cumulants(c)[2], 0.0))
         log_delta = aim.log_delta - aim.reach * (c * deviation + 0.5 * aim.reach)
         cut = self._composition.truncated(log_delta + math.log(0.1 * relative))
@@ -111,79 +104,11 @@ def scale_at(composition: Composition, epsilon: float) -> tuple[float, float, Co
     for _ in range(REFINEMENTS):
         before = log_scale
         cut = composition.truncated(log_scale + math.log(SEARCH_DROP))
-        c = saddle_for_epsilon(cut, epsilon)
+        c = saddle(cut, epsilon, None)
         log_scale = min(0.0, log_delta_at(cut, c)[1])
         if abs(log_scale - before) < 1.0 or cut == composition:
             break
     return c, log_scale, cut
-
-
-def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
-    """Return epsilon for which c is the saddle, and the saddle-point value of log delta there."""
-    k0, k1, k2 = composition.cumulants(c)
-    epsilon = k1 - 1.0 / c - 1.0 / (1.0 + c)
-    psi = k0 - c * epsilon - math.log(c) - math.log1p(c)
-    curvature = max(k2, 0.0) + 1.0 / c**2 + 1.0 / (1.0 + c) ** 2
-    return epsilon, psi - 0.5 * math.log(2.0 * math.pi * curvature)
-
-
-@remembered(8)
-def saddle_for_delta(composition: Composition, log_delta: float) -> tuple[float, float]:
-    """Return (c, epsilon) whose saddle-point delta is the one asked for."""
-    c = _root(lambda c: log_delta_at(composition, c)[1] - log_delta)
-    return c, log_delta_at(composition, c)[0]
-
-
-@remembered(8)
-def saddle_for_epsilon(composition: Composition, epsilon: float) -> float:
-    """Return the c that is the saddle for this epsilon."""
-    # Times c, so that it has no unit: losses may be of any size.
-    return _root(lambda c: (epsilon - composition.cumulants(c)[1]) * c + 1.0 + c / (1.0 + c))
-
-
-def _root(f: Callable[[float], float]) -> float:
-    """Return c at which a decreasing function crosses 0: log c is found to NEAR.
-
-    By growing steps from 1 until there is a crossing in between, then by the Illinois form of false
-    position, kept away from the ends. What is no number is below 0.
-
-    Raises:
-        NotCertifiedError: no crossing with c in (SMALLEST, LARGEST).
-    """
-
-    def at(log_c: float) -> float:
-        value = f(math.exp(log_c))
-        return value if math.isfinite(value) else -math.inf
-
-    low = high = 0.0
-    f_low = f_high = at(0.0)
-    step = 1.0
-    while not f_low > 0.0:
-        (high, f_high), low = (low, f_low), low - step
-        if low < math.log(SMALLEST):
-            raise NotCertifiedError("delta is so near 1 that no saddle point was found")
-        f_low, step = at(low), 1.3 * step
-    while f_high > 0.0:
-        (low, f_low), high = (high, f_high), high + step
-        if high > math.log(LARGEST):
-            raise NotCertifiedError("the loss is so concentrated that no saddle point was found")
-        f_high, step = at(high), 1.3 * step
-    side = 0
-    for _ in range(STEPS):
-        middle = 0.5 * (low + high)
-        if math.isfinite(f_high):
-            middle = (low * f_high - high * f_low) / (f_high - f_low)
-            middle = min(max(middle, low + 0.02 * (high - low)), high - 0.02 * (high - low))
-        value = at(middle)
-        if abs(value) < 1e-3 or high - low < NEAR:
-            break
-        if value > 0.0:
-            low, f_low, f_high = middle, value, f_high * (0.5 if side > 0 else 1.0)
-            side = 1
-        else:
-            high, f_high, f_low = middle, value, f_low * (0.5 if side < 0 else 1.0)
-            side = -1
-    return math.exp(middle)
 
 
 DECAYING = Inversion(Decaying)

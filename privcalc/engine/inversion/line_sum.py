@@ -1,7 +1,7 @@
 """The sum of one measure over the nodes of one vertical line, with its certificate.
 
 All nodes up to where the sum ends are in it. With P = e^{K(c) - c epsilon}, S_h the sum over all
-nodes of either transform in `certificate.py`, and H of `engine/lists/spread.py`,
+nodes of either transform in `certificate.py`, and H of `engine/lists/sums.py`,
 
     E f <= S_h[f] <= E f + aliasing,    E H <= S_h[H],
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from privcalc.engine.certified import WholeLine
 from privcalc.engine.inversion.certificate import LARGEST_EXPONENT, SLACK, aliasings, log_cut
-from privcalc.engine.lists.spread import Spread
+from privcalc.engine.lists.sums import Spread
 from privcalc.engine.source import Deltas
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.phases import PHASE_ULPS

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inverse import FIRST_LOG_DELTA
-from privcalc.engine.lists.factor import Lists, listed, rough
+from privcalc.engine.lists.factor import LOG_LOST, Lists, listed, rough
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import LineLaw
 from privcalc.losses.sampled.cut import CutLaw
@@ -73,7 +72,7 @@ class Parts:
             return None
         sampled: list[tuple[TailSplitLaw, int]] = []
         others: list[tuple[LineLaw, LineLaw, int]] = []
-        for law, count in rough(composition, FIRST_LOG_DELTA, split=True):
+        for law, count in rough(composition, LOG_LOST, split=True):
             if law.properties.supports_tail_split:
                 sampled.append((cast("TailSplitLaw", law), count))
                 continue

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.engine.lists.factor import sketch
 from privcalc.engine.lists.losses import cells, connect_the_dots
-from privcalc.engine.lists.sketch import sketch
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.power import (

@@ -23,9 +23,15 @@ from privcalc.engine.lists.factor import (
     rough,
     sketched,
 )
-from privcalc.engine.lists.losses import Lattice, LossList, discretised
-from privcalc.engine.lists.spread import Spread
-from privcalc.engine.lists.steps import away, common_step, step_near
+from privcalc.engine.lists.losses import (
+    Lattice,
+    LossList,
+    away,
+    common_step,
+    discretised,
+    step_near,
+)
+from privcalc.engine.lists.sums import Spread
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -190,7 +196,7 @@ def test_steps_and_lengths() -> None:
 
 def test_lists_are_made_for_what_is_wanted() -> None:
     """Finer for less width, and for larger tilts; nothing is known of a line that needs more."""
-    sketches = rough(Composition.of([(GaussianLaw(0.3), 1), (LaplaceLaw(0.2), 50)]), -20.0)
+    sketches = rough(Composition.of([(GaussianLaw(0.3), 1), (LaplaceLaw(0.2), 50)]), -100.0)
     [(law, count)] = sketched(sketches)
     assert count == 50
     with pytest.raises(NotCertifiedError, match="no transform before it is one"):
