@@ -155,12 +155,11 @@ class Line(Method):
 
     name = CONTOUR
 
-    @property
-    def way(self) -> Inversion:
+    def way(self, composition: Composition) -> Inversion:
         """Return how it is inverted."""
-        from privcalc.engine.inversion.decaying import DECAYING
+        from privcalc.engine.inversion.solve import Decaying
 
-        return DECAYING
+        return Decaying(composition)
 
     def tolerance(self, composition: Composition, width: float) -> float:
         """Return what costs nothing, unless lists are to be that fine."""
@@ -169,26 +168,24 @@ class Line(Method):
 
     def solve(self, question: Question, tolerance: float) -> Certified:
         """Sum over the line."""
-        composition = question.composition
+        way = self.way(question.composition)
         if question.epsilon is None:
-            return self.way.epsilon(composition, question.low, question.high, tolerance)
-        return self.way.delta(composition, question.epsilon, tolerance)
+            return way.epsilon(question.low, question.high, tolerance)
+        return way.delta(question.epsilon, tolerance)
 
     def source(self, question: Question, tolerance: float, reach: float = 0.0) -> Source:
         """Prepare the line for an epsilon."""
-        found: Source = self.way.near(question.composition, question.at, tolerance, reach)
-        return found
+        return self.way(question.composition).near(question.at, tolerance, reach)
 
 
 class Split(Line):
     """Sampled Gaussians cut at a loss, with put-call parity beyond it."""
 
-    @property
-    def way(self) -> Inversion:
+    def way(self, composition: Composition) -> Inversion:
         """Return how it is inverted."""
-        from privcalc.engine.inversion.tail_split import TAIL_SPLIT
+        from privcalc.engine.inversion.tail_split import TailSplit
 
-        return TAIL_SPLIT
+        return TailSplit(composition)
 
 
 class List(Method):

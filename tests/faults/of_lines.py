@@ -89,7 +89,7 @@ OF_LINES = (
     ),
     Fault(
         "dropped-mass",
-        "engine/inversion/decaying.py",
+        "engine/inversion/solve.py",
         "(Exponential(cut.log_truncated_mass()),),",
         "(),",
         "engine/inversion",

@@ -40,7 +40,7 @@ from privcalc.bounds import Proof
 from privcalc.engine.certified import SplitLines
 from privcalc.engine.inverse import LEAST_ERROR, error_for
 from privcalc.engine.inversion.measures import Exponential, Measures, Reversed
-from privcalc.engine.inversion.solve import COARSE, PLAIN, Aim, Inversion, Tuning
+from privcalc.engine.inversion.solve import COARSE, Inversion
 from privcalc.engine.inversion.tail_cut import Frame
 from privcalc.engine.inversion.tail_lines import make_line, saddle_near, skipped
 from privcalc.engine.inversion.tail_search import Parts, Search
@@ -170,12 +170,12 @@ LEAST_PART, MOVED = 0.3, 2.0
 FARTHEST = 40.0
 
 
-class TailSplit:
+class TailSplit(Inversion):
     """What makes splits of one composition."""
 
     stale, loosens = STALE, True
 
-    def __init__(self, composition: Composition, tuning: Tuning = PLAIN) -> None:
+    def __init__(self, composition: Composition) -> None:
         """Tabulate.
 
         Raises:
@@ -184,7 +184,7 @@ class TailSplit:
         parts = Parts.of(composition)
         if parts is None:
             raise NotCertifiedError("the split is for samples of Gaussians, removing")
-        self._parts, self._search, self._tuning = parts, Search(parts), tuning
+        self._parts, self._search = parts, Search(parts)
 
     def start(self, log_delta: float) -> tuple[float, float, float]:
         """Return about the epsilon at which delta is that, a slope, and the first width.
@@ -203,17 +203,21 @@ class TailSplit:
             found = min(0.0, choice.log_delta)
         return found, 0.0
 
-    def make(self, aim: Aim) -> Measures:
-        """Cut the laws and place the nodes."""
-        relative = error_for(aim.width)
-        allowed = DROP * relative * math.exp(aim.log_delta)
-        choice = self._search.at(aim.epsilon, allowed, self._tuning.move)
-        log_delta = aim.log_delta - ROOM * aim.reach
-        tilt = max(choice.right, choice.left or 0.0) * max(self._tuning.shift, 1.0)
-        slope = max(aim.slope, LEAST_PART * choice.right)
-        wanted = Wanted(MOVED * tilt, slope, aim.epsilon, aim.width, whole=True)
-        parts = self._parts.listed(wanted)
-        return split(parts, choice, aim.epsilon, log_delta, relative, tuning=self._tuning)
+    def make(
+        self, epsilon: float, log_delta: float, width: float, slope: float, reach: float = 0.0
+    ) -> Measures:
+        """Cut the laws and place the nodes; see `Inversion.make`."""
+        relative = error_for(width)
+        allowed = DROP * relative * math.exp(log_delta)
+        choice = self._search.at(epsilon, allowed, self.move)
+        tilt = max(choice.right, choice.left or 0.0) * max(self.shift, 1.0)
+        wanted = Wanted(
+            MOVED * tilt, max(slope, LEAST_PART * choice.right), epsilon, width, whole=True
+        )
+        parts, log_least = self._parts.listed(wanted), log_delta - ROOM * reach
+        return split(
+            parts, choice, epsilon, log_least, relative, shift=self.shift, refine=self.refine
+        )
 
 
 def split(
@@ -223,9 +227,10 @@ def split(
     log_delta: float,
     relative: float,
     *,
-    tuning: Tuning = PLAIN,
+    shift: float = 1.0,
+    refine: float = 1.0,
 ) -> Measures:
-    """Cut the laws and place the nodes of both sides.
+    """Cut the laws and place the nodes of both sides; for the rest see `Inversion`.
 
     Raises:
         NotCertifiedError: there is no such split.
@@ -233,13 +238,12 @@ def split(
     log_rare = log_delta + math.log(0.05 * relative / parts.uses) - max(epsilon, 0.0)
     frame = Frame(parts, parts.cut(choice.level, log_rare), epsilon, log_delta, relative)
     closed = Closed.of(frame.cuts, parts.whole(right=True))
-    refine = tuning.refine
     rare = [(math.log(n) + cut.log_below, math.log(n) + cut.log_far) for cut, n in frame.cuts]
     # P(D); and the P-mass above whole laws, and outside of truncated ones.
     below = [Exponential(log_d) for log_d, _ in rare]
     lists = parts.lists
     above = [*below, *_truncated(frame)]
-    c = saddle_near(frame.small, choice.right, right=True) * tuning.shift
+    c = saddle_near(frame.small, choice.right, right=True) * shift
     right = make_line(frame.small, c, 0.0, right=True, refine=refine)
     terms: list[Part] = [right]
     other: WholeLine | None = None
@@ -254,7 +258,7 @@ def split(
         terms.append(closed)
         negligible = skipped(frame, choice.left, right=False)
         if negligible is None:
-            w = saddle_near(frame, choice.left, right=False) * tuning.shift
+            w = saddle_near(frame, choice.left, right=False) * shift
             left = make_line(frame, w, closed.log_q, right=False, refine=refine)
             other = left.alone
             terms.append(Reversed(left))
@@ -280,6 +284,3 @@ def _truncated(frame: Frame) -> Iterator[Exponential]:
             yield Exponential(math.log(n) + math.log(cut.mass_beyond))
     for law, _, n in frame.parts.others:
         yield Exponential(math.log(n) + law.log_truncated_mass)
-
-
-TAIL_SPLIT = Inversion(TailSplit)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privcalc.engine.composition import Composition
+from privcalc.engine.inversion.tail_split import TailSplit
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 
@@ -45,3 +46,11 @@ def holds(bound: Bound, digits: str) -> bool:
     half = Decimal(1).scaleb(int(number.as_tuple().exponent)) / 2
     lower = Decimal(bound.lower or 0.0)
     return lower <= number + half and number - half <= Decimal(bound.upper)
+
+
+def tuned(composition: Composition, **change: float) -> TailSplit:
+    """Return the split with other abscissas, steps or levels than it would take."""
+    found = TailSplit(composition)
+    for name, value in change.items():
+        setattr(found, name, value)
+    return found
