@@ -14,8 +14,7 @@ from privcalc.engine import planner, renyi
 from privcalc.engine.afa import LevyInversion
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.tail_cut import Frame
-from privcalc.engine.inversion.tail_lines import make_line
+from privcalc.engine.inversion.tail_lines import Frame, make_line
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.factor import sketch
 from privcalc.engine.lists.groups import sampled_term

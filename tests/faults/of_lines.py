@@ -73,7 +73,7 @@ OF_LINES = (
     ),
     Fault(
         "split-list-masses",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/measures.py",
         "finite_p += count * math.log(mass_p)",
         "finite_p += math.log(mass_p)",
         "engine",
@@ -97,7 +97,7 @@ OF_LINES = (
     ),
     Fault(
         "step-left-alias",
-        "engine/inversion/certificate.py",
+        "engine/inversion/line_sum.py",
         "return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN",
         "return exp_bounds(above + slack) * MARGIN",
         "engine/inversion",
@@ -105,7 +105,7 @@ OF_LINES = (
     ),
     Fault(
         "step-right-alias",
-        "engine/inversion/certificate.py",
+        "engine/inversion/line_sum.py",
         "return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN",
         "return exp_bounds(left + slack) * MARGIN",
         "engine/inversion",
@@ -113,7 +113,7 @@ OF_LINES = (
     ),
     Fault(
         "payoff-supremum",
-        "engine/inversion/certificate.py",
+        "engine/inversion/line_sum.py",
         "return -c * math.log1p(1.0 / c) - math.log1p(c)",
         "return -c * math.log1p(1.0 / c) - 2.0 * math.log1p(c)",
         "engine/inversion",
@@ -169,7 +169,7 @@ OF_LINES = (
     ),
     Fault(
         "closed-form-error",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/measures.py",
         "error = max(error, 1.5 * relative)",
         "error = max(error, 0.0 * relative)",
         "engine/inversion",
@@ -177,7 +177,7 @@ OF_LINES = (
     ),
     Fault(
         "split-finite-masses",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/measures.py",
         "finite_p += count * math.log1p(-m)",
         "finite_p += math.log1p(-m)",
         "engine/inversion",

@@ -27,8 +27,7 @@ from privcalc.engine.inverse import (
     saddle,
 )
 from privcalc.engine.inversion.measures import Exponential, Measures
-from privcalc.engine.inversion.tail_cut import Frame
-from privcalc.engine.inversion.tail_lines import make_line
+from privcalc.engine.inversion.tail_lines import Frame, make_line
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.factor import BELOW_DELTA, LOG_LOST, Wanted, beside_lines, listed, rough
 from privcalc.engine.source import bracket

@@ -273,39 +273,37 @@ def _log_powers(exponents: Array, loss: Array, weights: Array) -> Array:
     return result
 
 
-def near_logs(law: TailSplitLaw, top: float, exponents: Array) -> Array:
-    """Return log A for a cut exactly at `top`: midpoints of cells that are graded towards it."""
-    piece = law.normal
-    z_top = (top - piece.mean) / piece.deviation
-    low = min(z_top - 1.0, -BELOW)
-    count = min(MOST, max(8, math.ceil((z_top - low) / STEP)))
-    depth = np.linspace(STEP, z_top - low, count)
-    edges = z_top - np.concatenate([[0.0], np.geomspace(1e-4, STEP, 30)[:-1], depth])
-    z = 0.5 * (edges[1:] + edges[:-1])
-    weights = np.exp(-0.5 * z * z) * -np.diff(edges) / math.sqrt(2.0 * math.pi)
+def _graded(law: TailSplitLaw, top: float, end: float) -> tuple[Array, Array, Array]:
+    """Return weights under R, y and l of cells between two deviations, graded towards the first."""
+    piece, away = law.normal, abs(end - top)
+    steps = np.linspace(STEP, away, min(MOST, max(8, math.ceil(away / STEP))))
+    edges = np.concatenate([[0.0], np.geomspace(1e-4, STEP, 30)[:-1], steps])
+    z = top + math.copysign(1.0, end - top) * 0.5 * (edges[1:] + edges[:-1])
+    weights = np.exp(-0.5 * z * z) * np.diff(edges) / math.sqrt(2.0 * math.pi)
     y, loss, _ = law.losses(piece.mean + piece.deviation * z)
+    return weights, y, loss
+
+
+def near_logs(law: TailSplitLaw, top: float, exponents: Array) -> Array:
+    """Return log A for a cut exactly at `top`."""
+    z_top = (top - law.normal.mean) / law.normal.deviation
+    weights, y, loss = _graded(law, z_top, min(z_top - 1.0, -BELOW))
     tail_r, tail_w = (float(each[0]) for each in _tails(law, np.array([top])))
-    e = exponents[:, None]
     with np.errstate(all="ignore"):
-        sums = (_excess(e, loss, y) * weights).sum(axis=1)
+        sums = (_excess(exponents[:, None], loss, y) * weights).sum(axis=1)
         result: Array = np.log1p(sums - tail_r + exponents * law.rate * (tail_r - tail_w))
         large = -exponents * law.rate > PLAIN_FROM
         result[large] = _log_powers(exponents[large], loss, weights)
     return result
 
 
-def far_sums(cut: CutLaw, exponents: Array) -> Array:
-    """Return J, cells graded from either end; not a number where it under- or overflows."""
+def far_logs(cut: CutLaw, exponents: Array) -> Array:
+    """Return log J; not a number where J under- or overflows."""
     piece = cut.piece
     z_top, z_far = ((each - piece.mean) / piece.deviation for each in (cut.top, cut.far))
-    half = np.concatenate([[0.0], np.geomspace(1e-6, 0.5, 80)]) * (z_far - z_top)
-    edges = np.concatenate([z_top + half, z_far - half[-2::-1]])
-    z = 0.5 * (edges[1:] + edges[:-1])
-    loss = cut.law.losses(piece.mean + piece.deviation * z)[1]
-    with np.errstate(over="ignore", under="ignore"):
-        powers = np.exp(np.multiply.outer(exponents, loss) - 0.5 * z * z)
-        sums = (powers * np.diff(edges)).sum(axis=1) / math.sqrt(2.0 * math.pi)
-    return np.where((sums > LEAST) & (sums < 1.0 / LEAST), sums, np.nan)
+    weights, _, loss = _graded(cut.law, z_top, z_far)
+    logs = _log_powers(exponents, loss, weights)
+    return np.where(np.abs(logs) < -math.log(LEAST), logs, np.nan)
 
 
 ORDERS, LEVELS = 40, 64

@@ -32,127 +32,27 @@ have finite losses. What is truncated of these contributes between 0 and its P-m
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from privcalc.bounds import Proof
 from privcalc.engine.certified import SplitLines
 from privcalc.engine.inverse import LEAST_ERROR, error_for
-from privcalc.engine.inversion.measures import Exponential, Measures, Reversed
+from privcalc.engine.inversion.measures import LARGEST, Closed, Exponential, Measures, Reversed
 from privcalc.engine.inversion.solve import COARSE, Inversion
-from privcalc.engine.inversion.tail_cut import Frame
-from privcalc.engine.inversion.tail_lines import make_line, saddle_near, skipped
+from privcalc.engine.inversion.tail_lines import Frame, make_line, saddle_near, skipped
 from privcalc.engine.inversion.tail_search import Parts, Search
-from privcalc.engine.lists.factor import ListLaw, Wanted
+from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.lists.losses import TINY
-from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS
-from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import record, replace
+from privcalc.record import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from privcalc.engine.certified import WholeLine
     from privcalc.engine.composition import Composition
-    from privcalc.engine.inversion.measures import Part
+    from privcalc.engine.inversion.line_sum import LineSum
     from privcalc.engine.inversion.tail_search import Choice
-    from privcalc.losses.contour import LineLaw
-    from privcalc.losses.sampled.cut import CutLaw
-    from privcalc.numerics.arrays import Array
-
-# e^epsilon, and masses over a scale, stay doubles.
-LARGEST = 600.0
-
-
-@record
-class Closed:
-    """P(B) and Q(B) with their relative error.
-
-    Tails are off by their errors, p by 4 units more and log1p(-p) by 8, relatively, if p <= 1/2:
-    there p / ((1 - p) |log1p(-p)|) <= 1.5. A relative error of S = sum n log1p(-p) is at most one
-    of 1 - e^S, as |S| e^S <= 1 - e^S; expm1 adds 8 units, the sum one a law.
-    """
-
-    p: float
-    q: float
-    error: float
-
-    least: ClassVar[float] = -math.inf
-    fastest: ClassVar[float] = 1.0
-
-    @classmethod
-    def of(cls, cuts: Sequence[tuple[CutLaw, int]], whole: Sequence[tuple[LineLaw, int]]) -> Closed:
-        """Add up the tails of all laws; laws that stay whole bring the masses of finite losses.
-
-        With the truncated mass, at most e^{log_truncated_mass} of each, log(1 - m) of a mass m at
-        infinity is off by that over 1 - m, by the error of m, and by 4 units.
-
-        Raises:
-            NotCertifiedError: a tail is more than half of a law, or beyond the doubles.
-        """
-        log_p = log_q = error = 0.0
-        for cut, count in cuts:
-            if cut.whole:
-                continue
-            r, w, relative = cut.tails
-            rate = cut.law.rate
-            p = (1.0 - rate) * r + rate * w
-            if not max(p, r) <= 0.5:
-                raise NotCertifiedError("the split leaves out half of a law")
-            log_p += count * math.log1p(-p)
-            log_q += count * math.log1p(-r)
-            error = max(error, 1.5 * relative)
-        error += (24.0 + 2.0 * len(cuts)) * UNIT
-        finite_p = finite_q = 0.0
-        for law, count in whole:
-            if isinstance(law, ListLaw):
-                mass_p, mass_q, wrong = law.masses
-                finite_p += count * math.log(mass_p)
-                finite_q += count * math.log(mass_q)
-                error += count * (2.0 * wrong + 8.0 * UNIT)
-                continue
-            m, n = law.infinity_mass, law.lower_infinity_mass
-            if not max(m, n) <= 0.5:
-                raise NotCertifiedError("the split leaves out half of a law")
-            finite_p += count * math.log1p(-m)
-            finite_q += count * math.log1p(-n)
-            wrong = 2.0 * max(m, n) * (law.infinity_mass_error + MASS_ULPS * UNIT)
-            error += count * (wrong + 2.0 * math.exp(law.log_truncated_mass))
-        error += 8.0 * UNIT * (1.0 + abs(finite_p) + abs(finite_q))
-        p, q = -math.expm1(log_p) * math.exp(finite_p), -math.expm1(log_q) * math.exp(finite_q)
-        return cls(p, q, error * MARGIN)
-
-    @property
-    def log_q(self) -> float:
-        """Return an upper bound on log Q(B)."""
-        return math.log(self.q) + self.error + 1e-12 if self.q > 0.0 else -math.inf
-
-    def deltas(self, epsilons: Array, log_scale: float) -> Deltas:
-        """Return the term over e^{log_scale}, with a bound on its error.
-
-        exp of epsilon and of the scale are off by 4 units and a unit of their exponents; the scale
-        stands for a number that is off by 2 units of log_scale.
-        """
-        p, q = self._terms(epsilons, log_scale)
-        relative = self.error + UNIT * (16.0 + 4.0 * abs(log_scale) + np.abs(epsilons))
-        wrong = (p + q) * relative * MARGIN
-        wrong = np.where(np.maximum(epsilons, -log_scale) < LARGEST, wrong, np.inf)
-        scales: Array = np.full(len(epsilons), log_scale)
-        return Deltas(scales, p - q - wrong, p - q + wrong, p - q, {"rounding": wrong})
-
-    def estimates(self, epsilons: Array, log_scale: float) -> tuple[Array, Array]:
-        """Return the term, and itself less its slope."""
-        p, q = self._terms(epsilons, log_scale)
-        return p - q, p
-
-    def _terms(self, epsilons: Array, log_scale: float) -> tuple[Array, Array]:
-        unit = math.exp(min(-log_scale, LARGEST))
-        grown: Array = np.exp(np.minimum(epsilons, LARGEST)) * unit
-        return np.full(len(epsilons), self.p * unit), self.q * grown
-
 
 # Of so few uses, which decay slowly, a source for all digits is made only at the epsilon itself.
 FEW_USES = 500
@@ -245,7 +145,7 @@ def split(
     above = [*below, *_truncated(frame)]
     c = saddle_near(frame.small, choice.right, right=True) * shift
     right = make_line(frame.small, c, 0.0, right=True, refine=refine)
-    terms: list[Part] = [right]
+    terms: list[LineSum | Reversed | Closed] = [right]
     other: WholeLine | None = None
     if choice.left is None or closed.q == 0.0:
         # B itself is negligible.

@@ -1,7 +1,7 @@
 """Lists as factors on a line: what is no Gaussian is a list, and multiplies the line's transform.
 
 The product of two measures has the product of their transforms, so that all that is proved of a sum
-over the nodes of a line (`inversion/certificate.py`) holds for lines and lists together: aliasing
+over the nodes of a line (`inversion/line_sum.py`) holds for lines and lists together: aliasing
 with the joint K(c'), and truncation by the lines' decay, as |phi| of a list is at most 1. Both
 sides of a tail split are such sums, and so is what a spread of the lists is from below: H has the
 same form for the reversed pair, as e^{-y} H(-y) = H(y).

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from mpmath import exp, mpf, ncdf
 
-from privcalc.engine.inversion.certificate import log_payoff_supremum
-from privcalc.engine.inversion.line_sum import Line, LineSum, added
+from privcalc.engine.inversion.line_sum import Line, LineSum, added, log_payoff_supremum
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import ComplexArray

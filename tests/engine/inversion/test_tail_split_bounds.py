@@ -11,10 +11,10 @@ import pytest
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import line_sum, tail_lines, tail_split
-from privcalc.engine.inversion.measures import Measures, Reversed
-from privcalc.engine.inversion.tail_cut import Frame, Reals
+from privcalc.engine.inversion.measures import Closed, Measures, Reversed
+from privcalc.engine.inversion.tail_lines import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import Closed, TailSplit
+from privcalc.engine.inversion.tail_split import TailSplit
 from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError

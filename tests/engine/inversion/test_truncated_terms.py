@@ -10,7 +10,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.certificate import log_cut
+from privcalc.engine.inversion.line_sum import log_cut
 from privcalc.engine.inversion.solve import Decaying
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TailSplit, split
