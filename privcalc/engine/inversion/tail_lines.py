@@ -39,7 +39,7 @@ from privcalc.losses.sampled.cut import APART, JoinedContour
 from privcalc.losses.sampled.decay import SHIFTED_UP_TO, VariationCells, log_suprema
 from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
-from privcalc.numerics.work import PATIENCE, charge, left
+from privcalc.numerics.work import PATIENCE, QUESTION, charge, left
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -55,12 +55,6 @@ if TYPE_CHECKING:
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000
 MAX_WORK = 300_000_000
-# Where more would be needed by no more than this factor, so many do: the bracket is wider.
-OVER = 2.0
-# The same where it is the work that is left that pays for no more.
-OVER_PAID = 8.0
-# Of what the work that is left pays for, and what is far from all digits may take of it.
-FEWER, ROUGH, ROUGH_PART = 0.95, 1e-6, 0.4
 # Work for each term of a node: blocks of nodes are products of matrices.
 PER_TERM = 0.006
 # All that a line makes of its sums and bounds, as a multiple of that.
@@ -299,7 +293,7 @@ def make_line(
     lists.check(c)
     decay = _Decay(frame, c, right=right)
     target = frame.log_target - float(frame.shifts(np.array([c]), right=right)[0])
-    wanted = nodes = max(2, math.ceil(decay.first(target) / step - 0.5))
+    nodes = max(2, math.ceil(decay.first(target) / step - 0.5))
     terms = 1.0
     if frame.cuts:
         top = max(each.top_loss for each, _ in frame.cuts)
@@ -308,19 +302,11 @@ def make_line(
         floor = max(-math.log1p(-each.law.rate) for each, _ in frame.cuts)
         phase = PER_RADIAN * (nodes + 0.5) * step
         terms = (min(phase * top, most) + min(phase * floor, most) + BESIDE) * len(frame.cuts)
-    nodes, over = min(nodes, MAX_NODES, int(MAX_WORK / terms)), OVER
-    while True:
-        if wanted > over * nodes:
-            # Other lines may still fit, if nothing is spent on this one.
-            raise NotCertifiedError(f"the line needs {wanted} nodes of {terms:.0f} terms")
-        end = (nodes + 0.5) * step
-        laws = frame.laws(c, end, right=right)
-        units = nodes * (1.0 + PER_TERM * laws.size)
-        rough = frame.relative >= ROUGH
-        payable = PATIENCE * left() / IN_ALL * (ROUGH_PART if rough else 1.0)
-        if units <= payable:
-            break
-        nodes, over = int(FEWER * nodes * payable / units), OVER if rough else OVER_PAID
+    end = (nodes + 0.5) * step
+    laws = frame.laws(c, end, right=right) if nodes <= min(MAX_NODES, MAX_WORK / terms) else None
+    units = nodes * (1.0 + PER_TERM * laws.size) if laws else math.inf
+    if laws is None or units > PATIENCE * min(left(), QUESTION) / IN_ALL:
+        raise NotCertifiedError(f"the line needs {nodes} nodes of {terms:.0f} terms")
     line = Line(
         c,
         step,
