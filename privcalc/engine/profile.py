@@ -18,8 +18,17 @@ import numpy as np
 
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified
-from privcalc.engine.methods import FINE, Question, everywhere
-from privcalc.engine.planner import Plan, StoppingRule, delta_at, sharpened, with_mass
+from privcalc.engine.planner import (
+    FINE,
+    SINGLE,
+    Plan,
+    Question,
+    StoppingRule,
+    certified_delta,
+    known_everywhere,
+    sharpened,
+    with_mass,
+)
 from privcalc.engine.source import bracket, brackets
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, left, share
@@ -29,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from privcalc.engine.composition import Composition
-    from privcalc.engine.methods import Method
+    from privcalc.engine.planner import Method
     from privcalc.engine.source import Source
     from privcalc.numerics.arrays import Array
 
@@ -128,10 +137,9 @@ class PrivacyProfile:
         """The standard deviation of the tilted loss where it was last looked at, or 0."""
         # The source that knows everything, of one use.
         self._everywhere: Source | None = None
-        everything = everywhere(composition) if engine == "auto" else None
-        if everything is not None and self._mass.upper < 1.0:
+        if engine == "auto" and known_everywhere(composition) and self._mass.upper < 1.0:
             question = Question(composition, epsilon=0.0)
-            self._everywhere = everything.source(question, tolerance, REACH)
+            self._everywhere = SINGLE.source(question, tolerance, REACH)
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:
@@ -196,7 +204,7 @@ class PrivacyProfile:
         """Prove what no source knew that is there already, around one epsilon."""
         pivot = known.pivot(STRIDE * self.deviation)
         if self._composition.curves or self._engine == "rdp":
-            found = delta_at(self._composition, pivot, self._width, engine=self._engine)
+            found = certified_delta(self._composition, pivot, self._width, engine=self._engine)
             known.keep(pivot, found, math.inf)
             return
         question = Question(self._composition, epsilon=pivot)

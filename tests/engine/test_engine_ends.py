@@ -18,7 +18,7 @@ from privcalc.engine.inversion.tail_lines import Frame, make_line
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.factor import sketch
 from privcalc.engine.lists.groups import sampled_term
-from privcalc.engine.methods import Question
+from privcalc.engine.planner import Question
 from privcalc.engine.source import Deltas, bracket
 from privcalc.engine.terms import _last, _members
 from privcalc.errors import NotCertifiedError
@@ -89,7 +89,7 @@ def test_a_smaller_upper_end_keeps_the_lower_one(
     """The end by orders is taken with the lower end of the laws, if there is one."""
     orders = Certified(Bound(0.25), Proof.RENYI)
     monkeypatch.setattr(Question, "renyi", lambda _: orders)
-    monkeypatch.setattr(Question, "rough", lambda _: 0.0)
+    monkeypatch.setattr(renyi, "rough", lambda *_: 0.0)
     monkeypatch.setattr(Composition, "rdp_tighter_than_pld", property(lambda _: True))
     found = planner.sharpened(Question(GAUSSIAN, epsilon=1.0), Certified(laws, Proof.INVERSION))
     assert found.bound == expected
