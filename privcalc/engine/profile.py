@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import TOLERANCE, Bound, Proof
+from privcalc.bounds import TOLERANCE, Bound
 from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified
 from privcalc.engine.planner import (
     FINE,
@@ -167,8 +167,6 @@ class PrivacyProfile:
             # What is left may be wide, if anything is known.
             if not (auto or (self._of_mass and known.found)):
                 raise
-        if auto and left() <= 0.0:
-            self._by_renyi(known, epsilons)
         found = known.monotone(epsilons)
         if sharper and not self._of_mass:
             self._sharpen(known, dict(zip(map(float, epsilons), found, strict=True)))
@@ -242,18 +240,6 @@ class PrivacyProfile:
                 kept.append(_Kept(source, width, min(served), max(served), self.deviation))
             return found
         return method.solve(question, tolerance)
-
-    def _by_renyi(self, known: Known, epsilons: Sequence[float]) -> None:
-        """Bound from above, by Renyi divergences that take no work, what was left wide."""
-        from privcalc.engine.renyi import STOPPED, rough_deltas
-
-        wide = [e for e in map(float, epsilons) if not known.relative.get(e, 1.0) <= HOPELESS]
-        if self._mass.upper >= 1.0 or not wide:
-            return
-        deltas = rough_deltas(self._composition)(np.array(wide))
-        for epsilon, delta in zip(wide, deltas.tolist(), strict=True):
-            bound = Bound(delta).plus(self._mass)
-            known.keep(epsilon, Certified(bound, Proof.RENYI, notes=(STOPPED,)))
 
     def _sharpen(self, known: Known, found: dict[float, Certified]) -> None:
         """Take the Renyi curve of the mechanisms where it proves more than the laws do.

@@ -15,16 +15,12 @@ import numpy as np
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.enclosure import exp
 from privcalc.numerics.rounding import exp_bound, non_negative
 from privcalc.numerics.work import left
-from privcalc.renyi.conversion.one_order import balle_epsilon, balle_log_delta, joint_log_delta
+from privcalc.renyi.conversion.one_order import balle_epsilon, balle_log_delta
 from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
-from privcalc.renyi.conversion.order_search import ROUGH, TINY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.engine.composition import Composition
     from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array
@@ -79,30 +75,6 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
             raise
         return Certified(Bound(1.0), Proof.RENYI)
     return _certified(found, min(1.0, exp_bound(found.value)))
-
-
-def rough_deltas(composition: Composition) -> Callable[[Array], Array]:
-    """Return what bounds the finite part of delta at many epsilons from above for little work.
-
-    Fixed orders serve all epsilons, each by the best of them (`joint_log_delta`).
-    """
-    curve, mass = composition.renyi_curve(sharp=False), composition.infinity_mass().upper
-    c = np.concatenate(ROUGH)
-    k = curve.upper(c)
-    c, k = c[np.isfinite(k)], k[np.isfinite(k)]
-
-    @np.errstate(all="ignore")
-    def bound(epsilons: Array) -> Array:
-        if not len(c):
-            return np.ones(len(epsilons))
-        orders, at = (each.ravel() for each in np.meshgrid(c, epsilons))
-        logs = joint_log_delta(orders, np.tile(k, len(epsilons)), at, infinite_mass=mass)
-        logs = np.where(np.isnan(logs), 0.0, logs).reshape(len(epsilons), -1).min(axis=1)
-        found = np.clip(exp(np.minimum(logs, 0.0)).upper(), TINY, 1.0)
-        limit = curve.limit
-        return np.where(epsilons >= limit, 0.0, found) if limit < math.inf else found
-
-    return bound
 
 
 def best_order(composition: Composition, quantity: str, at: float) -> float:
