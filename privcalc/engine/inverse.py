@@ -103,8 +103,8 @@ def root(
     """Return about the epsilon >= 0 at which delta is e^{log_delta}, and how fast log delta falls.
 
     0 where delta is below the target there. By Newton's method on log delta, which is nearly linear
-    in epsilon, within the epsilons that are known to be on either side. Where it leaves them, by
-    the tangent in e^epsilon, of which delta is convex, and linear between two atoms; or by halving.
+    in epsilon, within the epsilons that are known to be on either side; by halving where it leaves
+    them, or where a step does not make the excess FASTER times smaller.
 
     Args:
         source: asked for estimates alone.
@@ -115,42 +115,31 @@ def root(
         trusted: where a step leads so far from the guess, it is the last one: what the source says
             there is no good.
     """
-    low, high, tangent = -1.0, math.inf, math.nan
-    epsilon, rate, before = max(guess, 0.0), 0.0, math.inf
-    # The excess that the last step along a tangent started from; infinite after another one.
-    started = math.inf
+    low, high, epsilon, rate = -1.0, math.inf, max(guess, 0.0), 0.0
+    step = before = math.inf
     for trial in range(STEPS):
         values, above = source.estimates(np.array([epsilon]), log_delta)
         # A sum that overflows, and so is no number, is far too large.
         value, mass = float(np.nan_to_num(values[0], nan=np.inf)), float(above[0])
         excess = math.log(value) if value > 0.0 else -math.inf
         rate = (mass - value) / value if value > 0.0 else 0.0
-        if excess > 0.0:
-            low = epsilon
-            tangent = epsilon + _growth(value, mass)
-        else:
-            high = epsilon
-            if epsilon == 0.0:
-                break
+        low, high = (epsilon, high) if excess > 0.0 else (low, epsilon)
+        if high == 0.0:
+            break
         most = math.inf if usual == 0.0 else 2.0 * (abs(excess) + 1.0) / usual
-        step = _step(excess, rate, most)
+        last, step = abs(step), _step(excess, rate, most)
         if abs(step) <= ROUNDING * epsilon or abs(excess) <= NOISE:
             return max(0.0, epsilon + step), rate
         # Noise: what is left of the step does not shrink any more.
-        if abs(step) >= 0.5 * before and abs(step) <= 1e-11 * epsilon:
+        if 0.5 * last <= abs(step) <= 1e-11 * epsilon:
             break
-        before = abs(step)
         wanted = epsilon + step
-        # Now and then halve what is left, lest steps become ever shorter.
-        slow = started < math.inf and FASTER * abs(excess) > started
-        halve = trial > SMOOTH and high < math.inf and slow
-        started = math.inf
-        if low < wanted < high and not halve:
-            epsilon, started = max(0.0, wanted), abs(excess)
+        slow = trial > SMOOTH and high < math.inf and FASTER * abs(excess) > before
+        before = abs(excess)
+        if low < wanted < high and not slow:
+            epsilon = max(0.0, wanted)
         elif low < 0.0:
             epsilon = 0.0
-        elif low < tangent < high and not halve:
-            epsilon, started = tangent, abs(excess)
         else:
             epsilon = max(2.0 * low, 1.0) if high == math.inf else 0.5 * (low + high)
         if not low < epsilon < high or max(epsilon - LARGEST, abs(epsilon - guess) - trusted) > 0.0:
@@ -164,11 +153,6 @@ def _step(excess: float, rate: float, most: float) -> float:
     if not rate > 0.0:
         return math.nan if most == math.inf else math.copysign(most, excess)
     return math.copysign(min(most, abs(excess / rate)), excess)
-
-
-def _growth(value: float, mass: float) -> float:
-    """Return how far off the tangent in e^epsilon is 1, from a delta above 1 in the same units."""
-    return math.log1p((value - 1.0) / (mass - value)) if mass > value else math.nan
 
 
 class _Proof:
