@@ -188,8 +188,7 @@ class Frame:
         """Prepare all laws for |t| <= t_max.
 
         Quadrature errors of A are allowed `relative` / 10 of delta together; relative ones carry
-        over to F as they are. So are those of J, relative to itself or, where that is more, to
-        delta over e^{near} and the kernel at the saddle.
+        over to F as they are. So are those of J, relative to itself.
         """
         near, counts = [], []
         far: list[PowerPart | None] = []
@@ -208,23 +207,10 @@ class Frame:
             log_j = float(far_logs(cut, exponent)[0])
             if not math.isfinite(log_j):
                 raise NotCertifiedError("the transform beyond the split is out of range")
-            room = share - math.log(n) - self._log_saddle(c, right=right)
-            error = min(max(room, share + log_j), log_j - 3.0)
-            far.append(cut.beyond(c, t_max, error, remove=right))
+            far.append(cut.beyond(c, t_max, share + log_j, remove=right))
         whole = self.parts.whole(right=right)
         others = [(law.on_contour(c, t_max, share - math.log(n)), n) for law, n in whole]
         return Laws(counts, near, far, others)
-
-    def _log_saddle(self, c: float, *, right: bool) -> float:
-        """Return about log of prod (A + J)^n, what epsilon adds and the kernel, over delta."""
-        at = np.array([c])
-        size = self.parts.other_cumulants(at, right=right) + self.shifts(at, right=right)
-        exponents = self.exponents(at, right=right)
-        for cut, n in self.cuts:
-            near = near_logs(cut.law, cut.top, exponents)
-            far = -math.inf if cut.alone else far_logs(cut, exponents) - near
-            size += n * (near + np.logaddexp(0.0, far))
-        return float(size[0]) - math.log(c * (c + 1.0)) - self.log_delta
 
 
 @record
