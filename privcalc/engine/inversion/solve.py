@@ -29,7 +29,7 @@ from privcalc.engine.inverse import (
 from privcalc.engine.inversion.measures import Exponential, Measures
 from privcalc.engine.inversion.tail_lines import Frame, make_line
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.lists.factor import BELOW_DELTA, LOG_LOST, Wanted, beside_lines, listed, rough
+from privcalc.engine.lists.factor import LOG_LOST, Wanted, beside_lines, listed, rough
 from privcalc.engine.source import bracket
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, left
@@ -199,7 +199,8 @@ class Decaying(Inversion):
             cut = self._composition.truncated(log_delta + math.log(SEARCH_DROP))
             c = saddle(cut, epsilon, None)
             log_delta = min(0.0, log_delta_at(cut, c)[1])
-            if abs(log_delta - before) < 1.0 or log_delta + BELOW_DELTA > lost:
+            known = cut == self._composition and beside_lines(log_delta) >= lost
+            if known or abs(log_delta - before) < 1.0:
                 break
         return log_delta, c
 
