@@ -44,8 +44,6 @@ NOISE, ROUNDING = 1e-15, 2e-16
 SLOW_TRIALS, TRIALS = 12, 92
 # In pads, what is added to a distance that should do.
 LITTLE = 0.1
-# Parts of a distance, and of what was missing of log delta, that are not worth another trial.
-NEAR, SPARE = 1e-6, 0.01
 
 
 def error_for(width: float) -> float:
@@ -186,8 +184,7 @@ def _distance(proof: _Proof, centre: float, sign: float, pad: float, rate: float
     """Return how far the nearest end is that is proved, of those that were tried; maybe infinity.
 
     Where a proof lacks some of log delta, the next distance is as far as that asks for, and a
-    little more; in the end it doubles. If that was much too far, it is one between the two by false
-    position.
+    little more; from then on it doubles at most, and in the end at least.
 
     Args:
         proof: what the source proves.
@@ -196,26 +193,18 @@ def _distance(proof: _Proof, centre: float, sign: float, pad: float, rate: float
         pad: the first distance, and the least.
         rate: how fast log delta falls at the estimate, about; 0 where that is not known.
     """
-    distance, failed, excess, proved = pad, 0.0, math.inf, math.inf
+    distance = pad
     for trial in range(TRIALS):
-        distance = min(distance, proved)
         if sign < 0.0 and distance >= centre:
             return centre
         missing = proof.missing(centre + sign * distance, sign)
-        if missing > 0.0:
-            failed, excess = distance, missing
-            more = missing / rate if rate > 0.0 else math.inf
-            distance = failed + (more if more < math.inf else failed) + LITTLE * pad
-            if trial > SLOW_TRIALS:
-                distance = max(distance, 2.0 * failed)
-            continue
-        proved = distance
-        far = proved - failed > 2.0 * pad + NEAR * proved
-        if not far or -missing <= SPARE * excess < math.inf:
-            break
-        part = excess / (excess - missing) if excess < math.inf else 0.5
-        distance = failed + min(max(part, 0.1), 0.9) * (proved - failed)
-    return proved
+        if missing <= 0.0:
+            return distance
+        more = missing / rate if rate > 0.0 and missing < math.inf else distance
+        if trial > 0:
+            more = max(more, distance) if trial > SLOW_TRIALS else min(more, distance)
+        distance += more + LITTLE * pad
+    return math.inf
 
 
 def _log_excess(above: float, below: float) -> float:

@@ -117,7 +117,7 @@ def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
     if low is None or median is None:
         raise NotCertifiedError("the law has no finite losses to speak of")
     low, median, high = min(low, high), min(median, high), max(high, low)
-    points = _points(low, median, high)
+    points = spaced(low, median, high)
     found = cells(law, points)
     p, q = found.p, found.q
     keep = p > 0.0
@@ -131,12 +131,12 @@ def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
     return Sketch(low, high, median, losses, np.log(p[keep]))
 
 
-def _points(low: float, median: float, high: float) -> Array:
+def spaced(low: float, median: float, high: float, count: int = CELLS) -> Array:
     """Return points from below `low` to `high`, dense around the median at every scale."""
     span = max(high - low, SMALLEST_LOSS)
-    near = span * np.geomspace(1e-9, 1.0, CELLS)
+    near = span * np.geomspace(1e-9, 1.0, count)
     points = np.concatenate([median - near, [median], median + near])
-    points = np.concatenate([points, np.linspace(low, high, CELLS)])
+    points = np.concatenate([points, np.linspace(low, high, count)])
     below = low - max(1e-9 * span, 4e-16 * abs(low))
     return np.unique(np.concatenate([[below], points[(points >= low) & (points <= high)], [high]]))
 
@@ -250,15 +250,12 @@ class ListContour(ContourLaw):
         return np.zeros(len(t))
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K at few nodes: t (l - mean) is off by 8 units, and the sum by one a term."""
-        points, weights = self._tilted.lattice.points, self._tilted.weights
-        phases: ComplexArray = np.exp(1j * np.multiply.outer(t, points))
-        phi: ComplexArray = np.matmul(phases, weights)
-        turns = np.abs(t) * float((weights * np.abs(points)).sum())
-        wrong = UNIT * (3.0 * len(points) + 16.0 + 8.0 * turns)
-        wrong = wrong + self._tilted.relative + np.abs(t) * self._tilted.lattice.error
-        wrong = wrong + abs(self._tilted.c) * STRETCH * self._list.reach
-        return self._logs(phi, wrong, np.zeros(len(t)))
+        """Return K at t = 0, which is what a line asks before its nodes are known."""
+        if t.any():
+            raise NotCertifiedError("a list has its transform at equal steps")
+        phi: ComplexArray = np.full(len(t), self._tilted.weights.sum(), np.complex128)
+        wrong = UNIT * 2.0 * len(self._tilted.weights) + self._tilted.relative
+        return self._logs(phi, np.full(len(t), wrong), t)
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return K at t = k step by a transform of the tilted list.
@@ -268,7 +265,7 @@ class ListContour(ContourLaw):
         lattice = self._tilted.lattice
         own = float(lattice.step)
         points = round(2.0 * math.pi / (step * own))
-        if count == 1 or points < 2:
+        if count == 1 or points < 1:
             return self.log_mgf(step * np.arange(count))
         charge(PER_POINT * (points + len(self._tilted.weights)))
         # Losses are on a lattice of the step that belongs to the nodes.
