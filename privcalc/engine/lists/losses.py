@@ -34,7 +34,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,6 +61,8 @@ LARGEST_EXPONENT = 700.0
 NEAR = 1e-9
 # Numbers of so many digits have a common divisor.
 ALIKE = Fraction(1, 10**7)
+# Atoms are on a lattice of their own if it has so few points between them.
+MOST_PARTS = 2**10
 # See `unit_for`.
 COST, LARGEST_TILT = 0.9, 0.9
 
@@ -347,22 +349,13 @@ def common_step(laws: Sequence[tuple[LossLaw, int]], least: float) -> Fraction |
 
     It is the greatest common divisor of the laws' steps, or nearly that of distances of atoms.
     """
-    if all(law.lattice is not None for law, _ in laws):
-        step = Fraction(0)
-        for law, _ in laws:
-            other = law.lattice[1] if law.lattice else step
-            both = step.denominator * other.denominator
-            numerators = step.numerator * other.denominator, other.numerator * step.denominator
-            step = Fraction(math.gcd(*numerators), both)
-    elif all(isinstance(law, AtomicLaw) for law, _ in laws):
-        step = Fraction(0)
-        for gap in (gap_of(law) for law, _ in laws):
-            step = nearly_common(step, gap) if gap and step else gap or step
-        if not step or any(away(law, origin_of(law), step) is None for law, _ in laws):
-            return None
-    else:
+    gaps = [gap_of(law) for law, _ in laws if law.lattice or isinstance(law, AtomicLaw)]
+    known = [gap for gap in gaps if gap]
+    if len(gaps) < len(laws) or not known:
         return None
-    return step if float(step) >= least else None
+    step = reduce(nearly_common, known)
+    on_it = all(away(law, origin_of(law), step) is not None for law, _ in laws)
+    return step if on_it and float(step) >= least else None
 
 
 def nearly_common(first: Fraction, second: Fraction) -> Fraction:
@@ -433,12 +426,8 @@ def gap_of(law: LossLaw) -> Fraction | None:
     exact = sorted({Fraction(loss) for loss in law.atom_locations})
     if len(exact) < 2:
         return None
-    gaps = [b - a for a, b in itertools.pairwise(exact)]
-    least = min(gaps)
+    unit = reduce(nearly_common, [b - a for a, b in itertools.pairwise(exact)])
+    # The whole spread over a whole number, so that the last atom is met, too.
     spread = exact[-1] - exact[0]
-    for parts in range(1, 5):
-        unit = least / parts
-        if all(abs(gap / unit - round(gap / unit)) * unit <= abs(spread) / 2**44 for gap in gaps):
-            # The whole spread over a whole number, so that the last atom is met, too.
-            return spread / round(spread / unit)
-    return spread
+    parts = round(spread / unit)
+    return spread / parts if parts <= MOST_PARTS else spread
