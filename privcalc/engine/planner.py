@@ -269,11 +269,10 @@ class List(Method):
         return self._seen(question).epsilon
 
     def _seen(self, question: Question) -> Seen:
-        from privcalc.engine.lists.levels import seen_for_delta, seen_for_epsilon
+        from privcalc.engine.lists.levels import seen
 
-        if question.epsilon is None:
-            return seen_for_delta(question.composition, math.log(question.low))
-        return seen_for_epsilon(question.composition, question.epsilon)
+        log_delta = math.log(question.low) if question.epsilon is None else None
+        return seen(question.composition, log_delta, question.epsilon)
 
 
 SINGLE, LINE, SPLIT, LIST = Single(), Line(), Split(), List()

@@ -41,7 +41,7 @@ few of these, and the nodes, which are what costs, are evaluated once.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
     # Values at nodes, with bounds on their absolute errors.
     Known: TypeAlias = tuple[ComplexArray, Array]
-    _Numbers = TypeVar("_Numbers", float, Array)
 
 # Slack of exponents for everything of order 1.
 SLACK = 1e-9
@@ -200,7 +199,7 @@ class LineSum:
             gap_cut = 2.0 * line.spread.height * line.spread.rate * beyond
             gap = np.maximum(gap, 0.0) + wrong + peaks * (gap_cut * (1.0 + 1e-8))
             terms["spread"] = gap
-        aliasing = aliasings((line.c, line.step), line.right, epsilons, scales, line.log_mass)
+        aliasing = aliasings(line, epsilons, scales)
         terms |= {"aliasing": aliasing, "truncation": cut, "rounding": rounding}
         # The sum is too large by spreads and aliases.
         below, above = gap + aliasing + cut + rounding, cut + rounding
@@ -294,24 +293,6 @@ def added(total: Known, uses: int, law: Known, laws: int) -> Known:
     return value + uses * more, error + uses * wrong + rounding
 
 
-def log_left(c: float, step: float) -> float:
-    """Return log of the bound on the aliases j < 0 of a mass of 1: 1 / (e^{2 pi c / h} - 1)."""
-    exponent = 2.0 * math.pi * c / step
-    return -exponent - math.log(-math.expm1(-exponent))
-
-
-def log_right(
-    c: float, c_right: float, log_mgf_right: float, epsilon: _Numbers, step: float
-) -> _Numbers:
-    """Return log of the bound on the aliases j > 0, from Chernoff's bound at c' = c_right > c.
-
-    Only log r is formed: r itself may underflow.
-    """
-    log_r = -2.0 * math.pi * (c_right - c) / step
-    chernoff = log_payoff_supremum(c_right) + log_mgf_right - c_right * epsilon
-    return chernoff + (log_r - math.log(-math.expm1(log_r)))
-
-
 def log_payoff_supremum(c: float) -> float:
     """Return log C(c), C(c) = sup over x >= 0 of (1 - e^{-x}) e^{-cx} = c^c / (1 + c)^(1 + c).
 
@@ -321,29 +302,20 @@ def log_payoff_supremum(c: float) -> float:
     return -c * math.log1p(1.0 / c) - math.log1p(c)
 
 
-def aliasings(
-    line: tuple[float, float],
-    right: tuple[float, float],
-    epsilons: Array,
-    scales: Array,
-    log_mass: float = 0.0,
-) -> Array:
-    """Bound the aliasing errors of sums at c + ikh in units of e^{scales}.
+def aliasings(line: Line, epsilons: Array, scales: Array) -> Array:
+    """Bound the aliasing errors of a line's sums in units of e^{scales}.
 
-    Rounding: 16 units of the largest exponent, and 1e-9 for everything of order 1.
-
-    Args:
-        line: c and h.
-        right: c' and an upper bound on K(c').
-        epsilons: where.
-        scales: of each epsilon.
-        log_mass: upper bound on the log of the mass of the measure.
+    Those of j < 0, a mass over e^{2 pi c / h} - 1, and by Chernoff's bound at c' those of j > 0.
+    Only log r is formed: r itself may underflow. Rounding: 16 units of the largest exponent, and
+    1e-9 for everything of order 1.
     """
-    c, step = line
-    c_right, log_mgf_right = right
-    left = log_left(c, step) + log_mass - scales
-    above = log_right(c, c_right, log_mgf_right, epsilons, step) - scales
-    largest = 2.0 * math.pi * c_right / step + abs(log_mgf_right) + abs(log_mass)
+    c_right, log_mgf_right = line.right
+    turn = 2.0 * math.pi * line.c / line.step
+    left = line.log_mass - turn - math.log(-math.expm1(-turn)) - scales
+    log_r = -2.0 * math.pi * (c_right - line.c) / line.step
+    chernoff = log_payoff_supremum(c_right) + log_mgf_right - c_right * epsilons
+    above = chernoff + (log_r - math.log(-math.expm1(log_r))) - scales
+    largest = 2.0 * math.pi * c_right / line.step + abs(log_mgf_right) + abs(line.log_mass)
     slack = SLACK + 16.0 * UNIT * (largest + c_right * np.abs(epsilons) + np.abs(scales))
     return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN
 

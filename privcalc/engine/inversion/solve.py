@@ -30,7 +30,6 @@ from privcalc.engine.inversion.measures import Exponential, Measures
 from privcalc.engine.inversion.tail_lines import Frame, make_line
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.factor import LOG_LOST, Wanted, beside_lines, listed, rough
-from privcalc.engine.source import bracket
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, left
 
@@ -120,14 +119,6 @@ class Inversion(ABC):
                 break
             least = first if stale else 0.0
         return around(source, low, high, tolerance, (centre, slope))
-
-    def delta(self, epsilon: float, tolerance: float) -> Certified:
-        """Bracket the finite part of delta at an epsilon, to that relative width.
-
-        Raises:
-            NotCertifiedError: no bracket could be proved.
-        """
-        return bracket(self.near(epsilon, tolerance), epsilon, tolerance)
 
     def near(self, epsilon: float, width: float, reach: float = 0.0) -> Measures:
         """Make a source for an epsilon that is good `reach` deviations around it.

@@ -197,18 +197,14 @@ def _deviation(sketches: Composition, c: float) -> float:
 
 # Two lists of one question share a look.
 @remembered(4)
-def seen_for_delta(composition: Composition, log_delta: float) -> Seen:
-    """Look at the laws where delta is given."""
-    return Seen.of(composition, log_delta)
-
-
-@remembered(4)
-def seen_for_epsilon(composition: Composition, epsilon: float) -> Seen:
-    """Look at the laws where epsilon is given: what may be lost depends on delta there."""
+def seen(composition: Composition, log_delta: float | None, epsilon: float | None) -> Seen:
+    """Look at the laws where delta or epsilon is given: what may be lost depends on delta there."""
+    if log_delta is not None:
+        return Seen.of(composition, log_delta)
     log_delta = FIRST_LOG_DELTA
     for _ in range(REFINEMENTS):
-        seen = Seen.of(composition, log_delta, epsilon)
-        if seen.log_delta >= log_delta - 1.0:
+        found = Seen.of(composition, log_delta, epsilon)
+        if found.log_delta >= log_delta - 1.0:
             break
-        log_delta = max(seen.log_delta, LEAST_LOG_DELTA)
-    return seen
+        log_delta = max(found.log_delta, LEAST_LOG_DELTA)
+    return found

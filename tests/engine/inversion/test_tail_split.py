@@ -17,7 +17,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
-from tests.engine.inversion.sampled_cases import TRUTHS, holds, tuned, uses, written
+from tests.engine.inversion.sampled_cases import TRUTHS, delta_by, holds, tuned, uses, written
 from tests.truths import meet, relative
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -52,7 +52,7 @@ def test_two_uses_by_one_integral(row: dict[str, Any], move: float) -> None:
     if move != 1.0 and not smooth:
         return
     tolerance = 1e-9 if smooth else 1e-6
-    found = tuned(composition, move=move).delta(float(row["epsilon"]), tolerance)
+    found = delta_by(tuned(composition, move=move), float(row["epsilon"]), tolerance)
     assert holds(found.bound, row["delta"])
     assert relative(found.bound) <= 2.0 * tolerance
 
@@ -85,7 +85,7 @@ def test_one_split_serves_its_neighbours() -> None:
         widths = []
         for epsilon, found in zip(epsilons, brackets(split, epsilons, 1e-9), strict=True):
             assert found is not None
-            assert meet(found.bound, TailSplit(composition).delta(epsilon, 1e-9).bound)
+            assert meet(found.bound, delta_by(TailSplit(composition), epsilon, 1e-9).bound)
             widths.append(relative(found.bound))
         return widths
 

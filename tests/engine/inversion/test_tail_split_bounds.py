@@ -26,7 +26,7 @@ from privcalc.losses.sampled.decay import VariationCells, log_suprema
 from privcalc.losses.sampled.parts import SampledPart
 from privcalc.numerics.arrays import expm1_with_error
 from privcalc.record import replace
-from tests.engine.inversion.sampled_cases import rare, tuned, uses
+from tests.engine.inversion.sampled_cases import delta_by, rare, tuned, uses
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -43,7 +43,7 @@ def _quiet() -> Any:
 
 def bracket(**change: float) -> tuple[float, float]:
     """Return the bracket of delta over the truth."""
-    bound = tuned(uses(*CELL), **change).delta(EPSILON, 1e-9).bound
+    bound = delta_by(tuned(uses(*CELL), **change), EPSILON, 1e-9).bound
     assert bound.lower is not None
     return bound.lower / DELTA, bound.upper / DELTA
 
@@ -299,7 +299,7 @@ def test_values_on_the_real_axis_are_bounds() -> None:
 def test_dropped_parts_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the event is dropped, its mass is part of the upper end."""
     composition = uses(1.0, 0.05, 100)
-    honest = TailSplit(composition).delta(5.0, 1e-3).bound
+    honest = delta_by(TailSplit(composition), 5.0, 1e-3).bound
     cut = tail_split.split
 
     def early(*args: Any, **kwargs: Any) -> Measures:
@@ -307,7 +307,7 @@ def test_dropped_parts_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
         return cut(parts, replace(choice, level=3.2, left=None), *rest, **kwargs)
 
     monkeypatch.setattr(tail_split, "split", early)
-    found = TailSplit(composition).delta(5.0, 1e-3).bound
+    found = delta_by(TailSplit(composition), 5.0, 1e-3).bound
     assert honest.lower is not None
     assert found.lower is not None
     assert found.lower < honest.lower

@@ -15,7 +15,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from tests.engine.inversion.sampled_cases import holds
+from tests.engine.inversion.sampled_cases import delta_by, holds
 from tests.truths import relative
 
 CELLS: list[dict[str, Any]] = json.loads(
@@ -33,7 +33,7 @@ def test_delta_is_that_of_a_long_contour(row: dict[str, Any]) -> None:
     law = GaussianMixtureLaw(1.0 / float(sigma), float(q), k, remove)
     composition, epsilon = Composition.of([(law, count)]), float(row["epsilon"])
     if remove:
-        found = TailSplit(composition).delta(epsilon, 1e-9)
+        found = delta_by(TailSplit(composition), epsilon, 1e-9)
     else:
         found = certified_delta(composition, epsilon, 1e-9)
     assert holds(found.bound, row["delta"])
@@ -53,8 +53,8 @@ def test_groups_and_single_records_go_together() -> None:
     assert found.engine == "contour"
     assert relative(found.bound) <= 1e-6
     assert found.bound.lower is not None
-    assert TailSplit(composition).delta(found.bound.lower, 1e-9).bound.upper >= 1e-6
-    assert (TailSplit(composition).delta(found.bound.upper, 1e-9).bound.lower or 0.0) <= 1e-6
+    assert delta_by(TailSplit(composition), found.bound.lower, 1e-9).bound.upper >= 1e-6
+    assert (delta_by(TailSplit(composition), found.bound.upper, 1e-9).bound.lower or 0.0) <= 1e-6
 
 
 def test_large_groups_are_left_to_others() -> None:

@@ -37,7 +37,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.rounding import few_bits
-from tests.engine.inversion.sampled_cases import tuned
+from tests.engine.inversion.sampled_cases import delta_by, tuned
 from tests.oracles.exact import normal_delta
 from tests.pairs import two_point
 from tests.truths import holds
@@ -93,7 +93,7 @@ def test_noise_with_responses(case: Any, part: float) -> None:
     truth = with_noise(mu, terms, epsilon)
     if truth < 1e-250:
         return
-    found = Decaying(composition).delta(epsilon, 1e-6).bound
+    found = delta_by(Decaying(composition), epsilon, 1e-6).bound
     assert holds(found, truth, 1e-12)
     assert found.width <= 1e-4 * found.upper
     back = certified_epsilon(composition, float(truth), 1e-6).bound
@@ -125,7 +125,7 @@ def test_a_list_on_both_sides_of_a_split(level: float, *, remove: bool) -> None:
     laws: list[tuple[LossLaw, int]] = [(two_point(e), count) for e, count in terms]
     composition = Composition.of([(law, 1), *laws])
     if remove:
-        found = tuned(composition, move=level).delta(epsilon, 1e-6).bound
+        found = delta_by(tuned(composition, move=level), epsilon, 1e-6).bound
         assert holds(found, truth, 1e-11)
         assert found.width <= 1e-4 * found.upper
     assert holds(certified_delta(composition, epsilon, 1e-6).bound, truth, 1e-11)
