@@ -103,6 +103,12 @@ def test_aliases_on_the_left() -> None:
     assert left <= float(found.terms["aliasing"][0]) <= 1.1 * left
 
 
+def test_aliases_on_the_right() -> None:
+    """Those of larger epsilons weigh e^{cx}: of a loss of 6, delta at 3 and no other one."""
+    found = summed(lambda z: 6.0 * z, Line(1.0, math.pi / 1.5, 7, (1.5, 9.0), 0.0, 6.0))
+    assert -math.expm1(-3.0) * math.exp(3.0) <= float(found.terms["aliasing"][0])
+
+
 @pytest.mark.parametrize("c", [0.01, 0.5, 1.0, 7.0, 300.0])
 def test_the_largest_payoff(c: float) -> None:
     """Chernoff's bound on the right is that of the payoff, and no less at any loss."""
