@@ -59,6 +59,8 @@ class Inversion(ABC):
 
     # Logarithms by which terms may change before another source is made.
     stale = math.inf
+    # Whether fewer digits may be had where there are too many nodes: else a list costs less.
+    loosens = False
     # Tests multiply abscissas, and the level of a split, and divide steps: brackets stay valid.
     shift = move = refine = 1.0
 
@@ -145,7 +147,8 @@ class Inversion(ABC):
                 return self.make(epsilon, log_delta, width, slope, reach), width
             except NotCertifiedError as error:
                 width *= LOOSER
-                if isinstance(error, OutOfWorkError) or width > COARSE or reach > 0.0:
+                out = isinstance(error, OutOfWorkError) or width > COARSE or reach > 0.0
+                if out or not self.loosens:
                     raise
 
 

@@ -73,7 +73,7 @@ FARTHEST = 40.0
 class TailSplit(Inversion):
     """What makes splits of one composition."""
 
-    stale = STALE
+    stale, loosens = STALE, True
 
     def __init__(self, composition: Composition) -> None:
         """Tabulate.
