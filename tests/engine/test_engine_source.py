@@ -12,8 +12,7 @@ import pytest
 from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
 from privcalc.engine.inverse import inverse, root
-from privcalc.engine.inversion.line_sum import Line, LineSum
-from privcalc.engine.inversion.measures import Measures
+from privcalc.engine.inversion.line_sum import Line, LineSum, Measures
 from privcalc.engine.inversion.solve import Decaying
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import Deltas, bracket, brackets

@@ -73,7 +73,7 @@ OF_LINES = (
     ),
     Fault(
         "split-list-masses",
-        "engine/inversion/measures.py",
+        "engine/inversion/line_sum.py",
         "finite_p += count * math.log(mass_p)",
         "finite_p += math.log(mass_p)",
         "engine",
@@ -153,7 +153,7 @@ OF_LINES = (
     ),
     Fault(
         "measures-above",
-        "engine/inversion/measures.py",
+        "engine/inversion/line_sum.py",
         "upper = np.where(near, upper + above + slack, np.inf)",
         "upper = np.where(near, upper + slack, np.inf)",
         "engine/inversion",
@@ -161,7 +161,7 @@ OF_LINES = (
     ),
     Fault(
         "chernoff-sign",
-        "engine/inversion/measures.py",
+        "engine/inversion/line_sum.py",
         "exponents = self.log_size + self.rate * epsilons - log_scale",
         "exponents = self.log_size - abs(self.rate) * epsilons - log_scale",
         "engine/inversion",
@@ -169,7 +169,7 @@ OF_LINES = (
     ),
     Fault(
         "closed-form-error",
-        "engine/inversion/measures.py",
+        "engine/inversion/line_sum.py",
         "error = max(error, 1.5 * relative)",
         "error = max(error, 0.0 * relative)",
         "engine/inversion",
@@ -177,7 +177,7 @@ OF_LINES = (
     ),
     Fault(
         "split-finite-masses",
-        "engine/inversion/measures.py",
+        "engine/inversion/line_sum.py",
         "finite_p += count * math.log1p(-m)",
         "finite_p += math.log1p(-m)",
         "engine/inversion",

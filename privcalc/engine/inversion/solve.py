@@ -26,7 +26,7 @@ from privcalc.engine.inverse import (
     root,
     saddle,
 )
-from privcalc.engine.inversion.measures import Exponential, Measures
+from privcalc.engine.inversion.line_sum import Exponential, Measures
 from privcalc.engine.inversion.tail_lines import Frame, make_line
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.factor import LOG_LOST, Wanted, beside_lines, listed, rough

@@ -30,8 +30,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.inversion.line_sum import Line, LineSum, added, log_payoff_supremum, nothing
-from privcalc.engine.inversion.measures import Exponential
+from privcalc.engine.inversion.line_sum import (
+    Exponential,
+    Line,
+    LineSum,
+    added,
+    log_payoff_supremum,
+    nothing,
+)
 from privcalc.engine.inversion.tail_search import far_logs, near_logs
 from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Proof
 from privcalc.engine.certified import SplitLines
 from privcalc.engine.inverse import LEAST_ERROR, error_for
-from privcalc.engine.inversion.measures import LARGEST, Closed, Exponential, Measures, Reversed
+from privcalc.engine.inversion.line_sum import LARGEST, Closed, Exponential, Measures, Reversed
 from privcalc.engine.inversion.solve import COARSE, Inversion
 from privcalc.engine.inversion.tail_lines import Frame, make_line, saddle_near, skipped
 from privcalc.engine.inversion.tail_search import Parts, Search

@@ -11,7 +11,7 @@ import pytest
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import line_sum, tail_lines, tail_split
-from privcalc.engine.inversion.measures import Closed, Measures, Reversed
+from privcalc.engine.inversion.line_sum import Closed, Measures, Reversed
 from privcalc.engine.inversion.tail_lines import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TailSplit
