@@ -17,7 +17,7 @@ import numpy as np
 from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.bounds import Bound, Verdict
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
-from privcalc.engine.limits import limit_delta
+from privcalc.engine.composition import limit_delta
 from privcalc.engine.planner import StoppingRule
 from privcalc.engine.terms import Realized, reverse_of
 from privcalc.errors import NotCertifiedError

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.engine.lists.factor import sketch
+from privcalc.engine.lists.losses import cells
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 
@@ -105,18 +107,12 @@ def _log_mgf(law: LossLaw, z: ComplexArray) -> ComplexArray:
 
 def _listed(law: LossLaw) -> tuple[Array, Array]:
     """Return a list of losses with masses under P, each log(p / q) of a cell, from the tails."""
-    reaches = 2.0 ** np.arange(-30.0, 20.0)
-    right, left = law.tails(reaches), law.tails(-reaches[::-1])
-    far = np.append(np.flatnonzero(right.above_p > BEYOND), -1)[-2:].max() + 1
-    low = np.append(np.flatnonzero(left.below_q[::-1] > BEYOND), -1)[-2:].max() + 1
-    top = min(float(reaches[min(far, 49)]), max(law.max_loss, 0.0) * (1.0 + 1e-9) + NARROW)
-    points = np.linspace(-float(reaches[min(low, 49)]), top, CELLS)
+    seen = sketch(law, math.log(BEYOND), 1)
     atoms = np.array(law.atom_locations)
     width = NARROW * (1.0 + np.abs(atoms))
-    ends = np.unique(np.concatenate([points, atoms - width, atoms + width]))
-    tails = law.tails(ends)
-    upper = tails.above_p < 0.5
-    p = np.where(upper[1:], -np.diff(tails.above_p), np.diff(tails.below_p))
-    q = np.where(upper[1:], -np.diff(tails.above_q), np.diff(tails.below_q))
-    some = (p > 0.0) & (q > 0.0)
-    return np.clip(np.log(p[some] / q[some]), ends[:-1][some], ends[1:][some]), p[some]
+    even = np.linspace(seen.low - NARROW, seen.high + NARROW, CELLS)
+    ends = np.unique(np.concatenate([even, atoms - width, atoms + width]))
+    found = cells(law, ends)
+    some = (found.p > 0.0) & (found.q > 0.0)
+    losses = np.log(found.p[some] / found.q[some])
+    return np.clip(losses, ends[:-1][some], ends[1:][some]), found.p[some]

@@ -1,7 +1,7 @@
 """What an engine returns, how two answers become one, and what is kept of a proof.
 
 A reader of a certificate needs no more than the line that was summed: that its sum bounds delta is
-a theorem (`inversion/certificate.py`), and every value can be worked out again.
+a theorem (`inversion/line_sum.py`), and every value can be worked out again.
 """
 
 from __future__ import annotations

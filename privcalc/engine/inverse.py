@@ -17,8 +17,12 @@ from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified
 from privcalc.engine.source import why
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import remembered
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.engine.composition import Composition
     from privcalc.engine.source import Deltas, Source
 
 # Part of the pad that each error term of a contour may use up, and the relative errors of delta
@@ -40,8 +44,6 @@ NOISE, ROUNDING = 1e-15, 2e-16
 SLOW_TRIALS, TRIALS = 12, 92
 # In pads, what is added to a distance that should do.
 LITTLE = 0.1
-# Parts of a distance, and of what was missing of log delta, that are not worth another trial.
-NEAR, SPARE = 1e-6, 0.01
 
 
 def error_for(width: float) -> float:
@@ -99,8 +101,8 @@ def root(
     """Return about the epsilon >= 0 at which delta is e^{log_delta}, and how fast log delta falls.
 
     0 where delta is below the target there. By Newton's method on log delta, which is nearly linear
-    in epsilon, within the epsilons that are known to be on either side. Where it leaves them, by
-    the tangent in e^epsilon, of which delta is convex, and linear between two atoms; or by halving.
+    in epsilon, within the epsilons that are known to be on either side; by halving where it leaves
+    them, or where a step does not make the excess FASTER times smaller.
 
     Args:
         source: asked for estimates alone.
@@ -111,42 +113,31 @@ def root(
         trusted: where a step leads so far from the guess, it is the last one: what the source says
             there is no good.
     """
-    low, high, tangent = -1.0, math.inf, math.nan
-    epsilon, rate, before = max(guess, 0.0), 0.0, math.inf
-    # The excess that the last step along a tangent started from; infinite after another one.
-    started = math.inf
+    low, high, epsilon, rate = -1.0, math.inf, max(guess, 0.0), 0.0
+    step = before = math.inf
     for trial in range(STEPS):
         values, above = source.estimates(np.array([epsilon]), log_delta)
         # A sum that overflows, and so is no number, is far too large.
         value, mass = float(np.nan_to_num(values[0], nan=np.inf)), float(above[0])
         excess = math.log(value) if value > 0.0 else -math.inf
         rate = (mass - value) / value if value > 0.0 else 0.0
-        if excess > 0.0:
-            low = epsilon
-            tangent = epsilon + _growth(value, mass)
-        else:
-            high = epsilon
-            if epsilon == 0.0:
-                break
+        low, high = (epsilon, high) if excess > 0.0 else (low, epsilon)
+        if high == 0.0:
+            break
         most = math.inf if usual == 0.0 else 2.0 * (abs(excess) + 1.0) / usual
-        step = _step(excess, rate, most)
+        last, step = abs(step), _step(excess, rate, most)
         if abs(step) <= ROUNDING * epsilon or abs(excess) <= NOISE:
             return max(0.0, epsilon + step), rate
         # Noise: what is left of the step does not shrink any more.
-        if abs(step) >= 0.5 * before and abs(step) <= 1e-11 * epsilon:
+        if 0.5 * last <= abs(step) <= 1e-11 * epsilon:
             break
-        before = abs(step)
         wanted = epsilon + step
-        # Now and then halve what is left, lest steps become ever shorter.
-        slow = started < math.inf and FASTER * abs(excess) > started
-        halve = trial > SMOOTH and high < math.inf and slow
-        started = math.inf
-        if low < wanted < high and not halve:
-            epsilon, started = max(0.0, wanted), abs(excess)
+        slow = trial > SMOOTH and high < math.inf and FASTER * abs(excess) > before
+        before = abs(excess)
+        if low < wanted < high and not slow:
+            epsilon = max(0.0, wanted)
         elif low < 0.0:
             epsilon = 0.0
-        elif low < tangent < high and not halve:
-            epsilon, started = tangent, abs(excess)
         else:
             epsilon = max(2.0 * low, 1.0) if high == math.inf else 0.5 * (low + high)
         if not low < epsilon < high or max(epsilon - LARGEST, abs(epsilon - guess) - trusted) > 0.0:
@@ -160,11 +151,6 @@ def _step(excess: float, rate: float, most: float) -> float:
     if not rate > 0.0:
         return math.nan if most == math.inf else math.copysign(most, excess)
     return math.copysign(min(most, abs(excess / rate)), excess)
-
-
-def _growth(value: float, mass: float) -> float:
-    """Return how far off the tangent in e^epsilon is 1, from a delta above 1 in the same units."""
-    return math.log1p((value - 1.0) / (mass - value)) if mass > value else math.nan
 
 
 class _Proof:
@@ -198,8 +184,7 @@ def _distance(proof: _Proof, centre: float, sign: float, pad: float, rate: float
     """Return how far the nearest end is that is proved, of those that were tried; maybe infinity.
 
     Where a proof lacks some of log delta, the next distance is as far as that asks for, and a
-    little more; in the end it doubles. If that was much too far, it is one between the two by false
-    position.
+    little more; from then on it doubles at most, and in the end at least.
 
     Args:
         proof: what the source proves.
@@ -208,26 +193,18 @@ def _distance(proof: _Proof, centre: float, sign: float, pad: float, rate: float
         pad: the first distance, and the least.
         rate: how fast log delta falls at the estimate, about; 0 where that is not known.
     """
-    distance, failed, excess, proved = pad, 0.0, math.inf, math.inf
+    distance = pad
     for trial in range(TRIALS):
-        distance = min(distance, proved)
         if sign < 0.0 and distance >= centre:
             return centre
         missing = proof.missing(centre + sign * distance, sign)
-        if missing > 0.0:
-            failed, excess = distance, missing
-            more = missing / rate if rate > 0.0 else math.inf
-            distance = failed + (more if more < math.inf else failed) + LITTLE * pad
-            if trial > SLOW_TRIALS:
-                distance = max(distance, 2.0 * failed)
-            continue
-        proved = distance
-        far = proved - failed > 2.0 * pad + NEAR * proved
-        if not far or -missing <= SPARE * excess < math.inf:
-            break
-        part = excess / (excess - missing) if excess < math.inf else 0.5
-        distance = failed + min(max(part, 0.1), 0.9) * (proved - failed)
-    return proved
+        if missing <= 0.0:
+            return distance
+        more = missing / rate if rate > 0.0 and missing < math.inf else distance
+        if trial > 0:
+            more = max(more, distance) if trial > SLOW_TRIALS else min(more, distance)
+        distance += more + LITTLE * pad
+    return math.inf
 
 
 def _log_excess(above: float, below: float) -> float:
@@ -237,3 +214,72 @@ def _log_excess(above: float, below: float) -> float:
     if not (below > 0.0 and above < math.inf):
         return math.inf
     return max(math.log(above / below), 5e-324)
+
+
+# The saddle point is looked for among these, to what log c is found, and in so many steps.
+SMALLEST, LARGEST_C = 2.0**-26, 1e40
+CLOSE, SADDLE_STEPS = 1e-4, 100
+
+
+def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
+    """Return epsilon for which c is the saddle, and the saddle-point value of log delta there."""
+    k0, k1, k2 = composition.cumulants(c)
+    epsilon = k1 - 1.0 / c - 1.0 / (1.0 + c)
+    psi = k0 - c * epsilon - math.log(c) - math.log1p(c)
+    curvature = max(k2, 0.0) + 1.0 / c**2 + 1.0 / (1.0 + c) ** 2
+    return epsilon, psi - 0.5 * math.log(2.0 * math.pi * curvature)
+
+
+@remembered(16)
+def saddle(composition: Composition, epsilon: float | None, log_delta: float | None) -> float:
+    """Return the c that is the saddle at an epsilon, or where the saddle-point delta is that."""
+
+    def excess(c: float) -> float:
+        at, size = log_delta_at(composition, c)
+        # Times c, so that it has no unit: losses may be of any size.
+        return (epsilon - at) * c if epsilon is not None else size - (log_delta or 0.0)
+
+    return _root(excess)
+
+
+def _root(f: Callable[[float], float]) -> float:
+    """Return c at which a decreasing function crosses 0: log c is found to CLOSE.
+
+    By growing steps from 1 until there is a crossing in between, or to the ends of what is looked
+    at; then by the Illinois form of false position, kept away from the ends. What is no number is
+    below 0.
+    """
+
+    def at(log_c: float) -> float:
+        value = f(math.exp(log_c))
+        return value if math.isfinite(value) else -math.inf
+
+    low = high = 0.0
+    f_low = f_high = at(0.0)
+    step = 1.0
+    while not f_low > 0.0:
+        (high, f_high), low = (low, f_low), low - step
+        if low < math.log(SMALLEST):
+            return SMALLEST
+        f_low, step = at(low), 1.3 * step
+    while f_high > 0.0:
+        (low, f_low), high = (high, f_high), high + step
+        if high > math.log(LARGEST_C):
+            return LARGEST_C
+        f_high, step = at(high), 1.3 * step
+    side = 0
+    for _ in range(SADDLE_STEPS):
+        middle = 0.5 * (low + high)
+        if math.isfinite(f_high):
+            middle = (low * f_high - high * f_low) / (f_high - f_low)
+            middle = min(max(middle, low + 0.02 * (high - low)), high - 0.02 * (high - low))
+        value = at(middle)
+        if abs(value) < 1e-3 or high - low < CLOSE:
+            break
+        if value > 0.0:
+            low, f_low, f_high = middle, value, f_high * (0.5 if side > 0 else 1.0)
+            side = 1
+        else:
+            high, f_high, f_low = middle, value, f_low * (0.5 if side < 0 else 1.0)
+            side = -1
+    return math.exp(middle)

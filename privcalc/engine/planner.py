@@ -1,8 +1,15 @@
 """Which method answers: the one place where that is decided.
 
-Every bracket holds, so that those of several methods may be intersected; two that do not meet are
-an error. The methods of a composition stand in an order (`engine/methods.py`), and are asked until
-the target is met, or a budget is decided.
+A privacy loss is a line or a list, and so what answers follows from what the composition is:
+
+* One use by itself is read from its tails, or is a game.
+* Where some loss is of the Gaussian family, the whole is a line, on which lists are factors. Few
+  samples leave a transform that does not decay: there the line is split at a large loss.
+* All else is one list. It is also what is left where a line has too few digits.
+
+Methods are asked in that order until the target is met, or a budget is decided. What each proves is
+proved where it is: every bracket holds, so that those of several may be intersected; two that do
+not meet are an error.
 """
 
 from __future__ import annotations
@@ -14,9 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import TOLERANCE, Bound, Verdict
-from privcalc.engine.certified import CONTOUR
-from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilon
-from privcalc.engine.methods import LIST, Question, methods_of
+from privcalc.engine.certified import CLOSED, CONTOUR, DELTA_FLOOR, EPSILON_FLOOR
+from privcalc.engine.composition import asked, differences, limit_delta, limit_epsilon
+from privcalc.engine.inverse import inverse
+from privcalc.engine.source import bracket
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import OutOfWorkError, allowance, left, trying
@@ -27,11 +35,14 @@ if TYPE_CHECKING:
 
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
-    from privcalc.engine.methods import Method
+    from privcalc.engine.inversion.solve import Inversion
+    from privcalc.engine.lists.levels import Seen
+    from privcalc.engine.source import Source
     from privcalc.exact import Enclosed
 
-    Solve = Callable[[Method, float], Certified]
-
+# What costs nothing is asked for so many digits; a list for a part of the width that is wanted,
+# which is missed where losses are rare.
+FINE, AIM = 1e-9, 0.25
 # What of the work that is left one method may take while there are others.
 PART = 0.5
 # Most budgets are decided by a bracket of this width.
@@ -40,8 +51,6 @@ COARSE = 1e-3
 MISSED = 10.0
 # Renyi orders together prove hardly less than one of them.
 SHARPER = 1.05
-# A bracket may be this part of the tolerance wider because epsilon is no double.
-VISIBLE = 0.01
 # Masses and differences below this are on their way out of the normal range.
 SMALLEST_DELTA = 1e-305
 # A few units outward.
@@ -102,6 +111,192 @@ class StoppingRule:
         return "decides the budget, so that nothing narrower was asked for"
 
 
+@record
+class Question:
+    """The least epsilon >= 0 whose finite part of delta is a target; or that delta at an epsilon.
+
+    Attributes:
+        composition: laws and counts of one adjacency.
+        low: the target is at least this ...
+        high: ... and at most this.
+        epsilon: where delta is asked for; None where epsilon is.
+        beyond: the double above, where epsilon is a number between two.
+    """
+
+    composition: Composition
+    low: float = 0.0
+    high: float = 0.0
+    epsilon: float | None = None
+    beyond: float | None = None
+
+    @property
+    def at(self) -> float:
+        """Return the delta or the epsilon that is given."""
+        return self.low if self.epsilon is None else self.epsilon
+
+    @property
+    def floor(self) -> float:
+        """Return the absolute width below which a relative one does not matter."""
+        return EPSILON_FLOOR if self.epsilon is None else DELTA_FLOOR
+
+    def renyi(self) -> Certified:
+        """Bound from above by the best Renyi order."""
+        from privcalc.engine.renyi import renyi_delta, renyi_epsilon
+
+        of = renyi_epsilon if self.epsilon is None else renyi_delta
+        return of(self.composition, self.at)
+
+
+class Method:
+    """One way to a bracket.
+
+    Attributes:
+        name: the engine that it is part of.
+    """
+
+    name = CLOSED.engine
+
+    def tolerance(self, composition: Composition, width: float) -> float:
+        """Return what to ask it for, where that width is wanted."""
+        raise NotImplementedError
+
+    def source(self, question: Question, tolerance: float, reach: float = 0.0) -> Source:
+        """Prepare a source that is good around what is asked for.
+
+        Args:
+            question: of delta at an epsilon, where that is to be good `reach` around it, too.
+            tolerance: target of relative widths.
+            reach: in deviations of the tilted loss.
+
+        Raises:
+            NotCertifiedError: there is no such source.
+        """
+        raise NotImplementedError
+
+    def guess(self, question: Question) -> float:
+        """Return where the search for an epsilon begins."""
+        raise NotImplementedError
+
+    def solve(self, question: Question, tolerance: float) -> Certified:
+        """Prove a bracket.
+
+        Raises:
+            NotCertifiedError: there is none.
+        """
+        source = self.source(question, tolerance)
+        if question.epsilon is None:
+            return inverse(source, question.low, question.high, tolerance, self.guess(question))
+        return bracket(source, question.epsilon, tolerance, question.beyond)
+
+
+class Single(Method):
+    """One use: the tails of its loss, its profile where that is known, or a game."""
+
+    def tolerance(self, composition: Composition, width: float) -> float:
+        """Return what costs nothing; digits of a game take long."""
+        return width if composition.terms[0][0].properties.game else min(FINE, width)
+
+    def source(self, question: Question, tolerance: float, reach: float = 0.0) -> Source:
+        """Return what knows everything; at many epsilons, each near a game, of few digits."""
+        from privcalc.engine.single import single_use
+
+        return single_use(question.composition.terms[0][0], 1.0 if reach else tolerance)
+
+    def guess(self, question: Question) -> float:
+        """Ask the use itself."""
+        from privcalc.engine.single import single_use
+
+        return single_use(question.composition.terms[0][0], 1.0).guess(math.log(question.low))
+
+
+class Line(Method):
+    """The inversion of the characteristic function, on one line (`engine/inversion`)."""
+
+    name = CONTOUR
+
+    def way(self, composition: Composition) -> Inversion:
+        """Return how it is inverted."""
+        from privcalc.engine.inversion.solve import Decaying
+
+        return Decaying(composition)
+
+    def tolerance(self, composition: Composition, width: float) -> float:
+        """Return what costs nothing, unless lists are to be that fine."""
+        fine = all(law.properties.line for law, _ in composition)
+        return min(FINE, width) if fine else AIM * width
+
+    def source(self, question: Question, tolerance: float, reach: float = 0.0) -> Source:
+        """Prepare the line for an epsilon."""
+        return self.way(question.composition).near(question.at, tolerance, reach)
+
+    def solve(self, question: Question, tolerance: float) -> Certified:
+        """Look for the line of an epsilon together with it."""
+        if question.epsilon is not None:
+            return super().solve(question, tolerance)
+        return self.way(question.composition).epsilon(question.low, question.high, tolerance)
+
+
+class Split(Line):
+    """Sampled Gaussians cut at a loss, with put-call parity beyond it."""
+
+    def way(self, composition: Composition) -> Inversion:
+        """Return how it is inverted."""
+        from privcalc.engine.inversion.tail_split import TailSplit
+
+        return TailSplit(composition)
+
+
+class List(Method):
+    """The FFT of losses that are rounded to a lattice (`engine/lists`)."""
+
+    name = "fft"
+
+    def tolerance(self, composition: Composition, width: float) -> float:
+        """Return a part of the width."""
+        del composition
+        return AIM * width
+
+    def source(self, question: Question, tolerance: float, reach: float = 0.0) -> Source:
+        """Compose on the lattice, which is good everywhere it is."""
+        del reach
+        seen = self._seen(question)
+        # A list is made for a width of epsilon; log delta falls by about c times that.
+        falls = 1.0 if question.epsilon is None else seen.c * seen.size
+        return seen.source(tolerance / max(1.0, falls))
+
+    def guess(self, question: Question) -> float:
+        """Return about the epsilon."""
+        return self._seen(question).epsilon
+
+    def _seen(self, question: Question) -> Seen:
+        from privcalc.engine.lists.levels import seen
+
+        log_delta = math.log(question.low) if question.epsilon is None else None
+        return seen(question.composition, log_delta, question.epsilon)
+
+
+SINGLE, LINE, SPLIT, LIST = Single(), Line(), Split(), List()
+
+
+def known_everywhere(composition: Composition) -> bool:
+    """Return whether it is one use, whose profile is known at every epsilon."""
+    return [count for _, count in composition] == [1] and not composition.curves
+
+
+def methods_of(composition: Composition, engine: str = "auto") -> list[Method]:
+    """Return what may answer, in the order in which it is asked."""
+    single: list[Method] = [SINGLE] if engine == "auto" and known_everywhere(composition) else []
+    # Of what says more of one use than its law, others know less.
+    if single and composition.has_exact_single_use_profile:
+        return single
+    kinds = [law.properties for law, _ in composition]
+    lines: list[Method] = [LINE] if any(each.line for each in kinds) else []
+    if any(each.supports_tail_split for each in kinds):
+        # Many laws are one array on a line, and each by itself on both sides of a split.
+        lines.insert(0 if composition.joined is composition else 1, SPLIT)
+    return [each for each in (*single, *lines, LIST) if engine in ("auto", each.name)]
+
+
 # Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
 @np.errstate(all="ignore")
 def certified_epsilon(
@@ -153,53 +348,23 @@ def certified_delta(
     engine: str = "auto",
     stop: StoppingRule | None = None,
 ) -> Certified:
-    """Bracket delta at an epsilon >= 0; see `certified_epsilon`.
+    """Bracket delta at an epsilon >= 0, or at a number between two doubles.
 
-    Methods work at doubles. delta falls with epsilon, by at most as much as epsilon grows: its
-    slope is -e^epsilon Q(L > epsilon) >= -P(L > epsilon). So the bracket at the nearest double is
-    widened by that, or where this is much, the doubles on both sides of epsilon prove one end each.
-    Two of one side (`LawProperties`) need not fall: they say nothing of each other. Nor do an upper
-    end from a mechanism's own Renyi curve and a lower one of the laws, which may cost more.
+    Methods bracket the finite part; see `certified_epsilon`.
     """
     mass, wanted = composition.infinity_mass(), asked(epsilon)
     limit = limit_delta(composition, wanted, mass)
     if limit is not None:
         return limit
     low, high = wanted.doubles()
-    # Methods bracket the finite part; what stops them is compared with that and the mass.
+    question = Question(composition, epsilon=low, beyond=high if high < math.inf else None)
+    # What stops methods is compared with the finite part and the mass.
     stop = replace(stop or StoppingRule(), shift=mass)
-    found = delta_at(composition, low, tolerance, engine=engine, stop=stop)
-    lower = found.bound.lower
-    if low == high or lower is None or found.bound.upper == 0.0:
-        return found
-    if high == math.inf:
+    found = with_mass(composition, _answered(question, tolerance, engine, stop))
+    if high == math.inf and found.bound.lower is not None:
         # A number that rounds to the largest double may be above it.
         return found.with_bound(Bound(found.bound.upper, mass.lower))
-    if high - low <= VISIBLE * tolerance * lower:
-        return found.with_bound(Bound(found.bound.upper, lower - 2.0 * (high - low)))
-    other = delta_at(composition, high, tolerance, engine=engine, stop=stop).bound
-    apart = composition.one_sided or composition.rdp_tighter_than_pld
-    if apart and other.lower is not None and other.lower > found.bound.upper:
-        # Each is proved by itself: the lesser is a lower end, too.
-        other = Bound(other.upper, found.bound.upper)
-    return found.with_bound(Bound.joined(found.bound, other))
-
-
-def delta_at(
-    composition: Composition,
-    epsilon: float,
-    tolerance: float,
-    *,
-    engine: str = "auto",
-    stop: StoppingRule | None = None,
-) -> Certified:
-    """Bracket delta at a double; see `certified_delta`."""
-    mass = composition.infinity_mass()
-    limit = limit_delta(composition, asked(epsilon), mass)
-    if limit is not None:
-        return limit
-    question = Question(composition, epsilon=epsilon)
-    return with_mass(composition, _answered(question, tolerance, engine, stop or StoppingRule()))
+    return found
 
 
 def with_mass(composition: Composition, found: Certified) -> Certified:
@@ -236,10 +401,14 @@ def sharpened(question: Question, found: Certified) -> Certified:
     where some mechanism attains the laws, and is not looked at where none does: there another
     composition proves lower ends. If it is the larger one for rounding, both are equal.
     """
-    if not question.composition.rdp_tighter_than_pld:
+    composition = question.composition
+    if not composition.rdp_tighter_than_pld:
         return found
+    from privcalc.engine.renyi import rough
+
+    quantity = "epsilon" if question.epsilon is None else "delta"
     try:
-        if question.rough() > found.bound.upper * SHARPER:
+        if rough(composition, quantity, question.at) > found.bound.upper * SHARPER:
             return found
         other = question.renyi()
     except NotCertifiedError:
@@ -289,7 +458,12 @@ class Plan:
                 if self._asked.get(method, math.inf) > tolerance:
                     yield method, tolerance
 
-    def ask(self, method: Method, tolerance: float, solve: Solve | None = None) -> None:
+    def ask(
+        self,
+        method: Method,
+        tolerance: float,
+        solve: Callable[[Method, float], Certified] | None = None,
+    ) -> None:
         """Ask a method, and intersect what it proves with what is known.
 
         Args:
@@ -345,12 +519,14 @@ class Plan:
         raise kind(f"no engine proves a finite upper end: {reasons}")
 
     def _narrow(self, width: float) -> bool:
-        """Say whether the bracket is as narrow as that."""
+        """Say whether the bracket is as narrow as that.
+
+        Tiny epsilons are met by their absolute width, and may carry noise as well.
+        """
         found = self.found
         if found is None or not found.bound.within_tolerance(width, self.question.floor):
             return False
-        # Tiny epsilons are met by their absolute width, and may carry noise as well.
-        return found.engine != CONTOUR or self._width() <= width
+        return found.engine != CONTOUR or found.bound.within_tolerance(width, 0.0)
 
     def _decided(self) -> bool:
         """Say whether nothing narrower is needed."""
@@ -360,10 +536,3 @@ class Plan:
         if not self._narrow(self._target):
             self._notes.append(f"{found.proof.words}: {self._stop.words}")
         return True
-
-    def _width(self) -> float:
-        """Return the relative width of the bracket; infinity where nothing is known from below."""
-        bound = None if self.found is None else self.found.bound
-        if bound is None or (bound.upper > 0.0 and not bound.lower):
-            return math.inf
-        return bound.width / bound.upper if bound.upper > 0.0 else 0.0

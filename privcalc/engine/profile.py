@@ -16,10 +16,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import TOLERANCE, Bound, Proof
+from privcalc.bounds import TOLERANCE, Bound
 from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified
-from privcalc.engine.methods import FINE, Question, everywhere
-from privcalc.engine.planner import Plan, StoppingRule, delta_at, sharpened, with_mass
+from privcalc.engine.planner import (
+    FINE,
+    SINGLE,
+    Plan,
+    Question,
+    StoppingRule,
+    certified_delta,
+    known_everywhere,
+    sharpened,
+    with_mass,
+)
 from privcalc.engine.source import bracket, brackets
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, left, share
@@ -29,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from privcalc.engine.composition import Composition
-    from privcalc.engine.methods import Method
+    from privcalc.engine.planner import Method
     from privcalc.engine.source import Source
     from privcalc.numerics.arrays import Array
 
@@ -41,10 +50,8 @@ PARTS, MOST_PART = 4, 0.5
 # Neighbours of an epsilon have brackets of this width, or so many times wider ones than it has
 # itself. Beyond a relative width that is hopeless nothing is shared.
 NEIGHBOUR, WIDER, HOPELESS = 1e-8, 3.0, 0.1
-# Epsilons at which a sharper curve is asked.
-MOST_SHARPENED = 60
-# So many sources are kept: those of many nodes take some megabytes.
-KEPT = 24
+# Epsilons at which a sharper curve is asked, and sources of some megabytes that are kept.
+MOST_SHARPENED, KEPT = 60, 24
 # Where widths are relative to a mass, this is none; estimates may be so much above 1.
 FAINT, ROUNDING = 1e-50, 1e-5
 
@@ -59,17 +66,8 @@ def profile_at(
     """Bracket delta at many epsilons >= 0, as `certified_delta` does at one, but faster.
 
     A bracket meets the tolerance, or it is at most `WIDER` times as wide, relatively, as that of
-    `certified_delta` at a neighbouring epsilon.
-
-    Args:
-        composition: laws and counts of one adjacency.
-        epsilons: where, in any order.
-        tolerance: target of relative widths.
-        engine: auto, or the only one to ask: contour, fft or rdp.
-
-    Returns:
-        Brackets in the order of the epsilons. Neither their upper nor their lower ends increase
-        with epsilon, as delta does not: no two of them contradict each other.
+    `certified_delta` at a neighbouring epsilon. Neither upper nor lower ends increase with epsilon,
+    as delta does not: no two brackets contradict each other.
 
     Raises:
         NotCertifiedError: no finite upper end could be proved for one of them.
@@ -94,7 +92,12 @@ class _Kept:
 
 
 class PrivacyProfile:
-    """The privacy profile of a composition; it keeps what it has worked out for later calls."""
+    """The privacy profile of a composition; it keeps what it has worked out for later calls.
+
+    Attributes:
+        given_up: whether the work that may be spent was used up, so that brackets were left wide.
+        deviation: of the tilted loss where it was last looked at, or 0.
+    """
 
     def __init__(
         self,
@@ -105,7 +108,7 @@ class PrivacyProfile:
         width: float = 0.0,
         of_mass: bool = False,
     ) -> None:
-        """Take the question; see `profile_at`.
+        """Take the question.
 
         Args:
             composition: laws and counts of one adjacency.
@@ -115,33 +118,26 @@ class PrivacyProfile:
             of_mass: whether widths are relative to P(L > epsilon) and not to delta, which may be
                 far smaller; and whether what is expensive may be left wide.
         """
-        self._composition = composition
+        self._composition, self._engine, self._of_mass = composition, engine, of_mass
         self._tolerance, self._width = tolerance, max(width, tolerance)
-        self._of_mass = of_mass
-        self._engine = engine
         self._mass = composition.infinity_mass()
-        self._largest = composition.max_loss().upper
         self._kept: list[_Kept] = []
-        self.given_up = False
-        """Whether the work that may be spent was used up, so that brackets were left wide."""
-        self.deviation = 0.0
-        """The standard deviation of the tilted loss where it was last looked at, or 0."""
+        self.given_up, self.deviation = False, 0.0
         # The source that knows everything, of one use.
         self._everywhere: Source | None = None
-        everything = everywhere(composition) if engine == "auto" else None
-        if everything is not None and self._mass.upper < 1.0:
+        if engine == "auto" and known_everywhere(composition) and self._mass.upper < 1.0:
             question = Question(composition, epsilon=0.0)
-            self._everywhere = everything.source(question, tolerance, REACH)
+            self._everywhere = SINGLE.source(question, tolerance, REACH)
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:
-        """Bracket delta at each epsilon; see `profile_at`."""
+        """Bracket delta at each epsilon, in any order; see `profile_at`."""
         composition, auto = self._composition, self._engine == "auto"
-        sharper = auto and composition.rdp_tighter_than_pld
         known = Known(self._mass, self._width, epsilons, of_mass=self._of_mass)
-        known.sharper, known.one_sided = sharper, composition.one_sided
+        known.sharper = sharper = auto and composition.rdp_tighter_than_pld
+        known.one_sided = composition.one_sided
         # Where finite losses have no mass, or too little for doubles, delta is 1.
-        known.close(self._largest if self._mass.upper < 1.0 else 0.0)
+        known.close(composition.max_loss().upper if self._mass.upper < 1.0 else 0.0)
         if self._everywhere is not None:
             last = self._of_mass or composition.has_exact_single_use_profile
             known.ask(self._everywhere, known.pending, math.inf if last else self._width)
@@ -159,13 +155,16 @@ class PrivacyProfile:
             # What is left may be wide, if anything is known.
             if not (auto or (self._of_mass and known.found)):
                 raise
-        if auto and left() <= 0.0:
-            self._by_renyi(known, epsilons)
         found = known.monotone(epsilons)
-        if sharper and not self._of_mass:
-            self._sharpen(known, dict(zip(map(float, epsilons), found, strict=True)))
-            found = known.monotone(epsilons)
-        return found
+        if not sharper or self._of_mass:
+            return found
+        # Of very many epsilons, at some: a smaller upper end holds to the right.
+        order = sorted(map(float, epsilons))
+        for epsilon in order[:: 1 + len(order) // MOST_SHARPENED]:
+            if left() > 0.0:
+                question = Question(composition, epsilon=epsilon)
+                known.found[epsilon] = sharpened(question, known.found[epsilon])
+        return known.monotone(epsilons)
 
     @property
     def exact(self) -> bool:
@@ -196,7 +195,7 @@ class PrivacyProfile:
         """Prove what no source knew that is there already, around one epsilon."""
         pivot = known.pivot(STRIDE * self.deviation)
         if self._composition.curves or self._engine == "rdp":
-            found = delta_at(self._composition, pivot, self._width, engine=self._engine)
+            found = certified_delta(self._composition, pivot, self._width, engine=self._engine)
             known.keep(pivot, found, math.inf)
             return
         question = Question(self._composition, epsilon=pivot)
@@ -210,7 +209,8 @@ class PrivacyProfile:
         relative = known.relative.get(pivot, 0.0)
         if relative <= HOPELESS:
             # Where one meets the target its neighbours are to meet it, too.
-            known.settle_within(self._width if relative <= self._width else WIDER * relative)
+            width = self._width if relative <= self._width else WIDER * relative
+            known.pending = [e for e in known.pending if known.relative.get(e, math.inf) > width]
         elif self._of_mass:
             # Farther out it is no better.
             known.pending = [each for each in known.pending if each < pivot]
@@ -234,28 +234,6 @@ class PrivacyProfile:
                 kept.append(_Kept(source, width, min(served), max(served), self.deviation))
             return found
         return method.solve(question, tolerance)
-
-    def _by_renyi(self, known: Known, epsilons: Sequence[float]) -> None:
-        """Bound from above, by Renyi divergences that take no work, what was left wide."""
-        from privcalc.engine.renyi import STOPPED, rough_deltas
-
-        wide = [e for e in map(float, epsilons) if not known.relative.get(e, 1.0) <= HOPELESS]
-        if self._mass.upper >= 1.0 or not wide:
-            return
-        deltas = rough_deltas(self._composition)(np.array(wide))
-        for epsilon, delta in zip(wide, deltas.tolist(), strict=True):
-            bound = Bound(delta).plus(self._mass)
-            known.keep(epsilon, Certified(bound, Proof.RENYI, notes=(STOPPED,)))
-
-    def _sharpen(self, known: Known, found: dict[float, Certified]) -> None:
-        """Take the Renyi curve of the mechanisms where it proves more than the laws do.
-
-        Of very many epsilons, at some: a smaller upper end holds to the right.
-        """
-        for epsilon in sorted(found)[:: 1 + len(found) // MOST_SHARPENED]:
-            if left() > 0.0:
-                question = Question(self._composition, epsilon=epsilon)
-                known.found[epsilon] = sharpened(question, found[epsilon])
 
 
 class Known:
@@ -298,12 +276,10 @@ class Known:
         masses = source.estimates(asked)[1] if self._of_mass else np.zeros(len(asked))
         # Far from where a source is good it estimates anything.
         masses = np.where((masses > 0.0) & (masses < 1.0 + ROUNDING), masses, 0.0)
-        proved = zip(
-            list(epsilons), brackets(source, asked, min(FINE, self._width)), masses, strict=True
-        )
+        found = brackets(source, asked, min(FINE, self._width))
         return [
             epsilon
-            for epsilon, each, mass in proved
+            for epsilon, each, mass in zip(list(epsilons), found, masses, strict=True)
             if each is not None
             and self.keep(epsilon, each.with_bound(each.bound.plus(self._mass)), width, float(mass))
         ]
@@ -344,10 +320,6 @@ class Known:
         if stride == 0.0:
             return self.pending[len(self.pending) // 2]
         return min(self.pending, key=lambda e: abs(e - self.pending[0] - stride))
-
-    def settle_within(self, width: float) -> None:
-        """Take off the list all that is known to a relative width."""
-        self.pending = [e for e in self.pending if not self.relative.get(e, math.inf) <= width]
 
     def monotone(self, epsilons: Sequence[float]) -> list[Certified]:
         """Return the brackets in the order asked for, made monotone.

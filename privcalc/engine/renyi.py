@@ -15,27 +15,20 @@ import numpy as np
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.enclosure import exp
 from privcalc.numerics.rounding import exp_bound, non_negative
-from privcalc.numerics.work import left
-from privcalc.renyi.conversion.one_order import balle_epsilon, balle_log_delta, joint_log_delta
+from privcalc.numerics.work import left, remembered
+from privcalc.renyi.conversion.one_order import balle_epsilon, balle_log_delta
 from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
-from privcalc.renyi.conversion.order_search import ROUGH, TINY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.engine.composition import Composition
-    from privcalc.losses.curve import RenyiCurve
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.conversion.optimum import Converted
 
 # Orders minus 1 that searches try: 1/64 to 2^20, a factor sqrt(2) apart.
-ABSCISSAS = [2.0 ** (k / 2.0) for k in range(-12, 41)]
-# Of orders that are expensive every so many are enough for a rough answer.
+ABSCISSAS = 2.0 ** (np.arange(-12, 41) / 2.0)
+# Every so many are tried first.
 FEWER = 4
-# Where the search for the best of them begins, at 8, and how many it first goes on.
-MIDDLE, FIRST_STEP = 18, 8
 # What is said where the best order may not have been found.
 STOPPED = "the search for the best Renyi order stopped early: all work that is allowed was done"
 # The conversion that no other undercuts.
@@ -81,48 +74,24 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
     return _certified(found, min(1.0, exp_bound(found.value)))
 
 
-def rough_deltas(composition: Composition) -> Callable[[Array], Array]:
-    """Return what bounds the finite part of delta at many epsilons from above for little work.
-
-    Fixed orders serve all epsilons, each by the best of them (`joint_log_delta`).
-    """
-    curve, mass = composition.renyi_curve(sharp=False), composition.infinity_mass().upper
-    c = np.concatenate(ROUGH)
-    k = curve.upper(c)
-    c, k = c[np.isfinite(k)], k[np.isfinite(k)]
-
-    @np.errstate(all="ignore")
-    def bound(epsilons: Array) -> Array:
-        if not len(c):
-            return np.ones(len(epsilons))
-        orders, at = (each.ravel() for each in np.meshgrid(c, epsilons))
-        logs = joint_log_delta(orders, np.tile(k, len(epsilons)), at, infinite_mass=mass)
-        logs = np.where(np.isnan(logs), 0.0, logs).reshape(len(epsilons), -1).min(axis=1)
-        found = np.clip(exp(np.minimum(logs, 0.0)).upper(), TINY, 1.0)
-        limit = curve.limit
-        return np.where(epsilons >= limit, 0.0, found) if limit < math.inf else found
-
-    return bound
-
-
 def best_order(composition: Composition, quantity: str, at: float) -> float:
     """Return about the order minus 1 that proves most, for searches."""
-    return _best(composition.renyi_curve(), quantity, at, 1)[0]
+    return _best(composition, quantity, at)[0]
 
 
 def rough(composition: Composition, quantity: str, at: float) -> float:
     """Return about what one order proves, of epsilon at a delta or of delta at an epsilon."""
-    curve = composition.renyi_curve()
-    least = _best(curve, quantity, at, 1 if curve.cheap else FEWER)[1]
+    least = _best(composition, quantity, at)[1]
     return max(0.0, least) if quantity == "epsilon" else math.exp(min(0.0, least))
 
 
-def _best(curve: RenyiCurve, quantity: str, at: float, every: int) -> tuple[float, float]:
+@remembered(4)
+def _best(composition: Composition, quantity: str, at: float) -> tuple[float, float]:
     """Return c, and epsilon or log delta there, by one order alone (Balle et al. 2020).
 
-    Not certified. Where K is convex what is wanted falls, and then rises: from the middle steps
-    that shrink lead to the least. Where it is infinite that lies to the left.
+    Not certified: the best of a few orders, and of those between its neighbours.
     """
+    curve = composition.renyi_curve()
 
     def values(c: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -134,28 +103,11 @@ def _best(curve: RenyiCurve, quantity: str, at: float, every: int) -> tuple[floa
             )
         return np.where(np.isnan(found), np.inf, found)
 
-    if curve.cheap or not curve.convex:
-        c = np.array(ABSCISSAS[::every])
-        found = values(c)
-        place = int(np.argmin(found))
-        return float(c[place]), float(found[place])
-    known: dict[int, float] = {}
-
-    def value(place: int) -> float:
-        if not 0 <= place < len(ABSCISSAS):
-            return math.inf
-        if place not in known:
-            known[place] = float(values(np.array(ABSCISSAS[place : place + 1]))[0])
-        return known[place]
-
-    best, step = MIDDLE, FIRST_STEP
-    while step >= every:
-        # The first of equals: to the left, which ends at the first place.
-        following = max(0, min(best - step, best, best + step, key=value))
-        if following == best:
-            step //= 2
-        best = following
-    return ABSCISSAS[best], value(best)
+    few = int(np.argmin(values(ABSCISSAS[::FEWER])))
+    c = ABSCISSAS[max(0, (few - 1) * FEWER + 1) : (few + 1) * FEWER]
+    found = values(c)
+    place = int(np.argmin(found))
+    return float(c[place]), float(found[place])
 
 
 def _certified(found: Converted, upper: float) -> Certified:

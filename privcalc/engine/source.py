@@ -123,17 +123,24 @@ def brackets(source: Source, epsilons: Array, tolerance: float) -> list[Certifie
     ]
 
 
-def bracket(source: Source, epsilon: float, tolerance: float) -> Certified:
-    """Bracket the finite part of delta at one epsilon.
+def bracket(
+    source: Source, epsilon: float, tolerance: float, beyond: float | None = None
+) -> Certified:
+    """Bracket the finite part of delta at one epsilon, or at a number between two doubles.
+
+    delta falls: the upper end is that of the first, and the lower one that of the second.
 
     Raises:
         NotCertifiedError: nothing is proved there.
     """
-    at = np.array([epsilon])
-    found = brackets(source, at, tolerance)[0]
-    if found is None:
+    at = np.array([epsilon] if beyond in (None, epsilon) else [epsilon, beyond])
+    found = brackets(source, at, tolerance)
+    first, last = found[0], found[-1]
+    if first is None or last is None:
         raise NotCertifiedError(why(source.proof.engine, source.deltas(at)))
-    return Certified.of(source, found.bound, found.proof, found.terms)
+    upper, lower = first.bound.upper, last.bound.lower
+    bound = Bound(upper, None if lower is None else min(lower, upper))
+    return Certified.of(source, bound, first.proof, first.terms)
 
 
 def why(name: str, found: Deltas) -> str:

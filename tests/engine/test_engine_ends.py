@@ -14,19 +14,17 @@ from privcalc.engine import planner, renyi
 from privcalc.engine.afa import LevyInversion
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.tail_cut import Frame
-from privcalc.engine.inversion.tail_lines import make_line
+from privcalc.engine.inversion.tail_lines import Frame, make_line
 from privcalc.engine.inversion.tail_search import Parts
+from privcalc.engine.lists.factor import sketch
 from privcalc.engine.lists.groups import sampled_term
-from privcalc.engine.lists.sketch import sketch
-from privcalc.engine.methods import Question
+from privcalc.engine.planner import Question
 from privcalc.engine.source import Deltas, bracket
 from privcalc.engine.terms import _last, _members
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.term import Alone, Term
 from privcalc.renyi.known import LinearCurve
 from tests.oracles.exact import normal_delta
@@ -90,23 +88,10 @@ def test_a_smaller_upper_end_keeps_the_lower_one(
     """The end by orders is taken with the lower end of the laws, if there is one."""
     orders = Certified(Bound(0.25), Proof.RENYI)
     monkeypatch.setattr(Question, "renyi", lambda _: orders)
-    monkeypatch.setattr(Question, "rough", lambda _: 0.0)
+    monkeypatch.setattr(renyi, "rough", lambda *_: 0.0)
     monkeypatch.setattr(Composition, "rdp_tighter_than_pld", property(lambda _: True))
     found = planner.sharpened(Question(GAUSSIAN, epsilon=1.0), Certified(laws, Proof.INVERSION))
     assert found.bound == expected
-
-
-def test_rough_deltas_without_orders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fixed orders bound a profile from above; without one, delta is at most 1."""
-    epsilons = np.array([0.0, 1.0, 3.0])
-    truth = np.array([float(normal_delta(1.0, x)) for x in epsilons.tolist()])
-    found = renyi.rough_deltas(GAUSSIAN)(epsilons)
-    assert (truth <= found).all()
-    assert (found <= 1.0).all()
-    # Of normal laws of variances 2.25 and 1 no divergence of order 1.8 and above is finite.
-    monkeypatch.setattr(renyi, "ROUGH", (np.array([1.0, 50.0]),))
-    wide = Composition.of([(UnequalGaussiansLaw(1.0, 2.25, 1.25), 1)])
-    assert renyi.rough_deltas(wide)(epsilons).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_orders_of_what_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.lists.answer import seen_for_epsilon
+from privcalc.engine.lists.levels import seen
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.profile import Known, profile_at
 from privcalc.engine.source import brackets
@@ -83,7 +83,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
     tree = parse("gaussian:sigma=2@wor:q=0.1@5+rr:p=0.6").tree
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
     epsilons = np.array([0.0, 5.0])
-    source = seen_for_epsilon(composition, 20.0).source(1e-6)
+    source = seen(composition, None, 20.0).source(1e-6)
     with np.errstate(all="ignore"):
         found = brackets(source, epsilons, 1e-6)
         assert list(source.estimates(epsilons)[1]) == [0.0, 0.0]

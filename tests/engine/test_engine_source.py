@@ -12,10 +12,8 @@ import pytest
 from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
 from privcalc.engine.inverse import inverse, root
-from privcalc.engine.inversion.decaying import Decaying
-from privcalc.engine.inversion.line_sum import Line, LineSum
-from privcalc.engine.inversion.measures import Measures
-from privcalc.engine.inversion.solve import Aim
+from privcalc.engine.inversion.line_sum import Line, LineSum, Measures
+from privcalc.engine.inversion.solve import Decaying
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import Deltas, bracket, brackets
 from privcalc.errors import NotCertifiedError
@@ -226,7 +224,7 @@ def test_dropped_outcomes_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     epsilon = 1.0
     cut = composition.truncated(math.log(3e-3))
     monkeypatch.setattr(Composition, "truncated", lambda self, _: self)
-    source = Decaying(cut).make(Aim(epsilon, math.log(1e-3), 0.2, 3.0))
+    source = Decaying(cut).make(epsilon, math.log(1e-3), 0.2, 3.0)
     threshold = mpmath.log((mpmath.exp(epsilon) - 0.5) / 0.5) + 0.5
     low, high = mpmath.ncdf(-threshold), mpmath.ncdf(1 - threshold)
     truth = (low + high) / 2 - mpmath.exp(epsilon) * low

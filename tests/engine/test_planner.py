@@ -11,8 +11,7 @@ from privcalc.accounting.realize import realize
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine import planner
 from privcalc.engine.certified import Certified
-from privcalc.engine.methods import FINE, Method, Question, methods_of
-from privcalc.engine.planner import COARSE, Plan, StoppingRule
+from privcalc.engine.planner import COARSE, FINE, Method, Plan, Question, StoppingRule, methods_of
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import allowance, charge
 from privcalc.relation import Relation

@@ -65,7 +65,7 @@ OF_LINES = (
     ),
     Fault(
         "spread-transform",
-        "engine/lists/spread.py",
+        "engine/lists/sums.py",
         "2.0 * self.height * self.rate / (",
         "self.height * self.rate / (",
         "engine/lists",
@@ -73,7 +73,7 @@ OF_LINES = (
     ),
     Fault(
         "split-list-masses",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/line_sum.py",
         "finite_p += count * math.log(mass_p)",
         "finite_p += math.log(mass_p)",
         "engine",
@@ -89,7 +89,7 @@ OF_LINES = (
     ),
     Fault(
         "dropped-mass",
-        "engine/inversion/decaying.py",
+        "engine/inversion/solve.py",
         "(Exponential(cut.log_truncated_mass()),),",
         "(),",
         "engine/inversion",
@@ -97,7 +97,7 @@ OF_LINES = (
     ),
     Fault(
         "step-left-alias",
-        "engine/inversion/certificate.py",
+        "engine/inversion/line_sum.py",
         "return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN",
         "return exp_bounds(above + slack) * MARGIN",
         "engine/inversion",
@@ -105,7 +105,7 @@ OF_LINES = (
     ),
     Fault(
         "step-right-alias",
-        "engine/inversion/certificate.py",
+        "engine/inversion/line_sum.py",
         "return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN",
         "return exp_bounds(left + slack) * MARGIN",
         "engine/inversion",
@@ -113,7 +113,7 @@ OF_LINES = (
     ),
     Fault(
         "payoff-supremum",
-        "engine/inversion/certificate.py",
+        "engine/inversion/line_sum.py",
         "return -c * math.log1p(1.0 / c) - math.log1p(c)",
         "return -c * math.log1p(1.0 / c) - 2.0 * math.log1p(c)",
         "engine/inversion",
@@ -153,7 +153,7 @@ OF_LINES = (
     ),
     Fault(
         "measures-above",
-        "engine/inversion/measures.py",
+        "engine/inversion/line_sum.py",
         "upper = np.where(near, upper + above + slack, np.inf)",
         "upper = np.where(near, upper + slack, np.inf)",
         "engine/inversion",
@@ -161,7 +161,7 @@ OF_LINES = (
     ),
     Fault(
         "chernoff-sign",
-        "engine/inversion/measures.py",
+        "engine/inversion/line_sum.py",
         "exponents = self.log_size + self.rate * epsilons - log_scale",
         "exponents = self.log_size - abs(self.rate) * epsilons - log_scale",
         "engine/inversion",
@@ -169,7 +169,7 @@ OF_LINES = (
     ),
     Fault(
         "closed-form-error",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/line_sum.py",
         "error = max(error, 1.5 * relative)",
         "error = max(error, 0.0 * relative)",
         "engine/inversion",
@@ -177,7 +177,7 @@ OF_LINES = (
     ),
     Fault(
         "split-finite-masses",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/line_sum.py",
         "finite_p += count * math.log1p(-m)",
         "finite_p += math.log1p(-m)",
         "engine/inversion",

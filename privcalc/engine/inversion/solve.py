@@ -1,29 +1,41 @@
-"""Guess, root, refine: from what makes sources to one that is good where it was asked for.
+"""From a composition to a line, or to both sides of a split, that is good where it is asked for.
 
-All of it is search, and free: what is proved is what the source says in the end
-(`engine/inverse.py`).
+All of it is search, and free: what is proved is what a source says in the end (`inverse.py`).
+Lines for whole compositions run near the saddle point of e^{K(s) - s epsilon} / (s (s + 1)):
+psi(c) = K(c) - c epsilon - log c - log(1 + c) has exactly one minimum on c > 0, because K is convex
+and so are the logarithms. Any c gives a valid bracket, the saddle a narrow one.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.bounds import Proof
 from privcalc.engine.certified import PAD
-from privcalc.engine.inverse import LEAST_WIDTH, SHARE, around, error_for, root
-from privcalc.engine.source import bracket
+from privcalc.engine.inverse import (
+    FIRST_LOG_DELTA,
+    LEAST_WIDTH,
+    SHARE,
+    around,
+    error_for,
+    log_delta_at,
+    root,
+    saddle,
+)
+from privcalc.engine.inversion.line_sum import Exponential, Measures
+from privcalc.engine.inversion.tail_lines import Frame, make_line
+from privcalc.engine.inversion.tail_search import Parts
+from privcalc.engine.lists.factor import LOG_LOST, Wanted, beside_lines, listed, rough
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, left
-from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
-    from privcalc.engine.inversion.measures import Measures
 
 ROUNDS = 8
 # A width for which each term may make an error of 1e-4: what is made far from where it is wanted.
@@ -38,192 +50,181 @@ FAR = 0.5
 ROUGH = 2.0
 # Where no source is made for a width, one is tried for so many times as much.
 LOOSER = 30.0
-# Nothing is made finer where rounding is so much more than the width that was wished for.
-NOISE = 100.0
 # Slopes of log delta below this part of what the terms have are not believed.
 LEAST_SLOPE = 1e-3
 
 
-@record
-class Tuning:
-    """What tests change; any values give valid brackets.
+class Inversion(ABC):
+    """A way to invert the transform of one composition."""
 
-    Attributes:
-        shift: multiplies the abscissas.
-        refine: divides the steps.
-        move: multiplies the level at which tails are cut off.
-    """
+    # Logarithms by which terms may change before another source is made.
+    stale = math.inf
+    # Whether fewer digits may be had where there are too many nodes: else a list costs less.
+    loosens = False
+    # Tests multiply abscissas, and the level of a split, and divide steps: brackets stay valid.
+    shift = move = refine = 1.0
 
-    shift: float = 1.0
-    refine: float = 1.0
-    move: float = 1.0
-
-
-PLAIN = Tuning()
-
-
-@record
-class Aim:
-    """What a source is made for.
-
-    Attributes:
-        epsilon: where delta is wanted.
-        log_delta: log of delta there, about.
-        width: relative width of delta wished for.
-        slope: -d log delta / d epsilon, about.
-        reach: standard deviations of the tilted loss around epsilon where it is to be good, too.
-    """
-
-    epsilon: float
-    log_delta: float
-    width: float
-    slope: float
-    reach: float = 0.0
-
-
-class Maker(Protocol):
-    """What makes sources, from rough estimates."""
-
-    @property
-    def stale(self) -> float:
-        """Return the logarithms by which terms may change before another source is made."""
-        ...
-
-    @property
-    def loosens(self) -> bool:
-        """Return whether fewer digits may be had where there are too many nodes for all."""
-        ...
-
+    @abstractmethod
     def start(self, log_delta: float) -> tuple[float, float, float]:
         """Return about the epsilon at which delta is that, the slope, and the first width."""
-        ...
 
+    @abstractmethod
     def expected(self, epsilon: float, width: float) -> tuple[float, float]:
         """Return about log delta, and the slope."""
-        ...
 
-    def make(self, aim: Aim) -> Measures:
-        """Make a source that is good near one epsilon."""
-        ...
+    @abstractmethod
+    def make(
+        self, epsilon: float, log_delta: float, width: float, slope: float, reach: float = 0.0
+    ) -> Measures:
+        """Make a source.
 
+        Args:
+            epsilon: where delta is wanted.
+            log_delta: log of delta there, about.
+            width: relative width of delta wished for.
+            slope: -d log delta / d epsilon, about.
+            reach: deviations of the tilted loss around epsilon where it is to be good, too.
 
-@record
-class Inversion:
-    """A way to invert: what makes its sources, for a composition as tests tune it."""
+        Raises:
+            NotCertifiedError: there is no such source.
+        """
 
-    maker: Callable[[Composition, Tuning], Maker]
-
-    def epsilon(
-        self,
-        composition: Composition,
-        delta_low: float,
-        delta_high: float,
-        tolerance: float,
-        **tuning: float,
-    ) -> Certified:
+    def epsilon(self, low: float, high: float, tolerance: float) -> Certified:
         """Bracket the least epsilon >= 0 at which the finite part of delta is at most a target.
 
         Args:
-            composition: laws and counts of one adjacency.
-            delta_low: the target is at least this ...
-            delta_high: ... and at most this.
+            low: the target is at least this ...
+            high: ... and at most this.
             tolerance: relative width wished for.
-            tuning: see `Tuning`.
 
         Raises:
             NotCertifiedError: no finite upper end could be proved.
         """
-        maker, log_delta = self.maker(composition, Tuning(**tuning)), math.log(delta_low)
-        centre, slope, first = maker.start(log_delta)
-        source: Measures | None = None
-        least, floor, known, stale = first, 0.0, math.inf, True
-        below, beyond = -math.inf, math.inf
-        for trial in range(ROUNDS):
+        log_delta = math.log(low)
+        centre, slope, first = self.start(log_delta)
+        least = first
+        for _ in range(ROUNDS):
             planned = centre
-            width = max(max(tolerance * centre, LEAST_WIDTH) * slope, least, floor)
-            try:
-                source, known = maker.make(Aim(planned, log_delta, width, slope)), width
-            except NotCertifiedError as error:
-                # The last source may do; or one of fewer digits than these, but more than it has.
-                if source is None:
-                    raise
-                floor = LOOSER * width
-                out = isinstance(error, OutOfWorkError) or floor > COARSE or not maker.loosens
-                if out or (floor >= known and not stale):
-                    break
-                continue
+            asked = max(max(tolerance * centre, LEAST_WIDTH) * slope, least)
+            source, width = self._made(planned, log_delta, asked, slope)
             # Between two atoms the slope may be far from what it is on the whole.
             fastest = source.fastest
             usual, trusted = max(slope, USUAL * fastest), TRUSTED / fastest
             centre, rate = root(source, log_delta, planned, usual=usual, trusted=trusted)
             slope = max(rate, LEAST_SLOPE * fastest) if math.isfinite(rate) else fastest
-            at = source.deltas(np.array([planned, centre]), log_delta)
-            # What was proved where sources were made bounds the search.
-            below = max(below, planned) if at.lower[0] > 1.0 else below
-            beyond = min(beyond, planned) if at.upper[0] < 1.0 else beyond
-            if not below <= centre <= beyond and beyond - below < math.inf:
-                centre = 0.5 * (below + beyond)
-            wish = max(tolerance * centre, LEAST_WIDTH) * slope
-            moved = abs(centre - planned)
+            moved, wish = abs(centre - planned), max(tolerance * centre, LEAST_WIDTH) * slope
             # Elsewhere other measures, and other terms, may matter.
-            far = moved > FAR * max(centre, planned) and maker.stale < math.inf
-            stale = moved * fastest > maker.stale or far
-            least = first if stale else 0.0
-            again = stale or error_for(width) > ROUGH * error_for(max(wish, floor))
-            # Far from where a source was made it is the way that makes noise; and quadrature is as
-            # good as was asked for.
-            lost = trial > 0 and float(at.terms["rounding"][1]) > NOISE * max(wish, width)
-            if not again or (not stale and (lost or centre <= 0.0)) or left() <= 0.0:
+            far = moved > FAR * max(centre, planned) and self.stale < math.inf
+            stale = moved * fastest > self.stale or far
+            fine = error_for(width) <= ROUGH * error_for(wish) or width > asked
+            if (fine and not stale) or left() <= 0.0:
                 break
-        if source is None:
-            raise AssertionError("the first source is made, or refused")
-        return around(source, delta_low, delta_high, tolerance, (centre, slope))
+            least = first if stale else 0.0
+        return around(source, low, high, tolerance, (centre, slope))
 
-    def delta(
-        self, composition: Composition, epsilon: float, tolerance: float, **tuning: float
-    ) -> Certified:
-        """Bracket the finite part of delta at an epsilon, to that relative width.
-
-        Raises:
-            NotCertifiedError: no bracket could be proved.
-        """
-        maker, width = self.maker(composition, Tuning(**tuning)), tolerance
-        while True:
-            try:
-                return bracket(made_near(maker, epsilon, width), epsilon, tolerance)
-            except NotCertifiedError as error:
-                width *= LOOSER
-                if isinstance(error, OutOfWorkError) or not maker.loosens or width > COARSE:
-                    raise
-
-    def near(
-        self, composition: Composition, epsilon: float, tolerance: float, reach: float = 0.0
-    ) -> Measures:
-        """Make a source for an epsilon and its neighbours; see `made_near`.
+    def near(self, epsilon: float, width: float, reach: float = 0.0) -> Measures:
+        """Make a source for an epsilon that is good `reach` deviations around it.
 
         Raises:
             NotCertifiedError: there is no such source.
         """
-        return made_near(self.maker(composition, PLAIN), epsilon, tolerance, reach)
+        log_delta, slope = self.expected(epsilon, width)
+        for _ in range(ROUNDS):
+            source, _ = self._made(epsilon, log_delta, width, slope, reach)
+            value = float(source.estimates(np.array([epsilon]), log_delta)[0][0])
+            moved = math.log(value) if 0.0 < value < math.inf else math.nan
+            if not abs(moved) > self.stale or left() <= 0.0:
+                break
+            log_delta = min(0.0, log_delta + moved)
+        return source
+
+    def _made(
+        self, epsilon: float, log_delta: float, width: float, slope: float, reach: float = 0.0
+    ) -> tuple[Measures, float]:
+        """Make a source of that width, or of the next larger one that there is."""
+        while True:
+            try:
+                return self.make(epsilon, log_delta, width, slope, reach), width
+            except NotCertifiedError as error:
+                width *= LOOSER
+                out = isinstance(error, OutOfWorkError) or width > COARSE or reach > 0.0
+                if out or not self.loosens:
+                    raise
 
 
-def made_near(maker: Maker, epsilon: float, width: float, reach: float = 0.0) -> Measures:
-    """Make a source for an epsilon that is good `reach` deviations around it.
+# Part of delta that searches truncate; it does not depend on the tolerance, nor does the search.
+SEARCH_DROP = 1e-14
+REFINEMENTS = 8
+# Of larger deltas the saddle-point value is too rough, and the search starts from this one.
+MOST_LOG_DELTA = math.log(0.1)
+# Part of the abscissa that log delta falls with, at least.
+PART_OF_TILT = 0.3
 
-    On the way delta may fall as fast as the terms may grow: that much smaller errors are asked for.
 
-    Args:
-        maker: what makes it.
-        epsilon: where.
-        width: relative width of delta wished for.
-        reach: see above.
-    """
-    log_delta, slope = maker.expected(epsilon, width)
-    for _ in range(ROUNDS):
-        source = maker.make(Aim(epsilon, log_delta, width, slope, reach))
-        value = float(source.estimates(np.array([epsilon]), log_delta)[0][0])
-        moved = math.log(value) if 0.0 < value < math.inf else math.nan
-        if not abs(moved) > maker.stale or left() <= 0.0:
-            break
-        log_delta = min(0.0, log_delta + moved)
-    return source
+class Decaying(Inversion):
+    """One line for laws that decay."""
+
+    def __init__(self, composition: Composition) -> None:
+        """Take the composition, with many laws of a kind as one."""
+        self._composition = composition.joined
+
+    def start(self, log_delta: float) -> tuple[float, float, float]:
+        """Return about the epsilon at which delta is that, its saddle point, and the first width.
+
+        Of a large delta that is far from it, and the first line one of low accuracy.
+        """
+        self._composition = rough(self._composition, beside_lines(log_delta))
+        cut = self._composition.truncated(log_delta + math.log(SEARCH_DROP))
+        c = saddle(cut, None, min(log_delta, MOST_LOG_DELTA))
+        first = 0.0 if log_delta < MOST_LOG_DELTA else COARSE
+        return max(log_delta_at(cut, c)[0], 0.0), c, first
+
+    def expected(self, epsilon: float, width: float) -> tuple[float, float]:
+        """Return about log delta at an epsilon, and its saddle point.
+
+        What may be truncated, a part of delta, depends on delta, and far outcomes that are not
+        mislead the search for it: from a moderate cut the two settle within a few rounds.
+        """
+        del width
+        log_delta, lost = FIRST_LOG_DELTA, LOG_LOST
+        for _ in range(REFINEMENTS):
+            before, lost = log_delta, min(lost, beside_lines(log_delta))
+            self._composition = rough(self._composition, lost)
+            cut = self._composition.truncated(log_delta + math.log(SEARCH_DROP))
+            c = saddle(cut, epsilon, None)
+            log_delta = min(0.0, log_delta_at(cut, c)[1])
+            known = cut == self._composition and beside_lines(log_delta) >= lost
+            if known or abs(log_delta - before) < 1.0:
+                break
+        return log_delta, c
+
+    def make(
+        self, epsilon: float, log_delta: float, width: float, slope: float, reach: float = 0.0
+    ) -> Measures:
+        """Prepare a line; see `Inversion.make`.
+
+        With the curvature K'' of the tilted loss, log delta falls by about c x + x^2 / (2 K'') on
+        the way to epsilon + x: that much smaller have the errors to be.
+        """
+        relative = error_for(width)
+        whole = self._composition.truncated(log_delta + math.log(SEARCH_DROP))
+        c = saddle(whole, epsilon, None)
+        deviation = math.sqrt(max(whole.cumulants(c)[2], 0.0))
+        log_least = log_delta - reach * (c * deviation + 0.5 * reach)
+        cut = self._composition.truncated(log_least + math.log(0.1 * relative))
+        c *= self.shift
+        wanted = Wanted(c, max(slope, PART_OF_TILT * c), epsilon, width)
+        parts = Parts.uncut(listed(cut, wanted))
+        frame = Frame(parts, (), epsilon, log_least, relative)
+        line = make_line(frame, c, 0.0, right=True, refine=self.refine)
+        return Measures(
+            Proof.INVERSION,
+            (line,),
+            (Exponential(cut.log_truncated_mass()),),
+            (),
+            epsilon,
+            log_delta,
+            slack=parts.lists.slack(parts.contours(line.line.c)),
+            tilted=deviation,
+            alone=line.alone,
+        )

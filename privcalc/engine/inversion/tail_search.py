@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inverse import FIRST_LOG_DELTA
-from privcalc.engine.lists.factor import Lists, listed, rough
+from privcalc.engine.lists.factor import LOG_LOST, Lists, listed, rough
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import LineLaw
 from privcalc.losses.sampled.cut import CutLaw
@@ -73,7 +72,7 @@ class Parts:
             return None
         sampled: list[tuple[TailSplitLaw, int]] = []
         others: list[tuple[LineLaw, LineLaw, int]] = []
-        for law, count in rough(composition, FIRST_LOG_DELTA, split=True):
+        for law, count in rough(composition, LOG_LOST, split=True):
             if law.properties.supports_tail_split:
                 sampled.append((cast("TailSplitLaw", law), count))
                 continue
@@ -171,72 +170,40 @@ class Outcomes:
     tail_r: Array
     tail_w: Array
 
-    @classmethod
-    def of(cls, law: TailSplitLaw) -> Outcomes:
-        """Take cells of equal size around all means."""
-        piece = law.normal
-        step = max(STEP, (BELOW + law.farthest + ABOVE) / MOST)
-        z = np.arange(-BELOW, law.farthest + ABOVE, step)
-        y, loss, _ = law.losses(piece.mean + piece.deviation * z)
-        tails = _tails(law, piece.mean + piece.deviation * (z + 0.5 * step))
-        return cls(np.exp(-0.5 * z * z) * (step / math.sqrt(2.0 * math.pi)), y, loss, *tails)
-
 
 @remembered(MANY_LAWS)
 def _outcomes(law: TailSplitLaw) -> Outcomes:
-    return Outcomes.of(law)
+    """Take cells of equal size around all means."""
+    piece = law.normal
+    step = max(STEP, (BELOW + law.farthest + ABOVE) / MOST)
+    z = np.arange(-BELOW, law.farthest + ABOVE, step)
+    y, loss, _ = law.losses(piece.mean + piece.deviation * z)
+    tails = _tails(law, piece.mean + piece.deviation * (z + 0.5 * step))
+    return Outcomes(np.exp(-0.5 * z * z) * (step / math.sqrt(2.0 * math.pi)), y, loss, *tails)
 
 
-@record
-class Tables:
-    """Sums over all laws, at every order (rows) and every level (columns).
+def tables(law: TailSplitLaw, count: int, orders: Array, levels: Array) -> list[Array]:
+    """Return sums over the uses of one law, at every order (rows) and every level (columns).
 
-    Attributes:
-        right: sum of n log A(c + 1).
-        left: sum of n log of the whole transform at -w.
-        rest: sum of n log(1 + J / A) at -w; not a number where J underflows.
-        log_p: log P(no loss beyond the level).
-        log_q: log Q of the same.
+    n log A(c + 1); n log of the whole transform at -w; n log(1 + J / A) at -w, not a number where J
+    underflows; log P(no loss beyond the level), and log Q of the same.
     """
-
-    right: Array
-    left: Array
-    rest: Array
-    log_p: Array
-    log_q: Array
-
-    @classmethod
-    def of(cls, law: TailSplitLaw, count: int, orders: Array, levels: Array) -> Tables:
-        """Evaluate one law."""
-        charge(PER_LAW)
-        found = _outcomes(law)
-        index = np.clip(np.searchsorted(found.loss, levels) - 1, 0, len(found.loss) - 1)
-        tail_r, tail_w = found.tail_r[index], found.tail_w[index]
-        with np.errstate(all="ignore"):
-            right = count * np.log1p(_below(found, law.rate, orders + 1.0, index))
-            whole = _below(found, law.rate, -orders, index)
-            terms = found.weights * np.exp(-np.minimum(orders[:, None] * found.loss, LARGEST))
-            later = np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
-            beyond = np.concatenate([later[:, 1:], np.zeros((len(orders), 1))], axis=1)[:, index]
-            rest = count * np.log1p(beyond / (1.0 + whole))
-            rest = np.where((beyond > LEAST) & (rest > 0.0), rest, np.nan)
-            rest = np.where(np.isnan(rest) & (tail_r < NOTHING), 0.0, rest)
-            log_p = count * np.log1p(
-                -np.minimum((1.0 - law.rate) * tail_r + law.rate * tail_w, 1.0)
-            )
-            log_q = count * np.log1p(-np.minimum(tail_r, 1.0))
-            log_whole = np.log1p(whole)
-        return cls(right, count * log_whole, rest, log_p, log_q)
-
-    def __add__(self, other: Tables) -> Tables:
-        """Return the table of both."""
-        return Tables(
-            self.right + other.right,
-            self.left + other.left,
-            self.rest + other.rest,
-            self.log_p + other.log_p,
-            self.log_q + other.log_q,
-        )
+    charge(PER_LAW)
+    found = _outcomes(law)
+    index = np.clip(np.searchsorted(found.loss, levels) - 1, 0, len(found.loss) - 1)
+    tail_r, tail_w = found.tail_r[index], found.tail_w[index]
+    with np.errstate(all="ignore"):
+        right = np.log1p(_below(found, law.rate, orders + 1.0, index))
+        whole = _below(found, law.rate, -orders, index)
+        terms = found.weights * np.exp(-np.minimum(orders[:, None] * found.loss, LARGEST))
+        later = np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
+        beyond = np.concatenate([later[:, 1:], np.zeros((len(orders), 1))], axis=1)[:, index]
+        rest = np.log1p(beyond / (1.0 + whole))
+        rest = np.where((beyond > LEAST) & (rest > 0.0), rest, np.nan)
+        rest = np.where(np.isnan(rest) & (tail_r < NOTHING), 0.0, rest)
+        log_p = np.log1p(-np.minimum((1.0 - law.rate) * tail_r + law.rate * tail_w, 1.0))
+        log_q = np.log1p(-np.minimum(tail_r, 1.0))
+        return [count * each for each in (right, np.log1p(whole), rest, log_p, log_q)]
 
 
 def _tails(law: TailSplitLaw, x: Array) -> tuple[Array, Array]:
@@ -274,39 +241,37 @@ def _log_powers(exponents: Array, loss: Array, weights: Array) -> Array:
     return result
 
 
-def near_logs(law: TailSplitLaw, top: float, exponents: Array) -> Array:
-    """Return log A for a cut exactly at `top`: midpoints of cells that are graded towards it."""
-    piece = law.normal
-    z_top = (top - piece.mean) / piece.deviation
-    low = min(z_top - 1.0, -BELOW)
-    count = min(MOST, max(8, math.ceil((z_top - low) / STEP)))
-    depth = np.linspace(STEP, z_top - low, count)
-    edges = z_top - np.concatenate([[0.0], np.geomspace(1e-4, STEP, 30)[:-1], depth])
-    z = 0.5 * (edges[1:] + edges[:-1])
-    weights = np.exp(-0.5 * z * z) * -np.diff(edges) / math.sqrt(2.0 * math.pi)
+def _graded(law: TailSplitLaw, top: float, end: float) -> tuple[Array, Array, Array]:
+    """Return weights under R, y and l of cells between two deviations, graded towards the first."""
+    piece, away = law.normal, abs(end - top)
+    steps = np.linspace(STEP, away, min(MOST, max(8, math.ceil(away / STEP))))
+    edges = np.concatenate([[0.0], np.geomspace(1e-4, STEP, 30)[:-1], steps])
+    z = top + math.copysign(1.0, end - top) * 0.5 * (edges[1:] + edges[:-1])
+    weights = np.exp(-0.5 * z * z) * np.diff(edges) / math.sqrt(2.0 * math.pi)
     y, loss, _ = law.losses(piece.mean + piece.deviation * z)
+    return weights, y, loss
+
+
+def near_logs(law: TailSplitLaw, top: float, exponents: Array) -> Array:
+    """Return log A for a cut exactly at `top`."""
+    z_top = (top - law.normal.mean) / law.normal.deviation
+    weights, y, loss = _graded(law, z_top, min(z_top - 1.0, -BELOW))
     tail_r, tail_w = (float(each[0]) for each in _tails(law, np.array([top])))
-    e = exponents[:, None]
     with np.errstate(all="ignore"):
-        sums = (_excess(e, loss, y) * weights).sum(axis=1)
+        sums = (_excess(exponents[:, None], loss, y) * weights).sum(axis=1)
         result: Array = np.log1p(sums - tail_r + exponents * law.rate * (tail_r - tail_w))
         large = -exponents * law.rate > PLAIN_FROM
         result[large] = _log_powers(exponents[large], loss, weights)
     return result
 
 
-def far_sums(cut: CutLaw, exponents: Array) -> Array:
-    """Return J, cells graded from either end; not a number where it under- or overflows."""
+def far_logs(cut: CutLaw, exponents: Array) -> Array:
+    """Return log J; not a number where J under- or overflows."""
     piece = cut.piece
     z_top, z_far = ((each - piece.mean) / piece.deviation for each in (cut.top, cut.far))
-    half = np.concatenate([[0.0], np.geomspace(1e-6, 0.5, 80)]) * (z_far - z_top)
-    edges = np.concatenate([z_top + half, z_far - half[-2::-1]])
-    z = 0.5 * (edges[1:] + edges[:-1])
-    loss = cut.law.losses(piece.mean + piece.deviation * z)[1]
-    with np.errstate(over="ignore", under="ignore"):
-        powers = np.exp(np.multiply.outer(exponents, loss) - 0.5 * z * z)
-        sums = (powers * np.diff(edges)).sum(axis=1) / math.sqrt(2.0 * math.pi)
-    return np.where((sums > LEAST) & (sums < 1.0 / LEAST), sums, np.nan)
+    weights, _, loss = _graded(cut.law, z_top, z_far)
+    logs = _log_powers(exponents, loss, weights)
+    return np.where(np.abs(logs) < -math.log(LEAST), logs, np.nan)
 
 
 ORDERS, LEVELS = 40, 64
@@ -350,20 +315,18 @@ class Search:
         self._step = math.log(self._orders[1] / self._orders[0])
         low = min(law.rate for law, _ in parts.sampled)
         self._levels = np.geomspace(low, parts.largest_loss, LEVELS)
-        tables = [Tables.of(law, n, self._orders, self._levels) for law, n in parts.sampled]
-        table = tables[0]
-        for each in tables[1:]:
-            table = table + each
+        found = [tables(law, n, self._orders, self._levels) for law, n in parts.sampled]
+        near, left, rest, log_p, log_q = (sum(each) for each in zip(*found, strict=True))
         other, back = (
             parts.other_cumulants(self._orders, right=right)[:, None] for right in (True, False)
         )
         with np.errstate(all="ignore"):
-            rest = np.where(table.rest < 30.0, np.log(np.expm1(table.rest)), table.rest)
+            rest = np.where(rest < 30.0, np.log(np.expm1(rest)), rest)
         # Where J underflows the abscissa is no choice: it would look as if nothing were left.
-        self._left = np.where(np.isnan(rest), np.inf, table.left + back + rest)
-        self._right = table.right + other
-        self._p, self._q = -np.expm1(table.log_p), -np.expm1(table.log_q)
-        self._allowed = table.log_p > LEAST_LOG_P
+        self._left = np.where(np.isnan(rest), np.inf, left + back + rest)
+        self._right = near + other
+        self._p, self._q = -np.expm1(log_p), -np.expm1(log_q)
+        self._allowed = log_p > LEAST_LOG_P
 
     def at(self, epsilon: float, allowed: float, move: float = 1.0) -> Choice:
         """Choose for an epsilon; what has P-mass at most `allowed` may be truncated."""

@@ -32,127 +32,27 @@ have finite losses. What is truncated of these contributes between 0 and its P-m
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from privcalc.bounds import Proof
 from privcalc.engine.certified import SplitLines
 from privcalc.engine.inverse import LEAST_ERROR, error_for
-from privcalc.engine.inversion.measures import Exponential, Measures, Reversed
-from privcalc.engine.inversion.solve import COARSE, PLAIN, Aim, Inversion, Tuning
-from privcalc.engine.inversion.tail_cut import Frame
-from privcalc.engine.inversion.tail_lines import make_line, saddle_near, skipped
+from privcalc.engine.inversion.line_sum import LARGEST, Closed, Exponential, Measures, Reversed
+from privcalc.engine.inversion.solve import COARSE, Inversion
+from privcalc.engine.inversion.tail_lines import Frame, make_line, saddle_near, skipped
 from privcalc.engine.inversion.tail_search import Parts, Search
-from privcalc.engine.lists.factor import ListLaw, Wanted
+from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.lists.losses import TINY
-from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS
-from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import record, replace
+from privcalc.record import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from privcalc.engine.certified import WholeLine
     from privcalc.engine.composition import Composition
-    from privcalc.engine.inversion.measures import Part
+    from privcalc.engine.inversion.line_sum import LineSum
     from privcalc.engine.inversion.tail_search import Choice
-    from privcalc.losses.contour import LineLaw
-    from privcalc.losses.sampled.cut import CutLaw
-    from privcalc.numerics.arrays import Array
-
-# e^epsilon, and masses over a scale, stay doubles.
-LARGEST = 600.0
-
-
-@record
-class Closed:
-    """P(B) and Q(B) with their relative error.
-
-    Tails are off by their errors, p by 4 units more and log1p(-p) by 8, relatively, if p <= 1/2:
-    there p / ((1 - p) |log1p(-p)|) <= 1.5. A relative error of S = sum n log1p(-p) is at most one
-    of 1 - e^S, as |S| e^S <= 1 - e^S; expm1 adds 8 units, the sum one a law.
-    """
-
-    p: float
-    q: float
-    error: float
-
-    least: ClassVar[float] = -math.inf
-    fastest: ClassVar[float] = 1.0
-
-    @classmethod
-    def of(cls, cuts: Sequence[tuple[CutLaw, int]], whole: Sequence[tuple[LineLaw, int]]) -> Closed:
-        """Add up the tails of all laws; laws that stay whole bring the masses of finite losses.
-
-        With the truncated mass, at most e^{log_truncated_mass} of each, log(1 - m) of a mass m at
-        infinity is off by that over 1 - m, by the error of m, and by 4 units.
-
-        Raises:
-            NotCertifiedError: a tail is more than half of a law, or beyond the doubles.
-        """
-        log_p = log_q = error = 0.0
-        for cut, count in cuts:
-            if cut.whole:
-                continue
-            r, w, relative = cut.tails
-            rate = cut.law.rate
-            p = (1.0 - rate) * r + rate * w
-            if not max(p, r) <= 0.5:
-                raise NotCertifiedError("the split leaves out half of a law")
-            log_p += count * math.log1p(-p)
-            log_q += count * math.log1p(-r)
-            error = max(error, 1.5 * relative)
-        error += (24.0 + 2.0 * len(cuts)) * UNIT
-        finite_p = finite_q = 0.0
-        for law, count in whole:
-            if isinstance(law, ListLaw):
-                mass_p, mass_q, wrong = law.masses
-                finite_p += count * math.log(mass_p)
-                finite_q += count * math.log(mass_q)
-                error += count * (2.0 * wrong + 8.0 * UNIT)
-                continue
-            m, n = law.infinity_mass, law.lower_infinity_mass
-            if not max(m, n) <= 0.5:
-                raise NotCertifiedError("the split leaves out half of a law")
-            finite_p += count * math.log1p(-m)
-            finite_q += count * math.log1p(-n)
-            wrong = 2.0 * max(m, n) * (law.infinity_mass_error + MASS_ULPS * UNIT)
-            error += count * (wrong + 2.0 * math.exp(law.log_truncated_mass))
-        error += 8.0 * UNIT * (1.0 + abs(finite_p) + abs(finite_q))
-        p, q = -math.expm1(log_p) * math.exp(finite_p), -math.expm1(log_q) * math.exp(finite_q)
-        return cls(p, q, error * MARGIN)
-
-    @property
-    def log_q(self) -> float:
-        """Return an upper bound on log Q(B)."""
-        return math.log(self.q) + self.error + 1e-12 if self.q > 0.0 else -math.inf
-
-    def deltas(self, epsilons: Array, log_scale: float) -> Deltas:
-        """Return the term over e^{log_scale}, with a bound on its error.
-
-        exp of epsilon and of the scale are off by 4 units and a unit of their exponents; the scale
-        stands for a number that is off by 2 units of log_scale.
-        """
-        p, q = self._terms(epsilons, log_scale)
-        relative = self.error + UNIT * (16.0 + 4.0 * abs(log_scale) + np.abs(epsilons))
-        wrong = (p + q) * relative * MARGIN
-        wrong = np.where(np.maximum(epsilons, -log_scale) < LARGEST, wrong, np.inf)
-        scales: Array = np.full(len(epsilons), log_scale)
-        return Deltas(scales, p - q - wrong, p - q + wrong, p - q, {"rounding": wrong})
-
-    def estimates(self, epsilons: Array, log_scale: float) -> tuple[Array, Array]:
-        """Return the term, and itself less its slope."""
-        p, q = self._terms(epsilons, log_scale)
-        return p - q, p
-
-    def _terms(self, epsilons: Array, log_scale: float) -> tuple[Array, Array]:
-        unit = math.exp(min(-log_scale, LARGEST))
-        grown: Array = np.exp(np.minimum(epsilons, LARGEST)) * unit
-        return np.full(len(epsilons), self.p * unit), self.q * grown
-
 
 # Of so few uses, which decay slowly, a source for all digits is made only at the epsilon itself.
 FEW_USES = 500
@@ -170,12 +70,12 @@ LEAST_PART, MOVED = 0.3, 2.0
 FARTHEST = 40.0
 
 
-class TailSplit:
+class TailSplit(Inversion):
     """What makes splits of one composition."""
 
     stale, loosens = STALE, True
 
-    def __init__(self, composition: Composition, tuning: Tuning = PLAIN) -> None:
+    def __init__(self, composition: Composition) -> None:
         """Tabulate.
 
         Raises:
@@ -184,7 +84,7 @@ class TailSplit:
         parts = Parts.of(composition)
         if parts is None:
             raise NotCertifiedError("the split is for samples of Gaussians, removing")
-        self._parts, self._search, self._tuning = parts, Search(parts), tuning
+        self._parts, self._search = parts, Search(parts)
 
     def start(self, log_delta: float) -> tuple[float, float, float]:
         """Return about the epsilon at which delta is that, a slope, and the first width.
@@ -203,17 +103,21 @@ class TailSplit:
             found = min(0.0, choice.log_delta)
         return found, 0.0
 
-    def make(self, aim: Aim) -> Measures:
-        """Cut the laws and place the nodes."""
-        relative = error_for(aim.width)
-        allowed = DROP * relative * math.exp(aim.log_delta)
-        choice = self._search.at(aim.epsilon, allowed, self._tuning.move)
-        log_delta = aim.log_delta - ROOM * aim.reach
-        tilt = max(choice.right, choice.left or 0.0) * max(self._tuning.shift, 1.0)
-        slope = max(aim.slope, LEAST_PART * choice.right)
-        wanted = Wanted(MOVED * tilt, slope, aim.epsilon, aim.width, whole=True)
-        parts = self._parts.listed(wanted)
-        return split(parts, choice, aim.epsilon, log_delta, relative, tuning=self._tuning)
+    def make(
+        self, epsilon: float, log_delta: float, width: float, slope: float, reach: float = 0.0
+    ) -> Measures:
+        """Cut the laws and place the nodes; see `Inversion.make`."""
+        relative = error_for(width)
+        allowed = DROP * relative * math.exp(log_delta)
+        choice = self._search.at(epsilon, allowed, self.move)
+        tilt = max(choice.right, choice.left or 0.0) * max(self.shift, 1.0)
+        wanted = Wanted(
+            MOVED * tilt, max(slope, LEAST_PART * choice.right), epsilon, width, whole=True
+        )
+        parts, log_least = self._parts.listed(wanted), log_delta - ROOM * reach
+        return split(
+            parts, choice, epsilon, log_least, relative, shift=self.shift, refine=self.refine
+        )
 
 
 def split(
@@ -223,9 +127,10 @@ def split(
     log_delta: float,
     relative: float,
     *,
-    tuning: Tuning = PLAIN,
+    shift: float = 1.0,
+    refine: float = 1.0,
 ) -> Measures:
-    """Cut the laws and place the nodes of both sides.
+    """Cut the laws and place the nodes of both sides; for the rest see `Inversion`.
 
     Raises:
         NotCertifiedError: there is no such split.
@@ -233,15 +138,14 @@ def split(
     log_rare = log_delta + math.log(0.05 * relative / parts.uses) - max(epsilon, 0.0)
     frame = Frame(parts, parts.cut(choice.level, log_rare), epsilon, log_delta, relative)
     closed = Closed.of(frame.cuts, parts.whole(right=True))
-    refine = tuning.refine
     rare = [(math.log(n) + cut.log_below, math.log(n) + cut.log_far) for cut, n in frame.cuts]
     # P(D); and the P-mass above whole laws, and outside of truncated ones.
     below = [Exponential(log_d) for log_d, _ in rare]
     lists = parts.lists
     above = [*below, *_truncated(frame)]
-    c = saddle_near(frame.small, choice.right, right=True) * tuning.shift
+    c = saddle_near(frame.small, choice.right, right=True) * shift
     right = make_line(frame.small, c, 0.0, right=True, refine=refine)
-    terms: list[Part] = [right]
+    terms: list[LineSum | Reversed | Closed] = [right]
     other: WholeLine | None = None
     if choice.left is None or closed.q == 0.0:
         # B itself is negligible.
@@ -254,7 +158,7 @@ def split(
         terms.append(closed)
         negligible = skipped(frame, choice.left, right=False)
         if negligible is None:
-            w = saddle_near(frame, choice.left, right=False) * tuning.shift
+            w = saddle_near(frame, choice.left, right=False) * shift
             left = make_line(frame, w, closed.log_q, right=False, refine=refine)
             other = left.alone
             terms.append(Reversed(left))
@@ -280,6 +184,3 @@ def _truncated(frame: Frame) -> Iterator[Exponential]:
             yield Exponential(math.log(n) + math.log(cut.mass_beyond))
     for law, _, n in frame.parts.others:
         yield Exponential(math.log(n) + law.log_truncated_mass)
-
-
-TAIL_SPLIT = Inversion(TailSplit)

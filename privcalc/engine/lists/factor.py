@@ -1,7 +1,7 @@
 """Lists as factors on a line: what is no Gaussian is a list, and multiplies the line's transform.
 
 The product of two measures has the product of their transforms, so that all that is proved of a sum
-over the nodes of a line (`inversion/certificate.py`) holds for lines and lists together: aliasing
+over the nodes of a line (`inversion/line_sum.py`) holds for lines and lists together: aliasing
 with the joint K(c'), and truncation by the lines' decay, as |phi| of a list is at most 1. Both
 sides of a tail split are such sums, and so is what a spread of the lists is from below: H has the
 same form for the reversed pair, as e^{-y} H(-y) = H(y).
@@ -21,10 +21,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.lists.losses import discretised, tilted
-from privcalc.engine.lists.sketch import LIGHT, sketch
-from privcalc.engine.lists.spread import Spread
-from privcalc.engine.lists.steps import common_step, origin_of, step_near
+from privcalc.engine.lists.losses import (
+    cells,
+    common_step,
+    discretised,
+    origin_of,
+    step_near,
+    tilted,
+    unit_for,
+)
+from privcalc.engine.lists.sums import Spread
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw, LineLaw
 from privcalc.losses.law import LossLaw
@@ -34,13 +40,12 @@ from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from fractions import Fraction
 
     from privcalc.engine.lists.losses import LossList
-    from privcalc.engine.lists.sketch import Sketch
     from privcalc.losses.law import LossLaw, Tails
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array, ComplexArray, Mask
 
 # P-mass of one use that may be above a list, where delta is not far smaller.
 LOG_LOST, BELOW_DELTA = -100.0, -30.0
@@ -49,6 +54,116 @@ BITS = 33
 STRETCH = 2.0 ** (2 - BITS)
 # Work for a point of a transform.
 PER_POINT = 0.4
+# Losses are looked for between these magnitudes.
+SMALLEST_LOSS, LARGEST_LOSS = 1e-18, 1e7
+# P-mass below the range of a law, over all its uses.
+LOG_LOW_MASS = -50.0
+CELLS = 300
+REFINEMENTS, PARTS = 2, 24
+# Part of tilted mass that may be moved up to the first point of a list, over all uses.
+LIGHT = 1e-14
+# Units of work of one law.
+PER_SKETCH = 40_000.0
+
+
+@record
+class Sketch:
+    """Cells of one law, each with its mean loss log(P / Q) and the log of its P-mass."""
+
+    low: float
+    high: float
+    median: float
+    losses: Array
+    log_masses: Array
+
+    def tilted(self, c: float) -> tuple[float, float, float]:
+        """Return log E e^{cL} and the mean and variance of the law tilted by c."""
+        exponent = self.log_masses + c * self.losses
+        top = float(exponent.max())
+        weights = np.exp(exponent - top)
+        total = float(weights.sum())
+        mean = float((weights * self.losses).sum()) / total
+        variance = float((weights * (self.losses - mean) ** 2).sum()) / total
+        return top + math.log(total), mean, variance
+
+    @property
+    def reversed(self) -> Sketch:
+        """The same of the pair in the other order."""
+        masses = (self.log_masses - self.losses)[::-1]
+        return Sketch(-self.high, -self.low, -self.median, -self.losses[::-1], masses)
+
+    def floor(self, c: float, share: float) -> float:
+        """Return a loss below which less than this share of the tilted mass is, if moved there."""
+        masses = np.logaddexp.accumulate(self.log_masses)
+        weights = masses + c * self.losses - self.tilted(c)[0]
+        first = int(np.argmax(weights > math.log(share)))
+        return float(self.losses[first - 2]) if first > 2 else self.low
+
+
+def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
+    """Look at a law: leave out the P-mass e^{log_drop} above, and less below."""
+    charge(PER_SKETCH * law.properties.lattice_weight)
+    ladder = np.geomspace(SMALLEST_LOSS, LARGEST_LOSS, 220)
+    grid = np.concatenate([-ladder[::-1], [0.0], ladder])
+    tails = law.tails(grid)
+    log_low = LOG_LOW_MASS - math.log(count)
+    drop, low_mass = math.exp(max(log_drop, -690.0)), math.exp(log_low)
+    whole = float(tails.below_p[-1])
+    high = _first(law, grid, tails, lambda t: t.above_p <= drop)
+    if high is None:
+        raise NotCertifiedError(f"losses beyond {LARGEST_LOSS:g} are too likely")
+    low = _first(law, grid, tails, lambda t: t.below_p > low_mass * whole, left=True)
+    median = _first(law, grid, tails, lambda t: t.below_p >= 0.5 * whole)
+    if low is None or median is None:
+        raise NotCertifiedError("the law has no finite losses to speak of")
+    low, median, high = min(low, high), min(median, high), max(high, low)
+    points = spaced(low, median, high)
+    found = cells(law, points)
+    p, q = found.p, found.q
+    keep = p > 0.0
+    if not keep.any():
+        return Sketch(low, high, median, np.array([median]), np.zeros(1))
+    # Where Q underflows, the middle of the cell stands for its mean.
+    with np.errstate(divide="ignore"):
+        mean = np.where(q[keep] > 0.0, np.log(p[keep]) - np.log(q[keep]), np.inf)
+    left, right = points[:-1][keep], points[1:][keep]
+    losses = np.where(np.isfinite(mean), np.clip(mean, left, right), 0.5 * (left + right))
+    return Sketch(low, high, median, losses, np.log(p[keep]))
+
+
+def spaced(low: float, median: float, high: float, count: int = CELLS) -> Array:
+    """Return points from below `low` to `high`, dense around the median at every scale."""
+    span = max(high - low, SMALLEST_LOSS)
+    near = span * np.geomspace(1e-9, 1.0, count)
+    points = np.concatenate([median - near, [median], median + near])
+    points = np.concatenate([points, np.linspace(low, high, count)])
+    below = low - max(1e-9 * span, 4e-16 * abs(low))
+    return np.unique(np.concatenate([[below], points[(points >= low) & (points <= high)], [high]]))
+
+
+def _first(
+    law: LossLaw,
+    grid: Array,
+    tails: Tails,
+    holds: Callable[[Tails], Mask],
+    *,
+    left: bool = False,
+) -> float | None:
+    """Return about the first point of the line where a monotone condition holds.
+
+    With `left` the last point where it does not hold is returned.
+    """
+    found = np.flatnonzero(holds(tails))
+    if not len(found):
+        return None
+    index = int(found[0])
+    low, high = float(grid[max(index - 1, 0)]), float(grid[index])
+    for _ in range(REFINEMENTS):
+        points = np.linspace(low, high, PARTS)
+        inside = np.flatnonzero(holds(law.tails(points)))
+        index = int(inside[0]) if len(inside) else PARTS - 1
+        low, high = float(points[max(index - 1, 0)]), float(points[index])
+    return low if left else high
 
 
 class ListLaw(LineLaw):
@@ -135,15 +250,12 @@ class ListContour(ContourLaw):
         return np.zeros(len(t))
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K at few nodes: t (l - mean) is off by 8 units, and the sum by one a term."""
-        points, weights = self._tilted.lattice.points, self._tilted.weights
-        phases: ComplexArray = np.exp(1j * np.multiply.outer(t, points))
-        phi: ComplexArray = np.matmul(phases, weights)
-        turns = np.abs(t) * float((weights * np.abs(points)).sum())
-        wrong = UNIT * (3.0 * len(points) + 16.0 + 8.0 * turns)
-        wrong = wrong + self._tilted.relative + np.abs(t) * self._tilted.lattice.error
-        wrong = wrong + abs(self._tilted.c) * STRETCH * self._list.reach
-        return self._logs(phi, wrong, np.zeros(len(t)))
+        """Return K at t = 0, which is what a line asks before its nodes are known."""
+        if t.any():
+            raise NotCertifiedError("a list has its transform at equal steps")
+        phi: ComplexArray = np.full(len(t), self._tilted.weights.sum(), np.complex128)
+        wrong = UNIT * 2.0 * len(self._tilted.weights) + self._tilted.relative
+        return self._logs(phi, np.full(len(t), wrong), t)
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return K at t = k step by a transform of the tilted list.
@@ -153,7 +265,7 @@ class ListContour(ContourLaw):
         lattice = self._tilted.lattice
         own = float(lattice.step)
         points = round(2.0 * math.pi / (step * own))
-        if count == 1 or points < 2:
+        if count == 1 or points < 1:
             return self.log_mgf(step * np.arange(count))
         charge(PER_POINT * (points + len(self._tilted.weights)))
         # Losses are on a lattice of the step that belongs to the nodes.
@@ -239,30 +351,36 @@ class Lists:
 
 
 @remembered(8)
-def rough(composition: Composition, log_delta: float, *, split: bool = False) -> Composition:
+def rough(
+    composition: Composition, log_lost: float, *, lines: bool = True, split: bool = False
+) -> Composition:
     """Return the same with sketches of all laws that are to be lists, and lines as they are.
 
     Args:
         composition: laws, or what this returned.
-        log_delta: of the smallest delta that is asked for.
-        split: whether laws with a tail split are lines.
+        log_lost: log of the P-mass that all may leave out above.
+        lines: whether lines stay.
+        split: whether laws with a tail split do, too.
     """
-    uses = sum(count for _, count in composition)
-    log_lost = min(LOG_LOST, log_delta + BELOW_DELTA) - math.log(max(uses, 1))
+    log_lost -= math.log(max(sum(count for _, count in composition), 1))
     terms: list[tuple[LossLaw, int]] = []
     for each, count in composition:
         law = each.law if isinstance(each, ListLaw) else each
-        line = law.properties.line or (split and law.properties.supports_tail_split)
-        terms.append((law if line else ListLaw(law, sketch(law, log_lost, count)), count))
+        stays = (lines and law.properties.line) or (split and law.properties.supports_tail_split)
+        terms.append((law if stays else ListLaw(law, sketch(law, log_lost, count)), count))
     return Composition(tuple(terms), composition.curves, composition.reverse)
 
 
-# Part of a width that a spread may cost, E H over tau^2 times the density, and the least width of
-# log delta that is wished for, or that over how much log delta changes on the way to epsilon.
-SHARE, OF_DENSITY, LEAST_WIDTH = 0.4, 3.0, 2e-7
-# What the proof needs of tau times a tilt.
-LARGEST_TILT = 0.9
-MOST_POINTS = 2.0**20
+def beside_lines(log_delta: float) -> float:
+    """Return log of the P-mass that lists beside lines may leave out: they serve many deltas."""
+    return min(LOG_LOST, log_delta + BELOW_DELTA)
+
+
+# Points of a list beside lines, and the least width of log delta that is wished for there, or that
+# over how much log delta changes on the way to epsilon.
+MOST_POINTS, LEAST_WIDTH = 2.0**20, 2e-7
+# Part of a width that a spread may cost.
+SHARE = 0.5
 
 
 @record
@@ -287,11 +405,11 @@ class Wanted:
         """Return the step of all lists."""
         uses = sum(count for _, count in sketched)
         width = max(self.width, LEAST_WIDTH * max(1.0, self.slope * self.epsilon))
-        tau = math.sqrt(SHARE * width / (OF_DENSITY * self.slope * (self.slope + 1.0)))
-        tau = min(tau, LARGEST_TILT / (self.c + 0.5), LARGEST_TILT)
+        unit = unit_for(SHARE * width / self.slope, self.slope)
+        unit = min(unit, unit_for(math.inf, self.c))
         least = max(law.seen.high - law.seen.low for law, _ in sketched) / MOST_POINTS
         laws = [(law.law, count) for law, count in sketched]
-        return common_step(laws, least) or step_near(laws, max(2.0 * tau / math.sqrt(uses), least))
+        return common_step(laws, least) or step_near(laws, max(unit / math.sqrt(uses), least))
 
 
 def sketched(composition: Composition) -> list[tuple[ListLaw, int]]:

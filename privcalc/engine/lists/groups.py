@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.engine.lists.factor import sketch, spaced
 from privcalc.engine.lists.losses import cells, connect_the_dots
-from privcalc.engine.lists.sketch import sketch
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.power import (
@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
-# A law that is not atomic gets so many values in each of three directions, at multiples of its
-# range divided by 2^STEPS.
+# A law that is not atomic gets so many values in each of three directions.
 POINTS = 200
-STEPS = 30
-SMALLEST_SPAN = 1e-12
 # Of a law with no more losses than this, on a lattice, all are taken.
 MOST_LOSSES = 1500
 # The log of the mass that may be left out on either side.
@@ -149,12 +146,4 @@ def _points(law: LossLaw, beside: float = 0.0) -> Array:
         if last - first <= MOST_LOSSES:
             found: Array = origin + gap * (np.arange(first - 2, last + 3) + beside)
             return found
-    span = max(high - low, SMALLEST_SPAN)
-    step = span / 2.0**STEPS
-    near = np.rint(2.0 ** np.linspace(0.0, STEPS, POINTS))
-    even = np.rint(np.linspace(0.0, 2.0**STEPS, POINTS))
-    median = round((seen.median - low) / step)
-    points = np.unique(np.concatenate([median - near, [median], median + near, even]))
-    inside = points[(points >= 0) & (points <= 2**STEPS)]
-    covered: Array = low + step * np.concatenate([[-1.0], inside, [2.0**STEPS + 1.0]])
-    return covered
+    return spaced(low, min(max(seen.median, low), high), high, POINTS)

@@ -1,4 +1,4 @@
-"""From loss laws to the list of their composition, in levels.
+"""Compositions that are one list: made in levels, and where.
 
 A composition of many uses has a loss far wider than one use, and needs no finer lattice than its
 own width asks for. So laws of large counts are composed a few uses at a time, coarsened, and
@@ -10,185 +10,201 @@ each level adds the same.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privcalc.engine.lists.losses import discretised, tilted
-from privcalc.engine.lists.sketch import LIGHT
-from privcalc.engine.lists.steps import common_step, gap_of, origin_of
+from privcalc.engine.certified import EPSILON_FLOOR
+from privcalc.engine.inverse import log_delta_at, saddle
+from privcalc.engine.lists.factor import LIGHT, rough, sketched
+from privcalc.engine.lists.losses import (
+    LatticeError,
+    common_step,
+    discretised,
+    origin_of,
+    step_near,
+    tilted,
+    unit_for,
+)
+from privcalc.engine.lists.sums import ListSource
 from privcalc.engine.lists.transform import PER_LEVEL, coarsen, compose, per_point
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import left, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.engine.composition import Composition
     from privcalc.engine.lists.losses import Tilted
-    from privcalc.engine.lists.sketch import Scales, Sketch
-    from privcalc.losses.law import LossLaw
 
 # Points of one transform that a plan aims at; windows are about 20 deviations wide.
 MOST_POINTS = 2**20
 WINDOW = 22.0
 MOST_LEVELS = 7
-# See `plan_journey`.
-COST = 0.9
+# Every level brings rounding of its own: another one has to make the error so much smaller.
 FEW = 0.8
-# What is known of H needs tau times the tilt below this.
-LARGEST_TILT = 0.9
+# Part of delta that far outcomes, counted as infinite losses, may make up.
+LOG_DROP = math.log(1e-11)
+# Where delta is not known beforehand, outcomes of this mass are kept.
+FIRST_LOG_DELTA, LEAST_LOG_DELTA = -80.0, -690.0
+REFINEMENTS = 6
+# A tilt that shrinks the loss to this part of the range of one law is made smaller, to this.
+SHRUNK, LEAST_TILT = 1e-5, 1e-5
+# So many points there may be, however little work is left; and of that one list may take so much.
+FEWEST_POINTS, PART_OF_WORK = 2.0**13, 0.5
+# Of more uses the rounding of transforms, some units for each use, leaves nothing of a lower end,
+# and the upper one is above that of a Renyi order: so at delta 1e-5 with noise of four kinds.
+MOST_USES = 1e9
+# Where windows are too large, the lattice is made coarser, so many times.
+COARSER = 6
 
 
 @record
-class Route:
-    """How one law gets to the final lattice: its first step, and the factors on the way."""
-
-    origin: Fraction
-    step: Fraction
-    uses: tuple[int, ...]
-    factors: tuple[int, ...]
-
-
-@record
-class Journey:
-    """What was seen of the laws of a composition, and the route of each.
+class Seen:
+    """A composition of sketches with its saddle point: what the total loss looks like there.
 
     Attributes:
-        sketches: of each law.
-        scales: of the total loss.
-        routes: of each law.
-        width: about the width of the bracket of epsilon that this can give at best.
+        sketches: see `rough`.
+        c: the tilt.
+        epsilon: about.
+        log_delta: about.
+        deviation: of the tilted loss.
+        log_drop: log of the P-mass that may count as infinite loss.
     """
 
-    sketches: tuple[Sketch, ...]
-    scales: Scales
-    routes: tuple[Route, ...]
-    width: float
+    sketches: Composition
+    c: float
+    epsilon: float
+    log_delta: float
+    deviation: float
+    log_drop: float
+
+    @classmethod
+    def of(cls, composition: Composition, log_delta: float, epsilon: float | None = None) -> Seen:
+        """Look at the laws at an epsilon, or at a delta.
+
+        Where the tilted loss has shrunk to the largest one, more tilt only makes lattices finer.
+        """
+        log_drop = log_delta + LOG_DROP
+        sketches = rough(composition, log_drop, lines=False)
+        c = saddle(sketches, epsilon, None if epsilon is not None else log_delta)
+        span, deviation = _span(sketches), _deviation(sketches, c)
+        while not deviation > SHRUNK * span and c > LEAST_TILT:
+            c *= 0.5
+            deviation = _deviation(sketches, c)
+        return cls(sketches, c, *log_delta_at(sketches, c), max(deviation, 1e-300), log_drop)
 
     @property
-    def work(self) -> float:
-        """Return what a point costs in the last transform and in those of all levels."""
-        levels = sum(len(route.uses) for route in self.routes)
-        return per_point(len(self.routes)) + PER_LEVEL * levels
+    def size(self) -> float:
+        """Return epsilon, or what a width is compared with where that is near 0 or below."""
+        return max(self.epsilon, 0.01 * self.deviation, EPSILON_FLOOR)
+
+    def source(self, tolerance: float, most_points: int = MOST_POINTS) -> ListSource:
+        """Return the list on the finest lattice whose windows are not too large.
+
+        Args:
+            tolerance: relative width wished for; what there is no work for is not tried.
+            most_points: size of the largest transform that is aimed at.
+
+        Raises:
+            NotCertifiedError: the laws are too far apart for any lattice.
+        """
+        counts = [count for _, count in self.sketches]
+        if sum(counts) > MOST_USES:
+            raise NotCertifiedError("rounding leaves nothing of so many uses")
+        share = self._plan(tolerance, most_points)[1]
+        work = per_point(len(counts)) + PER_LEVEL * sum(len(_levels(n, share)) for n in counts)
+        most, reason = min(most_points, max(FEWEST_POINTS, PART_OF_WORK * left() / work)), ""
+        for trial in range(COARSER):
+            if trial and left() <= 0.0:
+                reason += ", and coarser lattices more work than a question may cost"
+                break
+            try:
+                return ListSource(self._composed(*self._plan(tolerance, most / 2.0**trial)))
+            except LatticeError as error:
+                reason = str(error)
+        raise NotCertifiedError(reason)
+
+    def _plan(self, tolerance: float, most_points: float) -> tuple[Fraction, int]:
+        """Choose the last step and the uses of a level, for a relative width, if affordable."""
+        laws = [(law.law, count) for law, count in sketched(self.sketches)]
+        step = common_step(laws, WINDOW * self.deviation / most_points)
+        if step is not None:
+            return step, 0
+        counts = [count for _, count in laws]
+        largest, span = max(counts), _span(self.sketches)
+        best, unit, chosen = math.inf, 1.0, 1.0
+        for levels in range(1, MOST_LEVELS + 1):
+            share = largest ** (1.0 / levels)
+            if levels > 1 and share < 8.0:
+                break
+            wanted = unit_for(tolerance * self.size, self.c, levels)
+            # In the last transform all laws take part; the first lattice is that of one use.
+            last = math.sqrt(sum(min(count, max(share, 1.0)) for count in counts))
+            first = last * math.sqrt(largest / share)
+            affordable = max(WINDOW * self.deviation * last, span * first) / most_points
+            error = levels * max(wanted, affordable) ** 2
+            if error < FEW * best:
+                best, unit, chosen = error, max(wanted, affordable), share
+            if affordable <= wanted:
+                break
+        whole = max(2, math.ceil(chosen))
+        routes = [_levels(count, whole) for count in counts]
+        last = sum(n // whole ** len(route) for n, route in zip(counts, routes, strict=True))
+        coarser = [math.prod(route) for route in routes]
+        return step_near(laws, unit / math.sqrt(last), coarser), whole
+
+    def _composed(self, last: Fraction, share: int) -> Tilted:
+        """Return the list; P-mass of about e^{log_drop} is lost for each window that it uses."""
+        uses = sum(count for _, count in self.sketches)
+        parts: list[tuple[Tilted, int]] = []
+        for law, count in sketched(self.sketches):
+            low, factors = law.seen.floor(self.c, LIGHT / uses), _levels(count, share)
+            origin, step = origin_of(law.law), last / math.prod(factors)
+            found = discretised(law.law, origin, step, low, law.seen.high)
+            items = [(tilted(found, self.c), count)]
+            for level, factor in enumerate(factors):
+                align, following = math.prod(factors[level:]), []
+                for each, remaining in items:
+                    whole, rest = divmod(remaining, share)
+                    for n, times in ((share, whole), (rest, 1)):
+                        if n > 0 and times > 0:
+                            composed = compose([(each, n)], self.log_drop - math.log(times), align)
+                            following.append((coarsen(composed, factor), times))
+                items = following
+            parts += items
+        return compose(parts, self.log_drop)
 
 
-def plan_journey(
-    composition: Composition,
-    sketches: tuple[Sketch, ...],
-    scales: Scales,
-    tolerance: float,
-    most_points: float,
-) -> Journey:
-    """Choose steps and levels for a relative width of epsilon near the tolerance, if affordable.
+def _levels(count: int, share: int) -> list[int]:
+    """Return by how much a law is coarsened after each `share` uses: odd, steps grow as deviations.
 
-    Upper and lower ends differ by about 0.9 (c + 1) sum over levels of uses step^2: three times
-    tau^2 = uses step^2 / 4 times the density at epsilon (`spread.py`), and the mean of what the
-    spread adds.
+    None where there is no share.
     """
-    step = common_step(composition.terms, WINDOW * scales.deviation / most_points)
-    if step is not None:
-        routes = tuple(Route(origin_of(law), step, (), ()) for law, _ in composition)
-        return Journey(sketches, scales, routes, 0.0)
-    counts = [count for _, count in composition]
-    largest = max(counts)
-    width = tolerance * scales.size
-    deviation = max(scales.deviation, 1e-300)
-    span = max(each.high - each.low for each in sketches)
-    best = (math.inf, 1.0, 1)
-    for levels in range(1, MOST_LEVELS + 1):
-        share = largest ** (1.0 / levels)
-        if levels > 1 and share < 8.0:
-            break
-        wanted = math.sqrt(width / COST / ((scales.c + 1.0) * levels))
-        wanted = min(wanted, 2.0 * LARGEST_TILT / ((scales.c + 1.0) * math.sqrt(levels)))
-        # In the last transform all laws take part.
-        last_uses = sum(min(count, max(share, 1.0)) for count in counts)
-        affordable = WINDOW * deviation * math.sqrt(last_uses) / most_points
-        affordable = max(affordable, span * math.sqrt(largest) / most_points)
-        unit = max(wanted, affordable)
-        error = unit * unit * levels
-        # Every level brings rounding of its own.
-        if error < FEW * best[0]:
-            best = (error, unit, levels)
-        if affordable <= wanted:
-            break
-    _, unit, levels = best
-    share = max(2, math.ceil(largest ** (1.0 / levels)))
-    # What is left for the last transform, in which all laws take part.
-    last_uses = sum(_chain(count, share)[1] for _, count in composition)
-    final = unit / math.sqrt(last_uses)
-    lead = max(
-        range(len(counts)),
-        key=lambda j: (
-            bool(composition.terms[j][0].atom_locations),
-            counts[j] * scales.deviations[j] ** 2,
-        ),
-    )
-    chosen = _final_step(composition.terms[lead], Fraction(final), share)
-    routes = tuple(_route(law, count, chosen, share) for law, count in composition)
-    return Journey(sketches, scales, routes, COST * (scales.c + 1.0) * levels * unit * unit)
-
-
-def _chain(count: int, share: int) -> tuple[tuple[int, ...], int]:
-    """Return how often a law is composed with itself before each coarsening, and what is left."""
-    uses = []
-    while count > share:
-        uses.append(share)
+    found = []
+    while 0 < share < count:
+        found.append(max(1, 2 * round((math.sqrt(share) - 1.0) / 2.0) + 1))
         count //= share
-    return tuple(uses), count
+    return found
 
 
-def _factor(uses: int) -> int:
-    """Return the odd number nearest to the square root: steps grow as the deviation does."""
-    return max(1, 2 * round((math.sqrt(uses) - 1.0) / 2.0) + 1)
+def _span(sketches: Composition) -> float:
+    return max(law.seen.high - law.seen.low for law, _ in sketched(sketches))
 
 
-def _final_step(term: tuple[LossLaw, int], final: Fraction, share: int) -> Fraction:
-    """Return the final step, such that the leading law has its atoms on every lattice."""
-    law, count = term
-    uses, _ = _chain(count, share)
-    product = math.prod(tuple(_factor(each) for each in uses))
-    gap = gap_of(law)
-    if gap is not None and gap > final:
-        return gap / math.ceil(gap / final)
-    if gap is not None and gap > final / product:
-        # At least the first lattice has them.
-        return gap / math.ceil(gap / final * product) * product
-    return final
+def _deviation(sketches: Composition, c: float) -> float:
+    return math.sqrt(max(sketches.cumulants(c)[2], 0.0))
 
 
-def _route(law: LossLaw, count: int, final: Fraction, share: int) -> Route:
-    uses, _ = _chain(count, share)
-    factors = tuple(_factor(each) for each in uses)
-    return Route(origin_of(law), final / math.prod(factors), uses, factors)
-
-
-def compose_levels(composition: Composition, journey: Journey, log_drop: float) -> Tilted:
-    """Return the list of a whole composition.
-
-    It counts P-mass of about e^{log_drop} as infinite loss for each window it uses.
-    """
-    c = journey.scales.c
-    uses = sum(count for _, count in composition)
-    parts: list[tuple[Tilted, int]] = []
-    for (law, count), seen, route in zip(
-        composition, journey.sketches, journey.routes, strict=True
-    ):
-        low = seen.floor(c, LIGHT / uses)
-        found = discretised(law, route.origin, route.step, low, seen.high)
-        parts += _levels(tilted(found, c), count, route, log_drop)
-    return compose(parts, log_drop)
-
-
-def _levels(first: Tilted, count: int, route: Route, log_drop: float) -> list[tuple[Tilted, int]]:
-    """Return lists on the final lattice, with counts, that make up `count` uses of one."""
-    items = [(first, count)]
-    for level, (uses, factor) in enumerate(zip(route.uses, route.factors, strict=True)):
-        align = math.prod(route.factors[level:])
-        following = []
-        for each, left in items:
-            whole, rest = divmod(left, uses)
-            for power, times in ((uses, whole), (rest, 1)):
-                if power > 0 and times > 0:
-                    drop = log_drop - math.log(times)
-                    composed = compose([(each, power)], drop, align)
-                    following.append((coarsen(composed, factor), times))
-        items = following
-    return items
+# Two lists of one question share a look.
+@remembered(4)
+def seen(composition: Composition, log_delta: float | None, epsilon: float | None) -> Seen:
+    """Look at the laws where delta or epsilon is given: what may be lost depends on delta there."""
+    if log_delta is not None:
+        return Seen.of(composition, log_delta)
+    log_delta = FIRST_LOG_DELTA
+    for _ in range(REFINEMENTS):
+        found = Seen.of(composition, log_delta, epsilon)
+        if found.log_delta >= log_delta - 1.0:
+            break
+        log_delta = max(found.log_delta, LEAST_LOG_DELTA)
+    return found

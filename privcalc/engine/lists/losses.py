@@ -8,7 +8,7 @@ masses p and q is the function (p - a q)_+ of a; on losses between two lattice p
 the chord, in q, between its values at the two. An upper bound of every profile carries over to
 compositions, by induction over the steps: given what came before, the sum of (p - a q)_+ over the
 outcomes of one step is the profile at a of that step. The split is a spread R of the loss within
-its cell with E e^{-R} = 1 (from q), so that `spread.py` bounds what it adds: one list proves both
+its cell with E e^{-R} = 1 (from q), so that `sums.py` bounds what it adds: one list proves both
 ends.
 
 Rounding. The list is above the truth: p is rounded up, q down, B up. What that adds to a profile at
@@ -31,20 +31,22 @@ points, and losses are displaced by what they are away from the points.
 
 from __future__ import annotations
 
+import itertools
 import math
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.lists.steps import away
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Sequence
 
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array, Integers
@@ -55,6 +57,14 @@ TINY = 1e-300
 MOST_POINTS = 2**23
 # e^l is formed up to this exponent.
 LARGEST_EXPONENT = 700.0
+# An atom is on the lattice if it is this near, in steps.
+NEAR = 1e-9
+# Numbers of so many digits have a common divisor.
+ALIKE = Fraction(1, 10**7)
+# Atoms are on a lattice of their own if it has so few points between them.
+MOST_PARTS = 2**10
+# See `unit_for`.
+COST, LARGEST_TILT = 0.9, 0.9
 
 
 class LatticeError(NotCertifiedError):
@@ -332,3 +342,92 @@ def tilted(found: LossList, c: float) -> Tilted:
     missing = (missing + float(rest[best])) * MARGIN
     given = found.variance, found.lost, slack
     return Tilted(c, found.lattice, weights, log_mgf, relative, missing, *given)
+
+
+def common_step(laws: Sequence[tuple[LossLaw, int]], least: float) -> Fraction | None:
+    """Return the step of lattices that hold all losses, if there is one so large.
+
+    It is the greatest common divisor of the laws' steps, or nearly that of distances of atoms.
+    """
+    gaps = [gap_of(law) for law, _ in laws if law.lattice or isinstance(law, AtomicLaw)]
+    known = [gap for gap in gaps if gap]
+    if len(gaps) < len(laws) or not known:
+        return None
+    step = reduce(nearly_common, known)
+    on_it = all(away(law, origin_of(law), step) is not None for law, _ in laws)
+    return step if on_it and float(step) >= least else None
+
+
+def nearly_common(first: Fraction, second: Fraction) -> Fraction:
+    """Return a divisor of the larger that the smaller is nearly a multiple of (Euclid)."""
+    a, b = max(first, second), min(first, second)
+    while b > ALIKE * max(first, second):
+        rest = a - b * round(a / b)
+        a, b = b, abs(rest)
+    return max(first, second) / round(max(first, second) / a)
+
+
+def away(law: LossLaw, origin: Fraction, step: Fraction) -> float | None:
+    """Return how far losses are from the points next to them, at most; None if they are not near.
+
+    They all are points where a lattice of the law is part of that one.
+    """
+    if law.lattice is not None:
+        start, gap = law.lattice
+        whole = (gap / step).denominator == 1
+        return 0.0 if whole and ((start - origin) / step).denominator == 1 else None
+    if not isinstance(law, AtomicLaw) or not law.losses:
+        return None
+    places = (np.array(law.losses) - float(origin)) / float(step)
+    distance = float(np.abs(places - np.rint(places)).max())
+    return distance * float(step) if distance <= NEAR else None
+
+
+def step_near(
+    laws: Sequence[tuple[LossLaw, int]], wanted: float, coarser: Sequence[int] | None = None
+) -> Fraction:
+    """Return a step of about that size with which the law with atoms that is used most has them.
+
+    Where lattices are made coarser on the way, so many times each, the first one may be enough.
+    """
+    times = coarser or [1] * len(laws)
+    gaps = [(n, gap_of(law), m) for (law, n), m in zip(laws, times, strict=True)]
+    found = [(n, gap, m) for n, gap, m in gaps if gap is not None and gap > wanted / m]
+    if not found:
+        return Fraction(wanted)
+    _, gap, m = max(found)
+    m = 1 if gap > wanted else m
+    return gap / math.ceil(gap / Fraction(wanted) * m) * m
+
+
+def unit_for(width: float, c: float, levels: int = 1) -> float:
+    """Return root n times the step for which the ends of epsilon of n uses differ by a width.
+
+    They do by about 0.9 (c + 1) n step^2 on each level: three times tau^2 = n step^2 / 4 times the
+    density at epsilon (`sums.py`), and the mean of what the spread adds. And what is known of H
+    needs tau times the tilt below 1.
+    """
+    fine = math.sqrt(width / COST / ((c + 1.0) * levels))
+    return min(fine, 2.0 * LARGEST_TILT / ((c + 1.0) * math.sqrt(levels)))
+
+
+def origin_of(law: LossLaw) -> Fraction:
+    """Return a point of the lattice of a law: one of its losses, or 0."""
+    if law.lattice is not None:
+        return law.lattice[0]
+    return Fraction(law.atom_locations[0]) if law.atom_locations else Fraction(0)
+
+
+def gap_of(law: LossLaw) -> Fraction | None:
+    """Return the distance of two atoms that divides the distances of all, if there is one."""
+    if law.lattice is not None:
+        return law.lattice[1]
+    # Different numbers may be the same doubles.
+    exact = sorted({Fraction(loss) for loss in law.atom_locations})
+    if len(exact) < 2:
+        return None
+    unit = reduce(nearly_common, [b - a for a, b in itertools.pairwise(exact)])
+    # The whole spread over a whole number, so that the last atom is met, too.
+    spread = exact[-1] - exact[0]
+    parts = round(spread / unit)
+    return spread / parts if parts <= MOST_PARTS else spread

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privcalc.engine.composition import Composition
+from privcalc.engine.inversion.tail_split import TailSplit
+from privcalc.engine.source import bracket
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.inversion.solve import Inversion
     from privcalc.losses.law import LossLaw
 
 TRUTHS: dict[str, list[dict[str, Any]]] = json.loads(
@@ -45,3 +49,16 @@ def holds(bound: Bound, digits: str) -> bool:
     half = Decimal(1).scaleb(int(number.as_tuple().exponent)) / 2
     lower = Decimal(bound.lower or 0.0)
     return lower <= number + half and number - half <= Decimal(bound.upper)
+
+
+def tuned(composition: Composition, **change: float) -> TailSplit:
+    """Return the split with other abscissas, steps or levels than it would take."""
+    found = TailSplit(composition)
+    for name, value in change.items():
+        setattr(found, name, value)
+    return found
+
+
+def delta_by(way: Inversion, epsilon: float, tolerance: float) -> Certified:
+    """Bracket delta at an epsilon by one way to invert alone."""
+    return bracket(way.near(epsilon, tolerance), epsilon, tolerance)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from privcalc.engine.inversion.tail_split import TAIL_SPLIT
+from privcalc.engine.inversion.tail_split import TailSplit
 from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import NotCertifiedError
 from tests.engine.inversion.sampled_cases import uses
@@ -26,7 +26,7 @@ def test_engines_meet(seed: int) -> None:
     composition, delta = uses(sigma, q, r.randint(2, 30)), log_uniform(r, 1e-12, 1e-4)
     found = [certified_epsilon(composition, delta, 1e-6).bound]
     with suppress(NotCertifiedError):
-        found.append(TAIL_SPLIT.epsilon(composition, delta, delta, 1e-6).bound)
+        found.append(TailSplit(composition).epsilon(delta, delta, 1e-6).bound)
     with suppress(NotCertifiedError):
         found.append(certified_epsilon(composition, delta, 1e-6, engine="fft").bound)
     for k, one in enumerate(found):

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from mpmath import exp, mpf, ncdf
 
-from privcalc.engine.inversion.certificate import log_payoff_supremum
-from privcalc.engine.inversion.line_sum import Line, LineSum, added
+from privcalc.engine.inversion.line_sum import Line, LineSum, added, log_payoff_supremum
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import ComplexArray
@@ -102,6 +101,12 @@ def test_aliases_on_the_left() -> None:
     found = summed(nothing, Line(c, step, 7, (20.0, 0.0), 0.0, 0.0))
     left = sum(-math.expm1(-3.0 * j) * math.exp(-3.0 * j * c) for j in range(1, 200))
     assert left <= float(found.terms["aliasing"][0]) <= 1.1 * left
+
+
+def test_aliases_on_the_right() -> None:
+    """Those of larger epsilons weigh e^{cx}: of a loss of 6, delta at 3 and no other one."""
+    found = summed(lambda z: 6.0 * z, Line(1.0, math.pi / 1.5, 7, (1.5, 9.0), 0.0, 6.0))
+    assert -math.expm1(-3.0) * math.exp(3.0) <= float(found.terms["aliasing"][0])
 
 
 @pytest.mark.parametrize("c", [0.01, 0.5, 1.0, 7.0, 300.0])

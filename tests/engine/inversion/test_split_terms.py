@@ -11,10 +11,10 @@ import pytest
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import tail_lines, tail_split
-from privcalc.engine.inversion.measures import Exponential
-from privcalc.engine.inversion.tail_cut import Frame
+from privcalc.engine.inversion.line_sum import Closed, Exponential
+from privcalc.engine.inversion.tail_lines import Frame
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import Closed, TailSplit, split
+from privcalc.engine.inversion.tail_split import TailSplit, split
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.inversion.test_truncated_terms import MU, RATE, USES, two_samples

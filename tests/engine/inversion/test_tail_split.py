@@ -10,14 +10,14 @@ import pytest
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import TAIL_SPLIT
+from privcalc.engine.inversion.tail_split import TailSplit
 from privcalc.engine.planner import certified_epsilon
 from privcalc.engine.source import brackets
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
-from tests.engine.inversion.sampled_cases import TRUTHS, holds, uses, written
+from tests.engine.inversion.sampled_cases import TRUTHS, delta_by, holds, tuned, uses, written
 from tests.truths import meet, relative
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -26,9 +26,8 @@ pytestmark = pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("row", TRUTHS["cells"], ids=str)
 def test_every_row_is_bracketed_to_all_its_digits(row: dict[str, Any]) -> None:
     """One contour for the whole law in balls gave these; every bracket is at most 1e-9 wide."""
-    found = TAIL_SPLIT.epsilon(
-        uses(row["sigma"], row["q"], row["count"]), row["delta"], row["delta"], 1e-9
-    )
+    way = TailSplit(uses(row["sigma"], row["q"], row["count"]))
+    found = way.epsilon(row["delta"], row["delta"], 1e-9)
     assert holds(found.bound, row["epsilon"])
     assert relative(found.bound) <= 1e-6
 
@@ -39,7 +38,7 @@ def test_different_laws_and_a_gaussian_whole(row: dict[str, Any]) -> None:
     terms: list[Any] = [(written([sigma, q]), n) for sigma, q, n in row["sampled"]]
     if row["variance"]:
         terms.append((GaussianLaw(float(row["variance"] ** 0.5)), 1))
-    found = TAIL_SPLIT.epsilon(Composition.of(terms), row["delta"], row["delta"], 1e-9)
+    found = TailSplit(Composition.of(terms)).epsilon(row["delta"], row["delta"], 1e-9)
     assert holds(found.bound, row["epsilon"])
     assert relative(found.bound) <= 1e-6
 
@@ -53,7 +52,7 @@ def test_two_uses_by_one_integral(row: dict[str, Any], move: float) -> None:
     if move != 1.0 and not smooth:
         return
     tolerance = 1e-9 if smooth else 1e-6
-    found = TAIL_SPLIT.delta(composition, float(row["epsilon"]), tolerance, move=move)
+    found = delta_by(tuned(composition, move=move), float(row["epsilon"]), tolerance)
     assert holds(found.bound, row["delta"])
     assert relative(found.bound) <= 2.0 * tolerance
 
@@ -63,7 +62,7 @@ def test_the_split_does_not_matter(cell: tuple[float, float, int, float]) -> Non
     """Level, abscissas and steps are choices: all brackets meet, and narrow ones stay narrow."""
     sigma, q, count, delta = cell
     composition = uses(sigma, q, count)
-    base = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-9).bound
+    base = TailSplit(composition).epsilon(delta, delta, 1e-9).bound
     changes: list[dict[str, float]] = [
         {"move": 0.7},
         {"move": 1.4},
@@ -72,7 +71,7 @@ def test_the_split_does_not_matter(cell: tuple[float, float, int, float]) -> Non
         {"refine": 0.8},
     ]
     for change in changes:
-        other = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-9, **change).bound
+        other = tuned(composition, **change).epsilon(delta, delta, 1e-9).bound
         assert meet(base, other), change
         assert relative(other) <= 1e-6, change
 
@@ -80,13 +79,13 @@ def test_the_split_does_not_matter(cell: tuple[float, float, int, float]) -> Non
 def test_one_split_serves_its_neighbours() -> None:
     """As narrow some deviations away as at its epsilon, valid farther out, silent far away."""
     composition, centre = uses(0.4, 1e-5, 100_000), 1.0
-    split = TAIL_SPLIT.near(composition, centre, 1e-9, 3.0)
+    split = TailSplit(composition).near(centre, 1e-9, 3.0)
 
     def compare(epsilons: Any) -> list[float]:
         widths = []
         for epsilon, found in zip(epsilons, brackets(split, epsilons, 1e-9), strict=True):
             assert found is not None
-            assert meet(found.bound, TAIL_SPLIT.delta(composition, epsilon, 1e-9).bound)
+            assert meet(found.bound, delta_by(TailSplit(composition), epsilon, 1e-9).bound)
             widths.append(relative(found.bound))
         return widths
 
@@ -104,7 +103,7 @@ def test_what_it_does_not_apply_to() -> None:
         composition = Composition.of(terms)
         assert Parts.of(composition) is None
         with pytest.raises(NotCertifiedError):
-            TAIL_SPLIT.epsilon(composition, 1e-6, 1e-6, 1e-9)
+            TailSplit(composition).epsilon(1e-6, 1e-6, 1e-9)
 
 
 @pytest.mark.slow

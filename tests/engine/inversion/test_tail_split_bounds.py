@@ -11,10 +11,10 @@ import pytest
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import line_sum, tail_lines, tail_split
-from privcalc.engine.inversion.measures import Measures, Reversed
-from privcalc.engine.inversion.tail_cut import Frame, Reals
+from privcalc.engine.inversion.line_sum import Closed, Measures, Reversed
+from privcalc.engine.inversion.tail_lines import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import TAIL_SPLIT, Closed
+from privcalc.engine.inversion.tail_split import TailSplit
 from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
@@ -26,7 +26,7 @@ from privcalc.losses.sampled.decay import VariationCells, log_suprema
 from privcalc.losses.sampled.parts import SampledPart
 from privcalc.numerics.arrays import expm1_with_error
 from privcalc.record import replace
-from tests.engine.inversion.sampled_cases import rare, uses
+from tests.engine.inversion.sampled_cases import delta_by, rare, tuned, uses
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -43,7 +43,7 @@ def _quiet() -> Any:
 
 def bracket(**change: float) -> tuple[float, float]:
     """Return the bracket of delta over the truth."""
-    bound = TAIL_SPLIT.delta(uses(*CELL), EPSILON, 1e-9, **change).bound
+    bound = delta_by(tuned(uses(*CELL), **change), EPSILON, 1e-9).bound
     assert bound.lower is not None
     return bound.lower / DELTA, bound.upper / DELTA
 
@@ -299,7 +299,7 @@ def test_values_on_the_real_axis_are_bounds() -> None:
 def test_dropped_parts_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the event is dropped, its mass is part of the upper end."""
     composition = uses(1.0, 0.05, 100)
-    honest = TAIL_SPLIT.delta(composition, 5.0, 1e-3).bound
+    honest = delta_by(TailSplit(composition), 5.0, 1e-3).bound
     cut = tail_split.split
 
     def early(*args: Any, **kwargs: Any) -> Measures:
@@ -307,7 +307,7 @@ def test_dropped_parts_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
         return cut(parts, replace(choice, level=3.2, left=None), *rest, **kwargs)
 
     monkeypatch.setattr(tail_split, "split", early)
-    found = TAIL_SPLIT.delta(composition, 5.0, 1e-3).bound
+    found = delta_by(TailSplit(composition), 5.0, 1e-3).bound
     assert honest.lower is not None
     assert found.lower is not None
     assert found.lower < honest.lower

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.tail_split import TAIL_SPLIT
+from privcalc.engine.inversion.tail_split import TailSplit
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from tests.engine.inversion.sampled_cases import holds
+from tests.engine.inversion.sampled_cases import delta_by, holds
 from tests.truths import relative
 
 CELLS: list[dict[str, Any]] = json.loads(
@@ -31,8 +31,11 @@ def test_delta_is_that_of_a_long_contour(row: dict[str, Any]) -> None:
     """Whole laws in 80-bit numbers, two contours: all the digits on which they agree."""
     sigma, q, k, count, remove = row["law"]
     law = GaussianMixtureLaw(1.0 / float(sigma), float(q), k, remove)
-    solve = TAIL_SPLIT.delta if remove else certified_delta
-    found = solve(Composition.of([(law, count)]), float(row["epsilon"]), 1e-9)
+    composition, epsilon = Composition.of([(law, count)]), float(row["epsilon"])
+    if remove:
+        found = delta_by(TailSplit(composition), epsilon, 1e-9)
+    else:
+        found = certified_delta(composition, epsilon, 1e-9)
     assert holds(found.bound, row["delta"])
     # Where records are added no loss is large, and removing costs more.
     assert relative(found.bound) <= (1e-6 if remove else 1e-2)
@@ -50,8 +53,8 @@ def test_groups_and_single_records_go_together() -> None:
     assert found.engine == "contour"
     assert relative(found.bound) <= 1e-6
     assert found.bound.lower is not None
-    assert TAIL_SPLIT.delta(composition, found.bound.lower, 1e-9).bound.upper >= 1e-6
-    assert (TAIL_SPLIT.delta(composition, found.bound.upper, 1e-9).bound.lower or 0.0) <= 1e-6
+    assert delta_by(TailSplit(composition), found.bound.lower, 1e-9).bound.upper >= 1e-6
+    assert (delta_by(TailSplit(composition), found.bound.upper, 1e-9).bound.lower or 0.0) <= 1e-6
 
 
 def test_large_groups_are_left_to_others() -> None:
@@ -59,4 +62,4 @@ def test_large_groups_are_left_to_others() -> None:
     law = GaussianMixtureLaw(0.5, 1e-3, 60, remove=True)
     assert not law.properties.supports_tail_split
     with pytest.raises(NotCertifiedError):
-        TAIL_SPLIT.epsilon(Composition.of([(law, 100)]), 1e-6, 1e-6, 1e-9)
+        TailSplit(Composition.of([(law, 100)])).epsilon(1e-6, 1e-6, 1e-9)

@@ -10,9 +10,8 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.certificate import log_cut
-from privcalc.engine.inversion.decaying import Decaying
-from privcalc.engine.inversion.solve import Aim
+from privcalc.engine.inversion.line_sum import log_cut
+from privcalc.engine.inversion.solve import Decaying
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.inversion.tail_split import TailSplit, split
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -46,7 +45,7 @@ def test_what_laws_leave_out_is_added(epsilon: float, monkeypatch: pytest.Monkey
     cut = Composition(((law.truncated(math.log(0.01)), 1),))
     truth = float(sampled_delta(1.5, 0.3, epsilon))
     monkeypatch.setattr(Composition, "truncated", lambda self, _: self)
-    source = Decaying(cut).make(Aim(epsilon, math.log(truth), 0.2, 2.0))
+    source = Decaying(cut).make(epsilon, math.log(truth), 0.2, 2.0)
     found = source.deltas(np.array([epsilon]), 0.0)
     dropped = float(found.terms["dropped"][0])
     assert 0.005 <= dropped <= 0.02

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privcalc.engine.lists.losses import Lattice, LossList, Tilted
-from privcalc.engine.lists.spread import Spread
+from privcalc.engine.lists.sums import Spread
 from privcalc.record import replace
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pytest
 from mpmath import mp, mpc, mpf
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.decaying import DECAYING
-from privcalc.engine.inversion.tail_split import TAIL_SPLIT
+from privcalc.engine.inversion.solve import Decaying
 from privcalc.engine.lists.factor import (
     BITS,
     ListContour,
@@ -23,15 +22,22 @@ from privcalc.engine.lists.factor import (
     rough,
     sketched,
 )
-from privcalc.engine.lists.losses import Lattice, LossList, discretised
-from privcalc.engine.lists.spread import Spread
-from privcalc.engine.lists.steps import away, common_step, step_near
+from privcalc.engine.lists.losses import (
+    Lattice,
+    LossList,
+    away,
+    common_step,
+    discretised,
+    step_near,
+)
+from privcalc.engine.lists.sums import Spread
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.rounding import few_bits
+from tests.engine.inversion.sampled_cases import delta_by, tuned
 from tests.oracles.exact import normal_delta
 from tests.pairs import two_point
 from tests.truths import holds
@@ -87,7 +93,7 @@ def test_noise_with_responses(case: Any, part: float) -> None:
     truth = with_noise(mu, terms, epsilon)
     if truth < 1e-250:
         return
-    found = DECAYING.delta(composition, epsilon, 1e-6).bound
+    found = delta_by(Decaying(composition), epsilon, 1e-6).bound
     assert holds(found, truth, 1e-12)
     assert found.width <= 1e-4 * found.upper
     back = certified_epsilon(composition, float(truth), 1e-6).bound
@@ -119,7 +125,7 @@ def test_a_list_on_both_sides_of_a_split(level: float, *, remove: bool) -> None:
     laws: list[tuple[LossLaw, int]] = [(two_point(e), count) for e, count in terms]
     composition = Composition.of([(law, 1), *laws])
     if remove:
-        found = TAIL_SPLIT.delta(composition, epsilon, 1e-6, move=level).bound
+        found = delta_by(tuned(composition, move=level), epsilon, 1e-6).bound
         assert holds(found, truth, 1e-11)
         assert found.width <= 1e-4 * found.upper
     assert holds(certified_delta(composition, epsilon, 1e-6).bound, truth, 1e-11)
@@ -190,7 +196,7 @@ def test_steps_and_lengths() -> None:
 
 def test_lists_are_made_for_what_is_wanted() -> None:
     """Finer for less width, and for larger tilts; nothing is known of a line that needs more."""
-    sketches = rough(Composition.of([(GaussianLaw(0.3), 1), (LaplaceLaw(0.2), 50)]), -20.0)
+    sketches = rough(Composition.of([(GaussianLaw(0.3), 1), (LaplaceLaw(0.2), 50)]), -100.0)
     [(law, count)] = sketched(sketches)
     assert count == 50
     with pytest.raises(NotCertifiedError, match="no transform before it is one"):

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.lists import spread
-from privcalc.engine.lists.answer import seen_for_epsilon
-from privcalc.engine.lists.spread import Spread
-from privcalc.engine.lists.sums import ListSource
+from privcalc.engine.lists import sums
+from privcalc.engine.lists.levels import seen
+from privcalc.engine.lists.sums import ListSource, Spread
 from tests.pairs import two_point
 
 
@@ -103,8 +102,8 @@ def test_without_the_gap_a_lower_end_is_false(monkeypatch: pytest.MonkeyPatch) -
 
     pairs = product(outcomes(0.3, 20), outcomes(0.25 * math.pi, 3))
     exact = math.fsum(p * q * payoff(x + y - epsilon) for (x, p), (y, q) in pairs)
-    source = seen_for_epsilon(composition, epsilon).source(1e-3)
+    source = seen(composition, None, epsilon).source(1e-3)
     assert 0.99 * exact < source.deltas(np.array([epsilon])).lower[0] <= exact * (1.0 + 1e-12)
-    monkeypatch.setattr(spread, "HEIGHT", 0.0)
+    monkeypatch.setattr(sums, "HEIGHT", 0.0)
     naive = ListSource(source.found)
     assert naive.deltas(np.array([epsilon])).lower[0] > exact * (1.0 + 1e-6)

@@ -10,8 +10,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.engine.lists.losses import Lattice, Tilted
-from privcalc.engine.lists.spread import Spread
-from privcalc.engine.lists.sums import ListSource, falling
+from privcalc.engine.lists.sums import ListSource, Spread, falling
 from privcalc.record import replace
 
 

@@ -14,8 +14,7 @@ from mpmath import mp, mpf
 
 from privcalc.engine.lists import transform
 from privcalc.engine.lists.losses import LatticeError, discretised, tilted
-from privcalc.engine.lists.spread import Spread
-from privcalc.engine.lists.sums import ListSource
+from privcalc.engine.lists.sums import ListSource, Spread
 from privcalc.engine.lists.transform import coarsen, compose, find_window
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.record import replace
