@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import NotCertifiedError
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -176,14 +175,6 @@ class LossLaw(ABC):
         del epsilon
         return None
 
-    def delta_at(self, epsilon: Fraction) -> tuple[float, float] | None:
-        """Return proved bounds on delta of one use at the very number epsilon >= 0.
-
-        None where masses are known as doubles only.
-        """
-        del epsilon
-        return None
-
     @abstractmethod
     def tails(self, losses: Array) -> Tails:
         """Return the P- and Q-masses above and below each of increasing losses."""
@@ -203,19 +194,6 @@ class LossLaw(ABC):
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Return bounds on K that take no quadrature, where those of `renyi` do."""
         return self.renyi(c)
-
-    def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
-        """Return bounds on log(M(c) - 1) of a sampled law, or on the part that `positive` leaves.
-
-        Args:
-            c: order minus 1.
-            positive: whether only outcomes are counted that the record makes more likely.
-
-        Raises:
-            NotCertifiedError: they are not known, or take too long.
-        """
-        del c, positive
-        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
 
     @property
     def mechanism_rdp_curve(self) -> RenyiCurve | None:
@@ -258,23 +236,6 @@ class LossLaw(ABC):
     def log_ratio(self) -> LogRatio | None:
         """Return the law of log dQ/dP under P, which subsampling needs; None if unknown."""
         return None
-
-    def sampled_excess(
-        self, q: float, c: float, *, remove: bool, positive: bool
-    ) -> tuple[float, float]:
-        """Return bounds on log(M(c) - 1) of the sampled law; this law is that for adding.
-
-        Args:
-            q: sampling probability, 0 < q < 1.
-            c: order minus 1.
-            remove: direction.
-            positive: whether only outcomes are counted that the record makes more likely.
-
-        Raises:
-            NotCertifiedError: they are not known, or take too long.
-        """
-        del q, c, remove, positive
-        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
 
 
 def exact_infinity_mass(law: LossLaw) -> Fraction | None:

@@ -82,7 +82,6 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Terms
-    from privcalc.losses.atomic.profiles import PolygonLaw
     from privcalc.losses.curve import RenyiCurve
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
@@ -130,7 +129,7 @@ class Passing:
         result: Array = np.minimum(np.concatenate(found) * (1.0 + ROOM) + TINY, 1.0)
         return result
 
-    def below(self, failure: float) -> PolygonLaw:
+    def below(self, failure: float) -> AtomicLaw:
         """Return a law of the best of some such pairs at many a, or that a bad data set passes.
 
         Of a pair the best event is to pass with a noisy answer above t, where its ratio is a d / c,

@@ -15,7 +15,7 @@ from privcalc.exact import Enclosed
 from privcalc.losses import allocated_measures
 from privcalc.losses.atomic import atoms, power, profiles
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.profiles import law_of_tests, polygon_law, profile_law
+from privcalc.losses.atomic.profiles import law_of_tests, profile_law
 from privcalc.losses.choices.range_laws import block_of, range_uses
 from privcalc.losses.concentration import sampled_range
 from privcalc.losses.members import RangePairs
@@ -85,21 +85,6 @@ def test_points_of_profiles_that_are_refused(monkeypatch: pytest.MonkeyPatch) ->
         profile_law(points)
     with pytest.raises(DomainError, match="needs a point with a finite epsilon"):
         profile_law(())
-
-
-def test_polygons_at_any_number() -> None:
-    """Delta of two tests at a fraction, against mpmath; none where e^epsilon is no double."""
-    half = Fraction(1, 2)
-    law = polygon_law([(Fraction(1, 4), half), (half, Fraction(7, 8))])
-    assert law.infinity_mass == 0.0
-    for epsilon in (Fraction(0), Fraction(1, 3), Fraction(2, 3)):
-        found = law.delta_at(epsilon)
-        assert found is not None
-        with mp.workdps(30):
-            a = mp.exp(mpf(epsilon.numerator) / epsilon.denominator)
-            truth = max(mpf(0), mpf(1) / 2 - a / 4, mpf(7) / 8 - a / 2)
-        assert found[0] <= truth <= found[1] <= found[0] + 1e-15
-    assert law.delta_at(Fraction(701)) is None
 
 
 @pytest.mark.parametrize("y", [0.0, 1e-310, 1e-9, 0.3, 0.999, 1.0])

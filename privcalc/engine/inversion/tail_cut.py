@@ -10,7 +10,6 @@ import numpy as np
 from privcalc.engine.inversion.line_sum import added, nothing
 from privcalc.engine.inversion.tail_search import far_sums, near_logs
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.sampled.cut import JoinedContour
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record, replace
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from privcalc.engine.inversion.line_sum import Known
     from privcalc.engine.inversion.tail_search import Parts
     from privcalc.losses.contour import ContourLaw
-    from privcalc.losses.sampled.cut import CutLaw, PowerContour, PowerPart
+    from privcalc.losses.sampled.cut import CutLaw, PowerPart
     from privcalc.losses.sampled.line import QuadratureContour
     from privcalc.numerics.arrays import Array
 
@@ -35,7 +34,7 @@ class Laws:
     """All laws on one line: A, J where there is one, and the others."""
 
     counts: Sequence[int]
-    near: Sequence[QuadratureContour | JoinedContour | PowerContour]
+    near: Sequence[QuadratureContour | PowerPart]
     far: Sequence[PowerPart | None]
     others: Sequence[tuple[ContourLaw, int]]
 
@@ -203,16 +202,15 @@ class Reals:
     def of(cls, frame: Frame, c: float, *, right: bool) -> Reals:
         """Evaluate all laws at c, or w."""
         laws = frame.laws(c, 0.0, right=right)
-        real = [each for each in laws.near if not isinstance(each, JoinedContour)]
-        near = tuple(each.mgf_range for each in real)
-        far = tuple(each.range[1] if each else 0.0 for each in laws.far)
+        near = tuple(each.mgf_range for each in laws.near)
+        far = tuple(each.mgf_range[1] if each else 0.0 for each in laws.far)
         if not all(low > 0.0 for low, _ in near):
             raise NotCertifiedError("the transform of the cut law is not known to be positive")
         others = total = rest = 0.0
         for each, n in laws.others:
             value, error = each.log_mgf(np.zeros(1))
             others += n * float(value[0].real + error[0])
-        for index, (cut, n) in enumerate(zip(real, laws.counts, strict=True)):
+        for index, (cut, n) in enumerate(zip(laws.near, laws.counts, strict=True)):
             value, error = cut.log_mgf_progression(1.0, 1)
             total += n * float(value[0].real + error[0])
             rest += n * math.log1p(far[index] / near[index][1])

@@ -36,7 +36,7 @@ from privcalc.engine.inversion.measures import Exponential
 from privcalc.engine.inversion.tail_cut import Reals
 from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.sampled.cut import APART
+from privcalc.losses.sampled.cut import ON_SHIFTED
 from privcalc.losses.sampled.decay import SHIFTED_UP_TO, VariationCells, log_suprema
 from privcalc.numerics.arrays import expm1_with_error
 from privcalc.numerics.rounding import few_bits
@@ -99,7 +99,7 @@ def make_line(
     terms = 1.0
     if frame.cuts:
         top = max(each.top_loss for each, _ in frame.cuts)
-        most = APART if all(each.law.lines for each, _ in frame.cuts) else math.inf
+        most = ON_SHIFTED if all(each.law.lines for each, _ in frame.cuts) else math.inf
         # Losses below 0 are as long as that of an outcome that only R has.
         floor = max(-math.log1p(-each.law.rate) for each, _ in frame.cuts)
         phase = PER_RADIAN * (nodes + 0.5) * step

@@ -174,7 +174,7 @@ class AtomicLaw(LossLaw):
         infinity_mass_error: relative error of `infinity_mass`.
         known_loss: the largest loss itself, where it is known but no double.
         known_mass: `infinity_mass` itself, where it is known but no double.
-        mechanism_rdp_curve: see `LossLaw`.
+        mechanism_rdp_curve, alternative_dominating_pair: see `LossLaw`.
         log_truncated_mass: log of a bound on the P-mass of truncated outcomes, and on their Q-mass.
         moved: of a law that bounds another, how much P- and Q-mass rounding may have put where
             losses are negative, or taken from there, in its favour.
@@ -192,6 +192,7 @@ class AtomicLaw(LossLaw):
     known_mass: Fraction | None = None
     mechanism_rdp_curve: RenyiCurve | None = None
     log_truncated_mass: float = -math.inf
+    alternative_dominating_pair: LossLaw | None = None
 
     @cached_property
     def properties(self) -> LawProperties:

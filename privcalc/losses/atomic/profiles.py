@@ -34,7 +34,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from privcalc.errors import DomainError
-from privcalc.exact import doubles
 from privcalc.losses.atomic.atoms import LARGEST_EPSILON, AtomicLaw
 from privcalc.losses.atomic.exact import (
     LARGEST_INVERSE,
@@ -44,7 +43,7 @@ from privcalc.losses.atomic.exact import (
     piecewise_pair,
 )
 from privcalc.numerics.work import charge, remembered, spend
-from privcalc.record import field, record
+from privcalc.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -223,40 +222,8 @@ def _mirrored(epsilon: Fraction, delta: Fraction, a: Fraction) -> Fraction:
 # Points nearer to 0 are moved to it, so that masses between points are normal doubles.
 NEAREST = Fraction(1, 10**270)
 FAINT = 1e-270
-# Digits of e^epsilon beyond those that the difference of two masses may lose.
-DIGITS = 40
-# Relative error of an exact difference of masses that have far more digits.
-ROUNDED = Fraction(1, 10**30)
 # Stands for a Q-mass that is 0 where outcomes are put in order.
 SMALLEST_RATIO = 1e-300
-
-
-@record
-class PolygonLaw(AtomicLaw):
-    """A law of finitely many tests, which keeps its masses.
-
-    Attributes:
-        exact: masses under P and Q of all outcomes.
-        alternative_dominating_pair: another law of the same pair without mass at infinity, or None.
-    """
-
-    exact: tuple[Outcome, ...] = field(default=(), compare=False)
-    alternative_dominating_pair: LossLaw | None = None
-
-    def delta_at(self, epsilon: Fraction) -> tuple[float, float] | None:
-        """Return the largest g - e^epsilon y, at the very number epsilon >= 0.
-
-        Where an outcome counts, e^epsilon Q is at most 1, so that the rounded power moves it by no
-        more than 10^-DIGITS of the smallest mass.
-        """
-        if not self.exact or epsilon > LARGEST_EPSILON:
-            return None
-        least = min(mass for outcome in self.exact for mass in outcome if mass)
-        context = Context(prec=DIGITS + len(str(int(1 / least))))
-        number = context.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
-        a = Fraction(context.exp(number))
-        value = sum((max(ZERO, p - a * q) for p, q in self.exact), ZERO)
-        return doubles(value * (1 - ROUNDED))[0], doubles(min(ONE, value * (1 + ROUNDED)))[1]
 
 
 def concave_hull(points: Iterable[Point], start: Fraction = ZERO) -> list[Point]:
@@ -302,7 +269,7 @@ def polygon_law(
     *,
     above: bool | None = None,
     alternative_dominating_pair: LossLaw | None = None,
-) -> PolygonLaw:
+) -> AtomicLaw:
     """Return the law of tests.
 
     Args:
@@ -310,14 +277,15 @@ def polygon_law(
         start: the P-mass of what is impossible under Q.
         above: whether no smaller profile is wanted where masses are no doubles, or no larger one;
             None where all of them are.
-        alternative_dominating_pair: see `PolygonLaw`.
+        alternative_dominating_pair: see `LossLaw`.
     """
     kept = list(points)
     if above is not None:
         kept = [(_clear(y, above=not above), _clear(g, above=above)) for y, g in kept]
         start = max([start, *(g for y, g in kept if y == 0)]) if above else start
     outcomes = [each for each in outcomes_of(concave_hull(kept, start)) if each != (ZERO, ZERO)]
-    return with_masses(exact_law(outcomes), outcomes, alternative_dominating_pair)
+    law = exact_law(outcomes)
+    return replace(law, alternative_dominating_pair=alternative_dominating_pair)
 
 
 # Doubles in [0, 1] are whole multiples of 1 / WHOLE: such numbers are compared and multiplied far
@@ -394,7 +362,7 @@ def _log_quotient(a: int, b: int) -> float:
 
 def likeliest_law(
     masses: tuple[Array, Array], error: float, lost: float, other: LossLaw
-) -> PolygonLaw:
+) -> AtomicLaw:
     """Return a law below a pair whose outcomes have about these masses.
 
     The tests are events: the likeliest outcomes together, in the order of their likelihood ratios.
@@ -417,16 +385,6 @@ def likeliest_law(
         for y, g in zip(q, p, strict=True)
     ]
     return polygon_law(tests, above=False, alternative_dominating_pair=other)
-
-
-def with_masses(
-    law: AtomicLaw, outcomes: Sequence[Outcome], alternative_dominating_pair: LossLaw | None = None
-) -> PolygonLaw:
-    """Return a law that keeps the masses of its outcomes."""
-    fields = {name: getattr(law, name) for name in vars(AtomicLaw)["__record_fields__"]}
-    return PolygonLaw(
-        **fields, exact=tuple(outcomes), alternative_dominating_pair=alternative_dominating_pair
-    )
 
 
 def _clear(value: Fraction, *, above: bool) -> Fraction:

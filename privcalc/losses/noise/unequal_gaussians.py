@@ -21,16 +21,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import LawProperties, LossLaw, Tails
-from privcalc.losses.sampled.normal_excess import pair_excess
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.sampled.renyi import Logs
     from privcalc.numerics.arrays import Array
 
 # Phi(-FAR) is no double.
@@ -232,23 +229,6 @@ class UnequalGaussiansLaw(LossLaw):
                 end = rest + quotient + sign * self.unit * (units + 2.0 * np.abs(rest + quotient))
             ends.append(np.where(u > 0.0, end, np.inf))
         return np.maximum(ends[0] - TINIEST, 0.0), ends[1] + TINIEST
-
-    def sampled_excess(self, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
-        """Return bounds on log(M(c) - 1) of the sampled law; this law is that for adding.
-
-        With P = N(theta, r^2) without the record and Z standard normal under P, Z is
-        N(-theta / r, 1 / r^2) with it.
-
-        Raises:
-            NotCertifiedError: for adding tails say enough; there are too many outcomes; only half
-                is asked for.
-        """
-        if positive or not remove:
-            raise NotCertifiedError("only tails are known of this sample")
-        if self.units > 1.0:
-            raise NotCertifiedError("the reverse order of the pair is known to too few digits")
-        root = math.sqrt(self.ratio)
-        return pair_excess(q, -self.theta / root, 1.0 / root, c)
 
     def tails(self, losses: Array) -> Tails:
         """Return the masses inside and outside of the two outcomes that have a loss l."""

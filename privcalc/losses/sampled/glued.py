@@ -41,6 +41,7 @@ from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.renyi import add_logs, from_excess
+from privcalc.losses.sampled.tails import SampledTailLaw
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -147,13 +148,10 @@ class GluedLaw(LossLaw):
         return self.up.gaussian_range
 
     def _log_excess(self, c: float) -> Logs:
-        if self.infinity_mass != 0.0 or self.lower_infinity_mass != 0.0:
+        halves = [law for law in (self.up, self.down) if isinstance(law, SampledTailLaw)]
+        if len(halves) < 2 or self.infinity_mass != 0.0 or self.lower_infinity_mass != 0.0:
             raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
-        return add_logs([law.log_excess(c, positive=True) for law in (self.up, self.down)])
-
-    def profile(self, epsilon: float) -> tuple[float, float] | None:
-        """Return that of the sampled event for removing: epsilon is not negative."""
-        return self.up.profile(epsilon)
+        return add_logs([law.log_excess(c, positive=True) for law in halves])
 
     def tails(self, losses: Array) -> Tails:
         """Join the tails of the halves; what a half does not hold is 1 minus what it does.

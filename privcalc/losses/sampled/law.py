@@ -29,7 +29,7 @@ from privcalc.losses.sampled.line import TailSplitLaw
 from privcalc.losses.sampled.normal_excess import mixture_excess, sampled_ratio
 from privcalc.losses.sampled.parts import SampledPart, outside
 from privcalc.losses.sampled.renyi import listed_excess
-from privcalc.losses.sampled.tails import SampledTailLaw, sampled_profile
+from privcalc.losses.sampled.tails import SampledTailLaw
 from privcalc.numerics.log_sums import log_difference
 from privcalc.numerics.normal import normal_tail
 from privcalc.numerics.rounding import UNIT
@@ -73,10 +73,6 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
         (four tails for remove, two for add), and P(N > z) <= exp(-z^2/2)/2 for z >= 0.
         """
         return self.log_mass + 1e-9
-
-    def profile(self, epsilon: float) -> tuple[float, float] | None:
-        """Bound delta of one use; None where only the tails can tell."""
-        return sampled_profile(self.base, self.q, epsilon, remove=self.remove)
 
     def truncated(self, log_mass: float) -> SampledLaw:
         """Cut X so that the P-mass outside is at most exp(log_mass)."""

@@ -45,7 +45,6 @@ from privcalc.losses.sampled.mixture_sums import ExponentialSum
 from privcalc.losses.sampled.normal_excess import mixture_excess
 from privcalc.losses.sampled.parts import MixturePart
 from privcalc.losses.sampled.renyi import from_excess
-from privcalc.losses.sampled.tails import sampled_profile
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
 from privcalc.record import record, replace
 
@@ -331,8 +330,6 @@ class ScatteredLaw(MixtureLaw):
         others: 1 less the first of them, off by 4 units.
         remove: whether the mixture is P.
         log_mass: log of the P-mass that a cut of the outputs may drop.
-        event: the law for adding a record of what is sampled, if anything is.
-        q: the sampling probability.
     """
 
     places: tuple[float, ...]
@@ -340,8 +337,6 @@ class ScatteredLaw(MixtureLaw):
     others: float
     remove: bool
     log_mass: float = DEFAULT_LOG_MASS
-    event: ScatteredLaw | None = None
-    q: float = 1.0
 
     def sampled(self, q: float, *, remove: bool) -> ScatteredLaw | None:
         """Return the mixture with a record that has no part in more of the uses.
@@ -353,13 +348,7 @@ class ScatteredLaw(MixtureLaw):
         if q * min(chances) < SMALLEST_CHANCE:
             return None
         rest = ((1.0 - q) + q * first, *(q * chance for chance in chances))
-        return ScatteredLaw(self.places, rest, q * self.others, remove, event=self, q=q)
-
-    def profile(self, epsilon: float) -> tuple[float, float] | None:
-        """Bound delta of one sampled use, in which the factor q stands outside."""
-        if self.event is None:
-            return None
-        return sampled_profile(self.event, self.q, epsilon, remove=self.remove)
+        return ScatteredLaw(self.places, rest, q * self.others, remove)
 
     @cached_property
     def ratio(self) -> ExponentialSum:

@@ -27,7 +27,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled.mixture_sums import ExponentialSum
-from privcalc.losses.sampled.renyi import LARGE, log_total, sampled_losses, summed
+from privcalc.losses.sampled.renyi import LARGE, log_total, summed
 from privcalc.numerics.log_sums import log_difference, log_loss_excess
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.rounding import UNIT
@@ -275,59 +275,6 @@ def opposite_excess(q: float, mu: float, c: float) -> Logs:
     return rule.bounds(inside, [above, under + 1e-9], c)
 
 
-def pair_excess(q: float, centre: float, deviation: float, c: float) -> Logs:
-    """Return the same for R = N(0, 1), W = N(centre, deviation^2) of another variance, removing.
-
-    X = log dW/dR = x0 + x1 x + x2 x^2. At x + iy its real part is less by x2 y^2, its imaginary
-    part (x1 + 2 x2 x) y: so |N| is at most e^{|x2| y^2} N for x2 < 0, and N for x2 > 0, and there
-    are no zeros where y^2 (x1 + 2 x2 x)^2 < pi^2 at Re X = log((1 - q) / q), that is where
-    y^2 (d + 4 x2^2 y^2) < pi^2 for d = x1^2 - 4 x2 (x0 - log((1 - q) / q)).
-
-    Beyond an end, with b the larger of X there and 0: N h_c is at most its value at the floor where
-    X <= 0; r(b)^a where X <= b, and r(b)^a e^{a (X - b)} elsewhere, as the slope of log r in X is
-    at most 1. E[e^{aX}] is that of a normal law.
-    """
-    precision = 1.0 / (deviation * deviation)
-    x0, x1 = -math.log(deviation) - 0.5 * centre * centre * precision, centre * precision
-    x2 = -0.5 * (precision - 1.0)
-    a, floor = c + 1.0, math.log1p(-q)
-    t = 1.0 - 2.0 * a * x2
-    if not t > 1e-11 * (1.0 + a * abs(x2)):
-        return (math.inf if t < -64.0 * UNIT * a * abs(x2) else -math.inf), math.inf
-    some = math.log(q) + math.log(min(1.0, abs(x1) + abs(x2)))
-    m = a * x1 / t
-    way = math.sqrt(2.0 * (HALF_SQUARE - 2.0 * some)) / math.sqrt(min(t, 1.0))
-    d = x1 * x1 - 4.0 * x2 * (x0 - floor + math.log(q))
-    root = math.hypot(d, 4.0 * x2 * math.pi)
-    strip = 2.0 * math.pi**2 / (d + root) if d > 0.0 else (root - d) / (8.0 * x2 * x2)
-    b, _ = _lines(0.98 * math.sqrt(strip))
-    ends = min(0.0, m) - way, max(0.0, m) + way
-    lines = b, a * max(0.0, -x2) * b * b
-    rule = _Nodes.chosen(c, ends, 2.0 * some + min(math.log(c), 0.0), lines)
-
-    def exponents(x: Array) -> tuple[Array, Array]:
-        terms = abs(x0) + np.abs(x1 * x) + abs(x2) * x * x
-        return x0 + (x1 + x2 * x) * x, 32.0 * UNIT * (1.0 + terms)
-
-    losses, moved = _ratios(*exponents(rule.x), q)
-    inside = summed(losses, moved, rule.logs + losses, rule.wrong + moved, c)
-    beyond = []
-    for end, sign in ((float(rule.x[0]), -1.0), (float(rule.x[-1]), 1.0)):
-        there, wrong = exponents(np.array([end]))
-        least = max(float(there[0] + wrong[0]), 0.0)
-        mass = log_tail(sign * end)
-        log_r = float(np.logaddexp(floor, math.log(q) + least))
-        beyond.append(log_largest_low(floor, c, remove=True) + mass + 1e-12)
-        beyond.append(a * log_r + mass + 64.0 * UNIT * a * (1.0 + log_r))
-        factor = a * (log_r - least)
-        argument = sign * (end - m) * math.sqrt(t)
-        exponent = a * x0 + 0.5 * m * m * t - 0.5 * math.log(t)
-        sizes = 1.0 + a * (abs(x0) + abs(x1 * end) + abs(x2) * end * end) + m * m * t
-        slack = 64.0 * UNIT * (sizes + abs(factor) + argument * argument) * (1.0 + a / t)
-        beyond.append(factor + exponent + log_tail(argument) + slack + 1e-12)
-    return rule.bounds(inside, beyond, c)
-
-
 def lattice_excess(
     normal: tuple[float, int, float], q: float, c: float, *, remove: bool, positive: bool
 ) -> Logs:
@@ -355,11 +302,3 @@ def sampled_ratio(mu: float, q: float) -> ExponentialSum:
     """Return r of one record, sampled with probability q."""
     logs = np.array([math.log1p(-q), math.log(q)])
     return ExponentialSum(np.array([0.0, mu]), logs, 16.0 * UNIT * (1.0 + np.abs(logs)))
-
-
-def _ratios(x: Array, moved: Array, q: float) -> tuple[Array, Array]:
-    """Return log(1 - q + q e^x) with its error, where x is off by `moved`."""
-    losses = sampled_losses(x, q)
-    share = np.exp(np.minimum(math.log(q) + x - losses, 0.0))
-    own = np.where(x > LARGE, 16.0 * (np.abs(x) + abs(math.log(q))), 64.0 * np.abs(losses))
-    return losses, np.expm1(np.minimum(moved, 1.0)) * share * 1.1 + UNIT * own

@@ -137,7 +137,7 @@ def listed_excess(
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
     ends = []
     for above in (False, True):
-        terms, alone_w, moved, least = _terms(
+        terms, alone_w, moved, (least, top) = _terms(
             law, q, (above, of_w), remove=remove, likelier=likelier
         )
         charge(PER_OUTCOME * len(terms[0]))
@@ -147,8 +147,11 @@ def listed_excess(
         low, high = widened((np.array([found[0]]), np.array([found[1]])), np.array([by]))
         found = float(low[0]), float(high[0])
         if alone_w > 0.0 and likelier is not False:
-            whole = math.inf if remove else math.log(alone_w) + math.log(c) + math.log(q)
-            found = add_logs([found, (whole - 1e-9, whole + 1e-9)])
+            whole = math.log(alone_w) + math.log(c) + math.log(q)
+            beyond = (
+                (-math.inf, _beyond(law, q, c, top)) if remove else (whole - 1e-9, whole + 1e-9)
+            )
+            found = add_logs([found, beyond])
         ends.append(found)
     return ends[0][0], ends[1][1]
 
@@ -156,11 +159,11 @@ def listed_excess(
 @remembered(8)
 def _terms(
     law: LossLaw, q: float, which: tuple[bool, bool], *, remove: bool, likelier: bool | None
-) -> tuple[tuple[Array, Array, Array, Array], float, float, float]:
+) -> tuple[tuple[Array, Array, Array, Array], float, float, tuple[float, float]]:
     """Return what `summed` takes of a list, the mass of W alone, and `AtomicLaw.moved`.
 
     And how large a loss of the sample is where that may be: not where R has all, whose mass is what
-    the others lack of 1.
+    the others lack of 1. And the largest X.
 
     Args:
         law: the pair.
@@ -184,7 +187,19 @@ def _terms(
     side = np.isfinite(x) & ((x < 0.0) == of_w)
     least = float(np.abs(loss[side]).max(initial=0.0))
     terms = loss if remove else -loss, moved, logs + loss * remove, wrong
-    return terms, alone_w, pair.moved, least
+    return terms, alone_w, pair.moved, (least, float(x.max(initial=0.0)))
+
+
+def _beyond(law: LossLaw, q: float, c: float, top: float) -> float:
+    """Bound log E_R[N h_c(L); X > top] of removing, for the law of (W, R), whose loss is X.
+
+    N h_c is at most r^a, r <= (q + (1 - q) e^-top) e^X, and E_R[e^{aX}; X > top] is at most
+    e^{K(c + d) - d top} for every d > 0. Lists may have moved the largest X, by less than 1e-9.
+    """
+    top, d = top - 1e-9 * (1.0 + abs(top)), (c + 1.0) * np.geomspace(1e-3, 10.0, 60)
+    power = (c + 1.0) * math.log(q + (1.0 - q) * math.exp(-top))
+    logs = power + law.renyi(c + d)[1] - d * top
+    return float((logs + 1e-9 * (1.0 + abs(power) + np.abs(logs) + d * abs(top))).min())
 
 
 def sampled_losses(x: Array, q: float) -> Array:
