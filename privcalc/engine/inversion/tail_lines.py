@@ -37,7 +37,7 @@ from privcalc.engine.inversion.tail_cut import Reals
 from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled.cut import ON_SHIFTED
-from privcalc.losses.sampled.decay import SHIFTED_UP_TO, VariationCells, log_suprema
+from privcalc.losses.sampled.decay import VariationCells, log_suprema
 from privcalc.numerics.arrays import expm1_with_error
 from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import PATIENCE, charge, left
@@ -171,8 +171,7 @@ class _Decay:
         rest = np.zeros(len(ts))
         for index, (cut, n) in enumerate(frame.cuts):
             exponent = float(frame.exponents(np.array([c]), right=right)[0])
-            shifted = n <= SHIFTED_UP_TO
-            log_sigma = log_suprema(cut.part, exponent, here.near[index], ts, shifted=shifted)
+            log_sigma = log_suprema(cut.part, exponent, here.near[index], ts)
             log_near = log_sigma + math.log(here.near[index][1])
             near = near + n * log_near
             if not cut.alone:

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.parts import MixturePart, SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
 
-# Multiples of t that cells are asked for.
-MULTIPLES = 2.0 ** (np.arange(40.0) / 2.0)
-# Shifted lines pay where log |phi| is to be below this.
-LOW = -0.05
-
 
 class TailSplitLaw(LineLaw):
     """A mixture (1 - rate) R + rate W against R, normal in a coordinate x in which 1 + y grows.
@@ -168,9 +163,9 @@ class QuadratureContour(ContourLaw):
         return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
 
     def log_decay(self, t: float, enough: float) -> float:
-        """Bound log |phi| beyond t by cells; moments hold from one of the times to the next."""
+        """Bound log |phi| beyond t by cells."""
+        del enough
         if not self.mgf_range[0] > 0.0:
             return 0.0
-        exponent, part = self._sum.nodes.exponent, self.law.part()
-        times, shifted = t * MULTIPLES, enough < LOW
-        return float(log_suprema(part, exponent, self.mgf_range, times, shifted=shifted)[0])
+        part, times = self.law.part(), np.array([t])
+        return float(log_suprema(part, self._sum.nodes.exponent, self.mgf_range, times)[0])

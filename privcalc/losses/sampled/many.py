@@ -8,11 +8,7 @@ and level sets are placed for one of them and proved for each.
 Decay. From t on, as far as a multiple of it, |phi| is that of the outcomes that stand for a law
 (`modulus_bounds`).
 
-Beyond, let h dl be the tilted law of one loss, of mass M = M(c). A part nu of it whose density
-falls is a mixture of uniform laws on intervals that begin where it does. One of length W and mass m
-has m - |.| >= m (1 - 2 / (t W))_+, as |sin(u) / u| <= 1 / |u|. Parts that have no cell in common
-add up: 1 - |phi| is at least the sum of nu(1) - |nu^| over them, divided by M; all of it grows with
-t. Densities are bounded from below on cells (`VariationCells.heights`).
+Beyond, it is that of falling parts of the density (`decay.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +35,7 @@ from privcalc.losses.quadrature import (
     on_part,
     refined,
 )
-from privcalc.losses.sampled.decay import VariationCells
+from privcalc.losses.sampled.decay import SLACK, VariationCells, layers
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, cut_ends
 from privcalc.losses.sampled.parts import SampledPart, outside
 from privcalc.numerics.arrays import log1p_with_error
@@ -81,8 +77,6 @@ MOST_PANELS, MOST_NODES = 2000, 20_000
 TURN, MOST_FINER = 2.0, 8
 # Of what moments leave out, deviations; log of the error of M by quadrature.
 BEYOND, LOG_PART = 9.5, -34.0
-# Covers the rounding of densities, lengths and places of cells (`VariationCells.heights`).
-SLACK = 1e-6
 
 
 class Block:
@@ -234,11 +228,7 @@ class Block:
         return result
 
     def log_far(self, log_mass: float, c: float, mgf: Array, t: float) -> Array:
-        """Bound the same for all t beyond each multiple of t in FAR.
-
-        See the module; `mgf` are upper bounds on M(c). Densities fall on either side of where that
-        of the middle one of the laws is largest.
-        """
+        """Bound the same for all t beyond each multiple of t in FAR; `mgf` bound M(c) from above."""
         part, exponent = self.part(log_mass), self.exponent(c)
         farthest = np.maximum(np.abs(part.low), np.abs(part.high))
         size = float((farthest - np.log(part.q)).max())
@@ -249,27 +239,10 @@ class Block:
         _, losses, wrong = part.losses(cells.x)
         heights = cells.heights(losses, wrong)
         charge(PER_CELL * heights.size)
-        peak = int(heights[len(heights) // 2].argmax())
-        found = _falling(heights[:, peak:], losses[:, peak:], t)
-        mirrored = heights[:, :peak][:, ::-1], -losses[:, : peak + 1][:, ::-1]
-        found = found + _falling(*mirrored, t)
-        gain = found / (mgf * MARGIN) * (1.0 - SLACK)
+        gain = layers(heights, losses, t * np.array(FAR)) / (mgf * MARGIN) * (1.0 - SLACK)
         logs = np.log1p(-np.clip(gain, 0.0, 1.0 - UNIT))
         result: Array = logs @ self.counts * (1.0 - SLACK)
         return result
-
-
-def _falling(heights: Array, losses: Array, t: float) -> Array:
-    """Return nu(1) - |nu^| at least, of what falls from the first cell on and is at most heights.
-
-    A column for each row, and a row for all that is beyond each multiple of t in FAR.
-    """
-    if not heights.shape[1]:
-        return np.zeros((len(FAR), len(losses)))
-    below = np.minimum.accumulate(heights, axis=1)
-    drop = below - np.concatenate([below[:, 1:], np.zeros((len(below), 1))], axis=1)
-    widths = (losses[:, 1:] - losses[:, :1]) * (1.0 - SLACK)
-    return np.array([(drop * np.maximum(widths - 2.0 / (t * k), 0.0)).sum(axis=1) for k in FAR])
 
 
 def _log_tails(z: Array) -> Array:
