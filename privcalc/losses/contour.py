@@ -76,17 +76,10 @@ class ContourLaw(ABC):
         """Return the same at t = k step, k < count; `step` has few bits, so t is exact."""
         return self.log_mgf(step * np.arange(count))
 
-    def log_modulus_estimates(self, t: Array) -> Array:
-        """Return about log |phi| at each t, the first of which is 0, for searches."""
-        real = self.log_mgf(t)[0].real
-        found: Array = real - real[0]
-        return found
-
-    def log_decay(self, t: float, enough: float) -> float:
+    def log_decay(self, t: float) -> float:
         """Return a proved upper bound on sup over tau >= t of log |M(c + i tau)| / M(c).
 
-        One of `enough` need not be improved. 0 always holds, and is the supremum of a law with
-        finitely many losses on a lattice.
+        0 always holds, and is the supremum of a law with finitely many losses on a lattice.
         """
-        del t, enough
+        del t
         return 0.0

@@ -536,38 +536,3 @@ class RemainderSum:
         if self._loss.shape[-1]:
             sums = progression_sums(step, count, self._direction * self._loss, self._tilted)
         return self.minus_one(step * np.arange(count), sums)
-
-
-def modulus_bounds(
-    nodes: NodeSet, lowest: Array | float, step: float, first: int, count: int
-) -> Array:
-    """Bound |phi| between k step and (k + 1) step for first <= k < count; a row for each law.
-
-    g = |phi|^2 = E cos(t (L - L')) for two losses of the tilted law has |g''| <= E (L - L')^2 =
-    2 v, or 2 m v for weights of mass m and second moment v about any point: between two points a
-    distance d apart g is at most the larger of both and m v d^2 / 4. Weights are off by 3 jitter
-    units and LOSS_UNITS of the exponent times the loss, losses by LOSS_UNITS of themselves and what
-    they moved: sums by `noise`. All is divided by a lower bound of M.
-
-    Args:
-        nodes: of plain powers, for |t| <= count step.
-        lowest: lower bounds of M, a number for each law.
-        step: see above, of few bits.
-        first: see above.
-        count: see above.
-    """
-    _, _, loss, jitter, moved = nodes.outcomes
-    scale, size = np.asarray(lowest, float)[..., None], np.abs(loss)
-    weights = nodes.tilted / scale
-    mass = weights.sum(axis=-1, keepdims=True)
-    centred = loss - (weights * loss).sum(axis=-1, keepdims=True) / mass
-    variance = (weights * centred**2).sum(axis=-1, keepdims=True) * np.maximum(mass, 1.0) * MARGIN
-    units = 3.0 * jitter + LOSS_UNITS * abs(nodes.exponent) * size
-    units = units + sum_units(loss.shape[-1]) + PHASE_ULPS + 16.0
-    units = units + step * count * (8.0 * np.abs(centred) + LOSS_UNITS * size + moved)
-    noise = UNIT * (weights * units).sum(axis=-1, keepdims=True)
-    noise = noise + np.asarray(nodes.quadrature)[..., None] / scale
-    square = np.abs(progression_sums(step, count + 1, centred, weights)[..., first:]) ** 2
-    square = np.maximum(square[..., 1:], square[..., :-1]) + 0.25 * variance * step**2
-    bounds: Array = np.minimum((np.sqrt(square) + noise) * MARGIN, 1.0)
-    return bounds

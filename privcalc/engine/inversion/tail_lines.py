@@ -227,7 +227,7 @@ class _Decay:
         if index not in self._known:
             value, size = float(self._logs[index]), float(self._sizes[index])
             for law, n in self._whole:
-                log_decay = law.log_decay(float(self._ts[index]), -math.inf)
+                log_decay = law.log_decay(float(self._ts[index]))
                 value, size = value + n * log_decay, size - n * log_decay
             self._known[index] = value + 1e-9 * (1.0 + size)
         return self._known[index]

@@ -130,10 +130,6 @@ class ListContour(ContourLaw):
         )
         self._k_error += UNIT * len(found.masses)
 
-    def log_modulus_estimates(self, t: Array) -> Array:
-        """Return 0: a list need not decay."""
-        return np.zeros(len(t))
-
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K at few nodes: t (l - mean) is off by 8 units, and the sum by one a term."""
         points, weights = self._tilted.lattice.points, self._tilted.weights

@@ -160,7 +160,6 @@ class GaussianContour(ContourLaw):
         product: ComplexArray = np.multiply(z, z + 1.0)
         return product * half_variance, (12.0 * UNIT + 2.01 * self.error) * scale
 
-    def log_decay(self, t: float, enough: float) -> float:
+    def log_decay(self, t: float) -> float:
         """Return -mu^2 t^2 / 2, which decreases in t."""
-        del enough
         return -0.5 * self.mu * self.mu * t * t * (1.0 - 2.01 * self.error - 16.0 * UNIT)

@@ -80,15 +80,16 @@ class VariationCells:
         certain: Mask = np.logical_or(smallest >= slack, largest <= -slack)
         return cls(x, log_g, certain, (part.high - part.low) / CELLS * steepest)
 
-    def variation(self) -> float:
+    def variation(self) -> Array:
         """Bound the variation of g over the whole line, jumps at the ends included."""
         with np.errstate(over="ignore", invalid="ignore"):
             g = np.exp(self.log_g)
             rise = np.abs(np.diff(g))
-            wild = self.swing * np.exp(self.log_g[:-1] + self.swing)
-        total = float(np.where(self.certain, rise, wild).sum()) + float(g[0] + g[-1])
+            wild = self.swing * np.exp(self.log_g[..., :-1] + self.swing)
+        total = np.where(self.certain, rise, wild).sum(axis=-1) + g[..., 0] + g[..., -1]
         # 1e-9 covers the rounding of log g, whose terms stay below 1e5.
-        return total * MARGIN * (1.0 + 1e-9)
+        found: Array = total * MARGIN * (1.0 + 1e-9)
+        return found
 
     def heights(self, losses: Array, wrong: Array) -> Array:
         """Return, for each cell, what the density of the loss is at least, 0 where not resolved.

@@ -162,9 +162,8 @@ class QuadratureContour(ContourLaw):
         m, slack = 1.0 + float(value[0].real), float(error[0])
         return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
 
-    def log_decay(self, t: float, enough: float) -> float:
+    def log_decay(self, t: float) -> float:
         """Bound log |phi| beyond t by cells."""
-        del enough
         if not self.mgf_range[0] > 0.0:
             return 0.0
         part, times = self.law.part(), np.array([t])

@@ -4,11 +4,6 @@ The law of the sum of their losses. K, its bounds, and bounds on |phi| are those
 (`law.py`), evaluated as one array over laws and nodes, and added up; the sums are rounded outward
 once. What is near is done alike: laws are taken in blocks of similar noise, whose panels, windows
 and level sets are placed for one of them and proved for each.
-
-Decay. From t on, as far as a multiple of it, |phi| is that of the outcomes that stand for a law
-(`modulus_bounds`).
-
-Beyond, it is that of falling parts of the density (`decay.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +26,6 @@ from privcalc.losses.quadrature import (
     RemainderSum,
     SearchSums,
     WeightedLosses,
-    modulus_bounds,
     on_part,
     refined,
 )
@@ -40,8 +34,7 @@ from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, cut_ends
 from privcalc.losses.sampled.parts import SampledPart, outside
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.normal import log_tail
-from privcalc.numerics.phases import phase_sums
-from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, left
 from privcalc.record import record
 
@@ -61,20 +54,8 @@ APART = 0.5
 PER_SEARCH = 0.3
 # What a cell costs.
 PER_CELL = 1.0
-# How far from t the outcomes are asked, as a multiple of it: from each to the next, at how many
-# points on the way there from 0; log of their error.
-FAR, POINTS_TO_T, LOG_ERROR = tuple(4**k for k in range(1, 9)), 8, -14.0
-# That times a count, lest it is much of 1 - |phi| of many uses.
-AHEAD = -6.0
-# The last of these multiples is the first beyond which log |phi| is proved to be as low as this
-# part of what it is at t.
-AS_LOW = 0.97
-# Part of log |phi| that is proved, about.
-PROVED = 0.89
 # Panels of a quadrature, nodes of searches.
 MOST_PANELS, MOST_NODES = 2000, 20_000
-# Phases of neighbouring nodes differ by TURN at most, if MOST_FINER times as many will do.
-TURN, MOST_FINER = 2.0, 8
 # Of what moments leave out, deviations; log of the error of M by quadrature.
 BEYOND, LOG_PART = 9.5, -34.0
 
@@ -110,7 +91,7 @@ class Block:
         """Return the power of 1 + y at an abscissa."""
         return c + 1.0 if self.remove else -c
 
-    def search_outcomes(self, log_mass: float, finer: int = 1) -> WeightedLosses:
+    def search_outcomes(self, log_mass: float) -> WeightedLosses:
         """Return nodes of the trapezoid rule for searches; masses beyond are next to nothing.
 
         Raises:
@@ -119,7 +100,7 @@ class Block:
         part = self.part(log_mass)
         low, high = cast("Array", part.low), cast("Array", part.high)
         most = float(((high - low) / self.s[:, None]).max())
-        nodes = finer * math.ceil(most / APART * max(1.0, float(self.s.max()))) + 1
+        nodes = math.ceil(most / APART * max(1.0, float(self.s.max()))) + 1
         if nodes > MOST_NODES:
             raise NotCertifiedError("losses are too far apart for sums")
         charge(PER_SEARCH * nodes * len(self.s))
@@ -218,31 +199,23 @@ class Block:
             lower = np.maximum(lower - slack * (base + (c + 1.0) * np.abs(np.log(q))), 0.0)
         return self.counts @ lower, self.counts @ np.maximum(upper, 0.0)
 
-    def log_near(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> Array:
-        """Bound sum of count log |phi| from t to FAR[0] t; `mgf` are bounds on M(c) of each."""
-        step, count = few_bits(t / POINTS_TO_T), FAR[0] * POINTS_TO_T + 1
-        log_errors = np.log(mgf[0]) + np.minimum(LOG_ERROR, AHEAD - np.log(self.counts))
-        nodes = self.nodes(log_mass, c, step * count, log_errors, remainder=False)
-        modulus = modulus_bounds(nodes, mgf[0], step, POINTS_TO_T, count)
-        result: Array = (self.counts @ np.log(modulus)) * (1.0 - SLACK)
-        return result
-
-    def log_far(self, log_mass: float, c: float, mgf: Array, t: float) -> Array:
-        """Bound the same for all t beyond each multiple of t in FAR; `mgf` bound M(c) from above."""
+    def log_far(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> float:
+        """Bound sum of count log |phi| beyond t (`decay.py`); `mgf` are bounds on M(c) of each."""
         part, exponent = self.part(log_mass), self.exponent(c)
         farthest = np.maximum(np.abs(part.low), np.abs(part.high))
         size = float((farthest - np.log(part.q)).max())
         # Rounding of the logs of densities is covered by SLACK, or nothing is proved.
         if 128.0 * UNIT * (abs(exponent) + 1.0) * size > SLACK:
-            return np.zeros(len(FAR))
+            return 0.0
         cells = VariationCells.of(part, exponent)
         _, losses, wrong = part.losses(cells.x)
-        heights = cells.heights(losses, wrong)
-        charge(PER_CELL * heights.size)
-        gain = layers(heights, losses, t * np.array(FAR)) / (mgf * MARGIN) * (1.0 - SLACK)
+        charge(PER_CELL * losses.size)
+        gain = layers(cells.heights(losses, wrong), losses, np.array([t]))[0] / mgf[1] - SLACK
         logs = np.log1p(-np.clip(gain, 0.0, 1.0 - UNIT))
-        result: Array = logs @ self.counts * (1.0 - SLACK)
-        return result
+        with np.errstate(divide="ignore", invalid="ignore"):
+            falls = np.log(cells.variation() / (mgf[0] * t)) + SLACK
+        logs = np.minimum(logs, np.where(mgf[0] > 0.0, falls, 0.0))
+        return float(logs @ self.counts) * (1.0 - SLACK)
 
 
 def _log_tails(z: Array) -> Array:
@@ -416,21 +389,6 @@ class ManySampledLaw(LineLaw):
             found += [float((counts * each).sum()) for each in sums.cumulants(a)]
         return float(found[0]), sign * float(found[1]), float(found[2])
 
-    def log_modulus_estimates(self, c: float, t: Array) -> Array:
-        """Return about log |M(c + it) / M(c)| by the rule of searches."""
-        a = c + 1.0 if self.many.remove else -c
-        found = np.zeros(len(t))
-        for block in self.many.blocks:
-            outcomes = block.search_outcomes(self.each)
-            apart = float(np.abs(np.diff(outcomes.loss)).max()) * float(t[-1])
-            if apart > TURN:
-                finer = min(MOST_FINER, math.ceil(apart / TURN))
-                outcomes = block.search_outcomes(self.each, finer)
-            w = np.exp(outcomes.log_w + a * outcomes.loss)
-            w /= w.sum(axis=1, keepdims=True)
-            found += block.counts @ np.log(np.abs(phase_sums(t, outcomes.loss, w)))
-        return found
-
     def on_contour(self, c: float, t_max: float, log_error: float) -> ManySampledContour:
         """Build certified nodes for |t| <= t_max of each, so that K is off as the whole's may be.
 
@@ -493,33 +451,12 @@ class ManySampledContour(ContourLaw):
         units = UNIT * (len(self.law.many.laws) + 4.0)
         return value, (error + units * size) * MARGIN
 
-    def log_modulus_estimates(self, t: Array) -> Array:
-        """Return about what will be proved of it: a little less than what the law says."""
-        return PROVED * self.law.log_modulus_estimates(self.c, t)
-
-    def log_decay(self, t: float, enough: float) -> float:
-        """Bound sum of count log |phi| beyond t, by the worst of the ranges beyond it.
-
-        A law that is not asked is bounded by 0, and no more are asked than are needed.
-        """
-        seen = float(self.log_modulus_estimates(np.array([0.0, t]))[1])
-        goal, each = max(AS_LOW * seen, enough, -700.0), self.law.each
-        far = np.zeros(len(FAR))
-        for block, (_, high) in zip(self.law.many.blocks, self._mgf_ranges, strict=True):
-            far = far + block.log_far(each, self.c, high, t)
-            if far[1] <= goal:
-                break
-        place = min(int(np.argmax([*(far <= goal), True])), len(FAR) - 1)
-        worst = float(far[place])
-        for start in (1, *FAR[:place]):
-            near = np.zeros(1)
-            for block, mgf in zip(self.law.many.blocks, self._mgf_ranges, strict=True):
-                if (mgf[0] > 0.5 * mgf[1]).all():
-                    near = near + block.log_near(each, self.c, mgf, start * t)
-                if near.max() <= goal:
-                    break
-            worst = max(worst, float(near.max()))
-        return max(worst, -700.0)
+    def log_decay(self, t: float) -> float:
+        """Add up the bounds of all."""
+        total, each = 0.0, self.law.each
+        for block, mgf in zip(self.law.many.blocks, self._mgf_ranges, strict=True):
+            total += block.log_far(each, self.c, mgf, t)
+        return max(total, -700.0)
 
     @cached_property
     def _mgf_ranges(self) -> list[tuple[Array, Array]]:

@@ -419,7 +419,7 @@ def contour_and_truth(subject: Subject) -> Iterator[str]:
             if abs(gap) > mpf(float(error)) + 2 * share:
                 yield f"K({c!r} + {float(node)!r}i): off by {shown(abs(gap))}, stated {error!r}"
         for node in t[2:]:
-            bound = mpf(math.exp(contour.log_decay(float(node), -math.inf)))
+            bound = mpf(math.exp(contour.log_decay(float(node))))
             if bound >= 1:
                 continue
             for factor in (1.0, 1.3, 2.9):
