@@ -91,7 +91,7 @@ def test_sampled_unequal_gaussians(kind: str) -> None:
             lambda x: 1 - p + p * mp.sqrt(r2) * mp.exp((x - t) ** 2 / (2 * r2) - x * x / 2),
             truth.spread(-16.0, 16.0, 4.0),
         )
-        check(law, c, true, 1e-5)
+        check(law, c, true, 1e-5 if c < 3.0 else 1e-3)
 
 
 def test_a_large_group_is_summed_by_bands() -> None:
