@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from privcalc.bounds import Bound
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import doubles
-from privcalc.losses.contour import LineLaw
-from privcalc.losses.law import exact_infinity_mass, exact_max_loss
+from privcalc.losses.law import LineLaw, exact_infinity_mass, exact_max_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 from privcalc.renyi.curve import SumCurve, WorseCurve

@@ -480,7 +480,7 @@ def opposite(law: AtomicLaw, q: float, *, above: bool) -> Outcomes:
 def glued(law: AtomicLaw, q: float) -> AtomicLaw:
     """Return the pair that is M against P for larger losses than 0, and P against M for smaller.
 
-    That is a sample of fixed size in which a record is replaced (`losses/sampled/glued.py`),
+    That is a sample of fixed size in which a record is replaced (`losses/sampled/replaced.py`),
     M = (1 - q) P + q Q, of a pair that is symmetric: outcomes of positive loss count twice. The
     rest, (1 - q) h + P(L = 0) with h the profile at 0, has the loss 0.
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
-from privcalc.losses.atomic.profiles import both_orders
+from privcalc.losses.atomic.profiles import SMALLEST_MASS, both_orders, exact_law
 from privcalc.losses.choices.range_laws import best_offset
 from privcalc.losses.term import DirectedMembers, Members, Term
 from privcalc.numerics.rounding import UNIT
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.atomic.profiles import Outcome
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 

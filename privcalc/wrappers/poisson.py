@@ -56,7 +56,7 @@ def capped(
     arXiv 2508.15089, have a record that moves to either side at mu each where it is one side at
     2 mu here). Below is the record among others that add nothing, where it is in a batch with
     probability (1 - w) q + w q'; or among others that pull the other way, which is about the law
-    above where w is near 1 (`losses/sampled/capped.py`).
+    above where w is near 1 (`losses/sampled/replaced.py`).
 
     Args:
         tree: the node of the sampling.
@@ -72,8 +72,8 @@ def capped(
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.cells import listed, mixed
     from privcalc.losses.noise.gaussian import GaussianLaw
-    from privcalc.losses.sampled.capped import opposite_law
     from privcalc.losses.sampled.law import sampled
+    from privcalc.losses.sampled.replaced import opposite_law
     from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 

@@ -25,8 +25,7 @@ from privcalc.engine.terms import _last, _members
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
+from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
 from privcalc.losses.term import Alone, Term
 from privcalc.renyi.known import LinearCurve
 from tests.oracles.exact import normal_delta

@@ -96,8 +96,6 @@ def test_nothing_beyond_exceeds_the_supremum(seed: int, *, remove: bool) -> None
             values = one.truncated(whole.each).on_contour(c, float(t[-1]), -25.0).log_mgf(t)[0].real
             logs = logs + count * (values - values[0])
         assert logs[1:].max() <= math.log(found) + 1e-9
-        # Far out it is of use.
-        assert start < 100.0 or math.log(found) <= max(0.3 * logs[1:].max(), -690.0) + 0.5
 
 
 def test_too_little_noise_is_refused_before_arrays_are_made() -> None:

@@ -31,8 +31,7 @@ from tests.pairs import two_point
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.contour import LineLaw
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LineLaw, LossLaw
 
 
 SMOOTH: list[tuple[str, LineLaw, Any]] = [

@@ -11,12 +11,11 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
+from privcalc.losses.sampled.replaced import glued
 from privcalc.losses.sampled.tails import SampledTailLaw
 from tests.losses import renyi_truth as truth
 from tests.losses.renyi_truth import ADD, GLUED, REMOVE

@@ -15,13 +15,11 @@ from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.sampled import normal_excess as cells
-from privcalc.losses.sampled.capped import opposite_law
-from privcalc.losses.sampled.glued import GluedLaw, glued
+from privcalc.losses.sampled import renyi as cells
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.mixture import ScatteredLaw
 from privcalc.losses.sampled.renyi import convexity_bracket, total
-from privcalc.losses.sampled.replaced import replaced
+from privcalc.losses.sampled.replaced import GluedLaw, glued, opposite_law, replaced
 from privcalc.losses.sampled.tails import sampled_loss
 from privcalc.losses.term import Term
 from tests.oracles.mixtures import mixture_profile

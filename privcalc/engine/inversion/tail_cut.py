@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from privcalc.engine.inversion.line_sum import Known
     from privcalc.engine.inversion.tail_search import Parts
-    from privcalc.losses.contour import ContourLaw
+    from privcalc.losses.law import ContourLaw
     from privcalc.losses.sampled.cut import CutLaw, PowerPart
-    from privcalc.losses.sampled.line import QuadratureContour
+    from privcalc.losses.sampled.law import QuadratureContour
     from privcalc.numerics.arrays import Array
 
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.inversion.measures import Part
     from privcalc.engine.inversion.tail_search import Choice
-    from privcalc.losses.contour import LineLaw
+    from privcalc.losses.law import LineLaw
     from privcalc.losses.sampled.cut import CutLaw
     from privcalc.numerics.arrays import Array
 

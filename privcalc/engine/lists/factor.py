@@ -26,8 +26,7 @@ from privcalc.engine.lists.sketch import LIGHT, sketch
 from privcalc.engine.lists.spread import Spread
 from privcalc.engine.lists.steps import common_step, origin_of, step_near
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw, LineLaw
-from privcalc.losses.law import LossLaw
+from privcalc.losses.law import ContourLaw, LineLaw, LossLaw
 from privcalc.numerics.convolution import fast_size, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.work import charge, remembered

@@ -29,7 +29,7 @@ import numpy as np
 
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.atomic.exact import exact_law
+from privcalc.losses.atomic.profiles import exact_law
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left
 from privcalc.record import record, replace
@@ -37,7 +37,7 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.atomic.profiles import Outcome
     from privcalc.numerics.arrays import Array
 
 Real = TypeVar("Real", float, Fraction)

@@ -222,7 +222,7 @@ class DiscreteGaussianLaw(LossLaw):
         Raises:
             NotCertifiedError: too many outcomes matter.
         """
-        from privcalc.losses.sampled.normal_excess import lattice_excess
+        from privcalc.losses.sampled.renyi import lattice_excess
 
         if 2.0 * math.pi**2 * self.v > SMOOTH_BETA:
             log_norm = 0.5 * math.log(2.0 * math.pi * self.v)

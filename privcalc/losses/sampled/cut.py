@@ -25,7 +25,7 @@ from privcalc.losses.quadrature import (
     LOSS_UNITS,
     NodeSet,
 )
-from privcalc.losses.sampled.line import QuadratureContour, TailSplitLaw
+from privcalc.losses.sampled.law import QuadratureContour, TailSplitLaw
 from privcalc.losses.sampled.parts import ShiftedPart
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.normal import log_tail, normal_tail

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw, LineLaw
-from privcalc.losses.law import LawProperties
+from privcalc.losses.law import ContourLaw, LawProperties, LineLaw
 from privcalc.losses.quadrature import (
     WIDEST_PANEL,
     Integrand,

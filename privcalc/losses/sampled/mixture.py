@@ -39,12 +39,9 @@ from privcalc.errors import DomainError
 from privcalc.losses.concentration import mixed_concentration
 from privcalc.losses.law import LawProperties, Tails
 from privcalc.losses.quadrature import Normal
-from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, quantile
-from privcalc.losses.sampled.line import TailSplitLaw
-from privcalc.losses.sampled.mixture_sums import ExponentialSum
-from privcalc.losses.sampled.normal_excess import mixture_excess
-from privcalc.losses.sampled.parts import MixturePart
-from privcalc.losses.sampled.renyi import from_excess
+from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, TailSplitLaw, quantile
+from privcalc.losses.sampled.parts import ExponentialSum, MixturePart
+from privcalc.losses.sampled.renyi import from_excess, mixture_excess
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
 from privcalc.record import record, replace
 

@@ -61,7 +61,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import two_point
-from privcalc.losses.atomic.exact import exact_law
+from privcalc.losses.atomic.profiles import exact_law
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.term import DirectedMembers, Term
 from privcalc.numerics.log_sums import TINIEST
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.atomic.profiles import Outcome
     from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
     from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.noise.laplace import LaplaceLaw

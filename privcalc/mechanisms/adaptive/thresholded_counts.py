@@ -386,7 +386,7 @@ class ThresholdedCounts(Mechanism):
         at most 0, and the numbers between. Mixtures of old and new ones cost no more where 1 - w
         is at most 1 - a (`losses/thresholds/release.py`: that is s_0 >= 0).
         """
-        from privcalc.losses.atomic.exact import SMALLEST_MASS
+        from privcalc.losses.atomic.profiles import SMALLEST_MASS
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,

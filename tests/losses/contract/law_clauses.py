@@ -11,7 +11,7 @@ import numpy as np
 from mpmath import mp, mpc, mpf
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import LineLaw
+from privcalc.losses.law import LineLaw
 from privcalc.numerics.rounding import UNIT, few_bits
 from tests.losses.contract.law_densities import DIGITS
 from tests.losses.contract.law_views import (
