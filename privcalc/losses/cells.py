@@ -102,7 +102,7 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     # Masses that are no normal doubles are moved up; what is no number may be anything.
     masses[-1] += TINY * (len(found.losses) - len(losses))
     masses = np.where(masses <= 1.0, masses, 1.0)
-    before = np.append(_sums(masses[:0:-1])[::-1], 0.0)
+    before = np.append(sums(masses[:0:-1])[::-1], 0.0)
     masses = np.clip((1.0 - alone) - before, 0.0, masses)
     masses = _of_sum(masses, alone, above=True)
     return _law(losses, masses, alone, lambda other: max(0.0, 1.0 - math.fsum(other.tolist())))
@@ -124,8 +124,8 @@ def lower_law(found: Outcomes) -> AtomicLaw:
     # What is missing after each of them: after all, exactly, and the sums of those that follow.
     lack_p = -math.fsum([found.alone, -1.0, *masses.tolist()])
     lack_q = -math.fsum([found.other, -1.0, *other.tolist()])
-    rest_p = lack_p + _sums(masses[::-1])[::-1] - masses
-    rest_q = lack_q + _sums(other[::-1])[::-1] - other
+    rest_p = lack_p + sums(masses[::-1])[::-1] - masses
+    rest_q = lack_q + sums(other[::-1])[::-1] - other
     if len(losses):
         rest_p[-1], rest_q[-1] = lack_p, lack_q
     rest_p, rest_q = rest_p * (1.0 - ROUNDED), rest_q * (1.0 + ROUNDED)
@@ -417,7 +417,7 @@ def graded(
     return chosen
 
 
-def _sums(masses: Array) -> Array:
+def sums(masses: Array) -> Array:
     """Return running sums, off by 600 units at most: in blocks, so that few roundings add up."""
     size = 256
     blocks = np.zeros((-(-len(masses) // size), size))
@@ -456,7 +456,7 @@ def opposite(law: AtomicLaw, q: float, *, above: bool) -> Outcomes:
     order = np.argsort(losses)
     slopes = np.append(0.0, np.exp(losses[order]))
     lengths = np.append(law.lower_infinity_mass, np.array(law.lower_masses)[order])
-    falling, rising = _sums(lengths[::-1]), _sums(lengths)
+    falling, rising = sums(lengths[::-1]), sums(lengths)
     cuts = np.unique(np.clip(np.concatenate([[0.0, 0.5], falling, rising]), 0.0, 0.5))
     y, width = 0.5 * (cuts[1:] + cuts[:-1]), np.diff(cuts)
     last = len(slopes) - 1

@@ -108,12 +108,12 @@ def _composed(found: Sequence[tuple[Outcomes, int]], coarser: float, *, above: b
         origin = math.fsum(n * float(o.losses.min()) for o, n in found)
         losses = origin + k[first:] * step
         losses += 8.0 * UNIT * (np.abs(k[first:] * step) + abs(origin))
-        return upper_law(_regrouped(losses, p[first:], alone))
+        return upper_law(regrouped(losses, p[first:], alone))
     q_rows = [_row([(k, q) for k, _, q in cells], counts, (s + 1.0) * step) for s in tilts]
     p = np.maximum.reduce(p_ends)
     q = np.minimum.reduce([row.bounds(k, above=True) for row in q_rows])
     other = -math.expm1(math.fsum(n * math.log1p(-o.other) for o, n in found))
-    return lower_law(_rejoined(p, q, alone, other * (1.0 - 16.0 * UNIT * len(found))))
+    return lower_law(rejoined(p, q, alone, other * (1.0 - 16.0 * UNIT * len(found))))
 
 
 def _least(rows: Sequence[_Row], k: Integers, ends: Sequence[Array]) -> Array:
@@ -321,7 +321,7 @@ def _power(f: ComplexArray, n: int) -> ComplexArray:
     return result
 
 
-def _levels(losses: Array, p: Array) -> Array:
+def _levels(losses: Array, p: Array, count: int) -> Array:
     """Return losses to cut a composition at, dense where most of the mass is."""
     below, total = np.cumsum(p), float(p.sum())
     after = np.cumsum(p[::-1])[::-1]
@@ -332,14 +332,14 @@ def _levels(losses: Array, p: Array) -> Array:
         return float(losses[max(first - 1, 0)]), float(losses[int(last[-1]) if len(last) else -1])
 
     low, high = float(losses[0]), float(losses[-1])
-    return np.unique(np.concatenate([[low, high], graded(ends, ())]))
+    return np.unique(np.concatenate([[low, high], graded(ends, (), count)]))
 
 
-def _regrouped(losses: Array, p: Array, alone: float) -> Outcomes:
-    """Split the outcomes of many losses between fewer."""
-    if len(losses) <= CELLS:
+def regrouped(losses: Array, p: Array, alone: float, count: int = CELLS) -> Outcomes:
+    """Split the outcomes of many losses, in their order, between fewer."""
+    if len(losses) <= count:
         return Outcomes(losses, p, alone)
-    points = _levels(losses, p)
+    points = _levels(losses, p, count)
     place = np.clip(np.searchsorted(points, losses, side="right") - 1, 0, len(points) - 2)
     low, high = points[place], points[place + 1]
     up = np.expm1(low - losses) / np.expm1(low - high) + 8.0 * UNIT * np.abs(losses) / (high - low)
@@ -349,15 +349,15 @@ def _regrouped(losses: Array, p: Array, alone: float) -> Outcomes:
     return Outcomes(points, masses * (1.0 + (len(p) / 1000.0 + 600.0) * UNIT), alone)
 
 
-def _rejoined(p: Array, q: Array, alone: float, other: float) -> Outcomes:
+def rejoined(p: Array, q: Array, alone: float, other: float, count: int = CELLS) -> Outcomes:
     """Merge many outcomes to fewer, of about the same loss."""
     some = p > TINY
     p, q = p[some], q[some]
     order = np.argsort(p / q)
     p, q = p[order], q[order]
-    if len(p) > CELLS:
+    if len(p) > count:
         losses = np.log(p) - np.log(q)
-        place = np.searchsorted(_levels(losses, p), losses, side="right")
+        place = np.searchsorted(_levels(losses, p, count), losses, side="right")
         starts = np.flatnonzero(np.diff(place, prepend=-1))
         many = UNIT * (4.0 + float(np.diff(starts).max(initial=1)))
         p, q = np.add.reduceat(p, starts) * (1.0 - many), np.add.reduceat(q, starts) * (1.0 + many)
