@@ -59,11 +59,23 @@ MOST_LOST = 1e-6
 
 
 def step_of(law: LossLaw, records: int, *, above: bool) -> AtomicLaw:
-    """Return a list above or below a law, for a group of so many records."""
+    """Return a list above or below a law, for a group of so many records.
+
+    Raises:
+        UnsupportedError: its losses are beyond the range of doubles.
+    """
     found = listed(law, above=above, cells=_pieces(records))
     if isinstance(found, OneSided):
-        return found
+        return _within_range(found, law, records)
     return _fewer(Outcomes.of(found, above=above), MOST, above=above)
+
+
+def _within_range(found: AtomicLaw, law: LossLaw, records: int) -> AtomicLaw:
+    if law.infinity_mass == 0.0 and found.infinity_mass > MOST_LOST:
+        raise UnsupportedError(
+            f"the privacy loss of a group of {records} is beyond the range of doubles"
+        )
+    return found
 
 
 def _pieces(records: int) -> int:
@@ -147,12 +159,8 @@ def grouped(law: LossLaw, records: int) -> AtomicLaw:
     Raises:
         UnsupportedError: the group is too large, or its losses are beyond the range of doubles.
     """
-    last = chain(step_of(law, records, above=True), records, above=True)[-1]
-    if law.infinity_mass == 0.0 and last.infinity_mass > MOST_LOST:
-        raise UnsupportedError(
-            f"the privacy loss of a group of {records} is beyond the range of doubles"
-        )
-    return last
+    step = step_of(law, records, above=True)
+    return _within_range(chain(step, records, above=True)[-1], law, records)
 
 
 def sampled_group(
@@ -205,5 +213,8 @@ def sampled_group(
         alone = math.fsum(w * law.infinity_mass for w, law in zip(weights[1:], steps, strict=True))
         found = _moved(np.log(total), width * total, alone, units, above=above)
     else:
+        # Beyond what a list below has of M_0 it says nothing of what M_j has.
+        last = 1.0 if above else min(float(end[-1]) for end in ends)
+        width = np.where(middle < last, width, 0.0)
         found = _moved(-np.log(total), width, 0.0, units, above=above)
     return _fewer(found, MOST, above=above)
