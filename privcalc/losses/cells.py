@@ -95,7 +95,7 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     """
     far = found.losses > LARGEST_LOSS
     near = Outcomes(found.losses[~far], found.masses[~far])
-    losses, masses = _gathered(near, above=True)
+    losses, masses = gathered(near, above=True)
     alone = min(1.0, found.alone + float(found.masses[far].sum()) * (1.0 + 1e3 * UNIT))
     if not len(losses):
         return AtomicLaw((), (), 1.0, 1.0)
@@ -118,7 +118,7 @@ def lower_law(found: Outcomes) -> AtomicLaw:
     Where that is rounding alone it is merged with the next.
     """
     near = Outcomes(np.minimum(found.losses, LARGEST_LOSS), found.masses)
-    losses, masses = _gathered(near, above=False)
+    losses, masses = gathered(near, above=False)
     losses, masses = losses[::-1], masses[::-1]
     other = masses * np.exp(-losses) * (1.0 + 4.0 * UNIT)
     # What is missing after each of them: after all, exactly, and the sums of those that follow.
@@ -142,7 +142,7 @@ def lower_law(found: Outcomes) -> AtomicLaw:
         end = math.log(last_p) - math.log(last_q)
         end -= UNIT * (8.0 + 16.0 * (abs(math.log(last_p)) + abs(math.log(last_q))))
         losses, masses = np.append(losses, end), np.append(masses, last_p)
-    losses, masses = _gathered(Outcomes(losses, masses), above=False)
+    losses, masses = gathered(Outcomes(losses, masses), above=False)
     if len(losses):
         masses = _of_sum(masses, found.alone, above=False)
     # What rounding leaves is no outcome without P.
@@ -161,7 +161,7 @@ def _of_sum(masses: Array, alone: float, *, above: bool) -> Array:
     return masses
 
 
-def _gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
+def gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
     """Return outcomes that occur in the order of their losses, those as good as equal once."""
     order = np.argsort(found.losses)
     losses, masses = found.losses[order], found.masses[order]

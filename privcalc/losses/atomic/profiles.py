@@ -34,8 +34,14 @@ from itertools import pairwise
 from operator import eq
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from privcalc.errors import DomainError
 from privcalc.losses.atomic.atoms import LARGEST_EPSILON, LOSS_ULPS, AtomicLaw
+from privcalc.losses.cells import OneSided, gathered, lower_law
+from privcalc.losses.cells import merged as merged_masses
+from privcalc.losses.composed import rejoined
+from privcalc.numerics.hull import upper_hull
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered, spend
 from privcalc.record import replace
@@ -391,18 +397,13 @@ def polygon_law(
     return replace(law, alternative_dominating_pair=alternative_dominating_pair)
 
 
-# Doubles in [0, 1] are whole multiples of 1 / WHOLE: such numbers are compared and multiplied far
-# faster than fractions.
-WHOLE = 2**1074
-# Smaller masses are no normal doubles.
-SMALLEST_WHOLE = math.ceil(SMALLEST_MASS * WHOLE)
-
-
 def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False) -> AtomicLaw:
-    """Return the law of tests, as a pair below any that has them.
+    """Return a pair below any that has these tests.
 
-    The corners are chosen in doubles, and the pair is exactly that of these tests. Those that are
-    next to impossible, or certain, are omitted.
+    The corners are chosen in doubles, and pieces between them are off by a unit, or, of 1, by two:
+    so much lower are their masses under P, and higher under Q. Of a pair that is the same in the
+    other order those of an image (1 - q, 1 - p) are the same, exchanged, and what is left between a
+    test and its own image has the loss 0.
 
     Args:
         p: lower bounds on their probabilities under P.
@@ -410,57 +411,42 @@ def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False
         both: whether the pair in the other order is the same, so that 1 - q, 1 - p is a test, too.
         reverse: whether the law of the pair in the other order is wanted.
     """
-    import numpy as np
-
-    from privcalc.numerics.hull import upper_hull
-
-    x, y = (q, p) if not both else (np.append(q, 1.0 - p), np.append(p, 1.0 - q))
-    kept = np.flatnonzero((x > FAINT) & (x < 1.0) & (y < 1.0))
-    kept = kept[np.lexsort((-y[kept], x[kept]))]
-    kept = kept[np.diff(x[kept], prepend=0.0) > 0.0]
-    ends = (np.concatenate([[0.0], each[kept], [1.0]]) for each in (x, y))
-    tests: list[tuple[int, int]] = []
-    for k in kept[upper_hull(*ends)[1:-1] - 1].tolist():
-        i = k % len(q)
-        test = _whole(q[i]), _whole(p[i])
-        tests.append(test if k < len(q) else (WHOLE - test[1], WHOLE - test[0]))
+    x, y = q, p
     if both:
-        # Images next to (1, 1) are no doubles.
-        tests = [test for test in tests if sum(test) <= WHOLE]
-        tests += [(WHOLE - g, WHOLE - y) for y, g in reversed(tests)]
-    hull = [(0, 0)]
-    for test in (*tests, (WHOLE, WHOLE)):
-        run, rise = test[0] - hull[-1][0], test[1] - hull[-1][1]
-        if min(run, rise) < SMALLEST_WHOLE:
-            continue
-        while len(hull) > 1 and rise * (hull[-1][0] - hull[-2][0]) >= run * (
-            hull[-1][1] - hull[-2][1]
-        ):
-            hull.pop()
-            run, rise = test[0] - hull[-1][0], test[1] - hull[-1][1]
-        hull.append(test)
-    pieces = [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(hull)]
-    if reverse:
-        pieces = [(other, mass) for mass, other in pieces]
-    else:
-        pieces.reverse()
-    return AtomicLaw(
-        losses=tuple(_log_quotient(*piece) for piece in pieces),
-        masses=tuple(mass / WHOLE for mass, _ in pieces),
-        lower_masses=tuple(other / WHOLE for _, other in pieces),
+        far = p + q > 1.0
+        x, y = np.where(far, 1.0 - p + UNIT, q), np.where(far, 1.0 - q - UNIT, p)
+    kept = np.flatnonzero((x > FAINT) & (y > x) & (y < 1.0) & (not both or x + y <= 1.0))
+    kept = kept[np.lexsort((-y[kept], x[kept]))]
+    highest = np.maximum.accumulate(np.append(0.0, y[kept]))
+    kept = kept[np.diff(highest) > 0.0]
+    x, y = x[kept], y[kept]
+    points = [np.append(0.0, x), np.append(0.0, y)]
+    images = [1.0 - points[1][::-1], 1.0 - points[0][::-1]] if both else [np.ones(1), np.ones(1)]
+    apart = np.append(True, np.diff(np.append(points[0], images[0])) > 0.0)
+    ends = (np.append(each, other)[apart] for each, other in zip(points, images, strict=True))
+    corners = upper_hull(*ends)
+    corners = corners[corners <= len(x)]
+    x, y = (each[corners] for each in points)
+    over, up = np.diff(x), np.diff(y)
+    if not both:
+        over, up = np.append(over, 1.0 - x[-1]), np.append(up, 1.0 - y[-1])
+        if reverse:
+            over, up = up, over
+        up, over = up * (1.0 - 4.0 * UNIT), over * (1.0 + 4.0 * UNIT)
+        return lower_law(rejoined(up, over, 0.0, 0.0))
+    losses, masses = gathered(
+        merged_masses(up * (1.0 - 4.0 * UNIT), over * (1.0 + 4.0 * UNIT), 0.0, 0.0), above=False
     )
-
-
-def _whole(value: float) -> int:
-    """Return a double as a multiple of 1 / WHOLE."""
-    above, below = float(value).as_integer_ratio()
-    return above * (WHOLE // below)
-
-
-def _log_quotient(a: int, b: int) -> float:
-    """Return log(a / b) to a few units; see `exact.log_ratio`."""
-    quotient = a / b
-    return math.log1p((a - b) / b) if 0.5 < quotient < 2.0 else math.log(quotient)
+    other = masses * np.exp(-losses)
+    middle = max(0.0, 1.0 - math.fsum([*masses.tolist(), *other.tolist()]))
+    at_zero = [middle] if middle > 0.0 else []
+    every = *other[::-1].tolist(), *at_zero, *masses.tolist()
+    return OneSided(
+        (*(-losses[::-1]).tolist(), *[0.0] * len(at_zero), *losses.tolist()),
+        every,
+        loss_units=0.0,
+        lower_masses=every[::-1],
+    )
 
 
 def likeliest_law(
@@ -469,25 +455,17 @@ def likeliest_law(
     """Return a law below a pair whose outcomes have about these masses.
 
     The tests are events: the likeliest outcomes together, in the order of their likelihood ratios.
-    Masses under P are lowered by the relative error, which is to cover the sums here, too, of one
-    unit for each outcome; those under Q are raised by it, and by what was left out of them.
 
     Args:
         masses: under P and under Q, of each outcome.
-        error: bounds their relative errors.
+        error: bounds their relative errors, and those of sums here, a unit for each outcome.
         lost: bounds the Q-mass of outcomes that are not there.
         other: see `LossLaw.alternative_dominating_pair`.
     """
-    import numpy as np
-
     order = np.argsort(-masses[0] / np.maximum(masses[1], SMALLEST_RATIO))
-    p, q = (np.cumsum(each[order]).tolist() for each in masses)
-    slack, rest = Fraction(error), Fraction(lost)
-    tests = [
-        (min(ONE, Fraction(y) * (1 + slack) + rest), Fraction(g) * (1 - slack))
-        for y, g in zip(q, p, strict=True)
-    ]
-    return polygon_law(tests, above=False, alternative_dominating_pair=other)
+    p, q = (np.cumsum(each[order]) for each in masses)
+    found = law_of_tests(p * (1.0 - error), q * (1.0 + error) + lost, both=False)
+    return replace(found, alternative_dominating_pair=other)
 
 
 def _clear(value: Fraction, *, above: bool) -> Fraction:
