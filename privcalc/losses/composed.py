@@ -24,6 +24,7 @@ from privcalc.losses.cells import (
     merged,
     upper_law,
 )
+from privcalc.numerics.convolution import power, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -252,8 +253,8 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
     Outside: sum_{k >= h} w_k <= e^{-dh} sum_k w_k e^{dk} for d > 0, a product over the parts. What
     is outside of the window adds to it, as the transform is cyclic.
 
-    Rounding. An output of a transform of N points is off by eta = 8 UNIT log2 N times the sum of
-    moduli of the inputs (Higham 2002, section 24.1), and these add up to 1 here. If |f - g| <= e
+    Rounding. An output of a transform is off by eta (`transform_error`) times the sum of moduli of
+    the inputs, and these add up to 1 here. If |f - g| <= e
     and b = |g| + e, then prod f^n is off by prod b^n sum n e / b; a power of n by squaring by 6 n
     units more.
     """
@@ -291,7 +292,7 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
     if size > MOST_POINTS:
         raise _TooLargeError("a composition inside of a sample takes too many points")
     charge(PER_POINT * size * (2 + len(parts)))
-    eta = 8.0 * UNIT * math.log2(size)
+    eta = transform_error(size)
     product: ComplexArray = np.ones(size // 2 + 1, np.complex128)
     most = np.ones(size // 2 + 1)
     share = np.zeros(size // 2 + 1)
@@ -299,7 +300,7 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
         line = np.bincount((k - c) % size, weights=w, minlength=size)
         f = np.fft.rfft(line)
         b = np.abs(f) + eta
-        product = product * _power(f, n)
+        product = product * power(f, n)
         most *= b**n
         share += n * (eta + 8.0 * UNIT) / b
     values = np.fft.irfft(product, size)
@@ -309,16 +310,6 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
     low = -ends[0]
     values = np.roll(values, -(low % size))[: ends[0] + ends[1] + 1]
     return _Row(centre + low, values, tilt, log_scale, error + outside, relative, math.log(outside))
-
-
-def _power(f: ComplexArray, n: int) -> ComplexArray:
-    """Return f^n by squaring."""
-    result: ComplexArray = np.ones_like(f)
-    while n:
-        if n % 2:
-            result = result * f
-        f, n = f * f, n // 2
-    return result
 
 
 def _levels(losses: Array, p: Array, count: int) -> Array:

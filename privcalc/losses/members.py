@@ -204,16 +204,8 @@ def threshold_tests(lower: Array, upper: Array) -> ThresholdTests:
 
 
 def reverse_of(law: AtomicLaw) -> AtomicLaw:
-    """Return the law of (Q, P), of a law of (P, Q) whose masses are rounded once at infinity."""
-    return AtomicLaw(
-        tuple(-loss for loss in law.losses),
-        law.lower_masses,
-        law.lower_infinity_mass,
-        law.infinity_mass,
-        infinity_mass_error=2.0 * UNIT if law.lower_infinity_mass else 0.0,
-        loss_units=law.loss_units,
-        lower_masses=law.masses,
-    )
+    """Return the law of (Q, P), of a law of (P, Q) that knows both."""
+    return law.reverse_direction or law
 
 
 def _two_outcomes(p: Fraction, q: Fraction) -> AtomicLaw:

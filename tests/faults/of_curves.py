@@ -544,8 +544,8 @@ OF_CURVES = (
     Fault(
         "tests-mirrored",
         "losses/atomic/profiles.py",
-        "tests.append(test if k < len(q) else (WHOLE - test[1], WHOLE - test[0]))",
-        "tests.append(test if k < len(q) else (WHOLE - test[0], WHOLE - test[1]))",
+        "images = [1.0 - points[1][::-1], 1.0 - points[0][::-1]]",
+        "images = [1.0 - points[0][::-1], 1.0 - points[1][::-1]]",
         "losses",
         "test_law_ends.py",
     ),

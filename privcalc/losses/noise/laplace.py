@@ -282,21 +282,6 @@ class TruncatedLaplaceLaw(LossLaw):
         """Return the same."""
         return self.infinity_mass
 
-    def profile(self, epsilon: float) -> tuple[float, float]:
-        """Bound the finite part of delta at epsilon, g (1 - e^{-D} + e^{-D} g / 2) / (1 - h).
-
-        With g = 1 - e^{(epsilon - e) / 2}: of the whole noise it is g, and the parts that are gone
-        have h (e^e - e^epsilon) / 2 = e^{-D} g (2 - g) / 2. No digit cancels; e - epsilon, the
-        functions and the products are off by 24 units together. Errors of D and T move 1 - e^{-D}
-        and 1 - h by as much.
-        """
-        ends = []
-        for gap, sign in zip(self.whole.gap(epsilon), (-1.0, 1.0), strict=True):
-            rise, inner = -math.expm1(-0.5 * gap), -math.expm1(-self.room)
-            value = rise * (inner + 0.5 * math.exp(-self.room) * rise) / self.kept
-            ends.append(value * (1.0 + sign * (32.0 * UNIT + 2.0 * self.moved)))
-        return ends[0], ends[1]
-
     def tails(self, losses: Array) -> Tails:
         """Return those of the whole noise without what is gone of the atoms, over 1 - h.
 

@@ -304,8 +304,6 @@ HALF_SQUARE, LOG_PART = 40.0, -25.0
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 # How many lines are tried, and up to where.
 LINES, HIGHEST = 64, 40.0
-# Beyond this what is far below the bulk is bounded with so many places.
-FARTHEST, ROUGH = 100.0, 2_000
 
 
 @record
@@ -419,9 +417,6 @@ def mixture_excess(
         place = max(0.0, 0.5 * mu - level / mu)
         low = -min(math.hypot(place, reach), math.sqrt(reach * reach - 2.0 * c * floor))
     beyond = []
-    if remove and high > FARTHEST and (lattice is None or lattice[0] < 1.0):
-        low, rest = _matters(ratio, c, low, high)
-        beyond.append(rest)
     if lattice is None:
         lines = _lines(0.5 * math.pi / top, 0.0 if remove else c)
         nodes = _Nodes.chosen(c, (low, high), 2.0 * some + min(math.log(c), 0.0), lines)
@@ -440,21 +435,6 @@ def mixture_excess(
     if not positive:
         beyond.append(_below(ratio, c, min(float(nodes.x[0]), 1.0 - reach), remove=remove))
     return nodes.bounds(inside, beyond, c)
-
-
-def _matters(ratio: ExponentialSum, c: float, low: float, high: float) -> tuple[float, float]:
-    """Return where outcomes begin to matter for removing, and the log of what is below, from low.
-
-    There N h_c is at most r^a, which increases. Between two places it is at most its value at the
-    second, and nodes beyond u have no more than e^{-u^2/2} of the rule, for a step below 1.
-    """
-    cuts = np.linspace(low, high, ROUGH)
-    losses, moved = ratio.losses(cuts, np.zeros(ROUGH))
-    powers = (c + 1.0) * (losses + moved + 1e-12 * np.abs(losses))
-    levels = -0.5 * np.maximum(cuts, 0.0) ** 2 * (1.0 - 1e-12)
-    below = np.logaddexp.accumulate(powers[1:] + levels[:-1])
-    place = int(np.searchsorted(below, (powers + levels).max() - HALF_SQUARE))
-    return float(cuts[place]), float(below[place - 1]) + 1e-6 if place else -math.inf
 
 
 def log_largest_low(log_floor: float, c: float, *, remove: bool) -> float:
