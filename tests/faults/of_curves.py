@@ -544,8 +544,8 @@ OF_CURVES = (
     Fault(
         "tests-mirrored",
         "losses/atomic/profiles.py",
-        "images = [1.0 - points[1][::-1], 1.0 - points[0][::-1]]",
-        "images = [1.0 - points[0][::-1], 1.0 - points[1][::-1]]",
+        "x, y = np.where(far, 1.0 - p + UNIT, q), np.where(far, 1.0 - q - UNIT, p)",
+        "x, y = np.where(far, 1.0 - q + UNIT, q), np.where(far, 1.0 - p - UNIT, p)",
         "losses",
         "test_law_ends.py",
     ),
