@@ -236,10 +236,6 @@ class LossLaw(ABC):
         """
         return 0.0, math.inf
 
-    def log_ratio(self) -> LogRatio | None:
-        """Return the law of log dQ/dP under P, which subsampling needs; None if unknown."""
-        return None
-
 
 def exact_infinity_mass(law: LossLaw) -> Fraction | None:
     """Return P(L = +inf), where it is known exactly."""
@@ -312,24 +308,6 @@ class Tails:
 # Relative error of the parameters of densities, in units, that samples are charged for: a mechanism
 # rounds a number that it knows within a unit or two once.
 MOST_UNITS = 4.0
-
-
-@record
-class LogRatio:
-    """Law of X = log dW/dR under R, for outputs R without and W with the record: finitely many X.
-
-    Poisson sampling keeps R and replaces W by (1 - q) R + q W, a function of X.
-
-    Attributes:
-        atoms: triples (x, mass under R, mass under W) with finite x; the masses are kept both,
-            because e^x would multiply the rounding of x by |x|.
-        without_only: R-mass of outcomes that W never gives (X = -inf).
-        with_only: W-mass of outcomes that R never gives (X = +inf).
-    """
-
-    atoms: tuple[tuple[float, float, float], ...]
-    without_only: float = 0.0
-    with_only: float = 0.0
 
 
 class LineLaw(LossLaw):

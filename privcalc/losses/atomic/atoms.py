@@ -12,7 +12,7 @@ import numpy as np
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.concentration import pure_mu
-from privcalc.losses.law import LawProperties, LogRatio, LossLaw, Tails
+from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -298,21 +298,6 @@ class AtomicLaw(LossLaw):
         q = np.array(self.lower_masses)[order] if self.lower_masses else p * np.exp(-values)
         return values, p, q, _sums(p[::-1])[::-1], _sums(q[::-1])[::-1], _sums(p), _sums(q)
 
-    def log_ratio(self) -> LogRatio | None:
-        """Return log dQ/dP under P: the losses with their signs changed, and the singular parts."""
-        if not self.lower_masses and self.losses:
-            return None
-        return LogRatio(
-            atoms=tuple(
-                (-loss, mass, other)
-                for loss, mass, other in zip(
-                    self.losses, self.masses, self.lower_masses, strict=True
-                )
-            ),
-            without_only=self.infinity_mass,
-            with_only=self.lower_infinity_mass,
-        )
-
 
 def _sums(masses: Array) -> Array:
     """Return the sums of the first 0, 1, ... masses."""
@@ -434,7 +419,3 @@ class ProvedLaw(LossLaw):
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound those of the pair."""
         return self.atoms.renyi(c)
-
-    def log_ratio(self) -> LogRatio | None:
-        """Return that of the pair."""
-        return self.atoms.log_ratio()

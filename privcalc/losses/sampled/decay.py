@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.sampled.parts import SampledPart, y_and_loss
+from privcalc.losses.sampled.parts import SampledPart
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 
@@ -160,7 +160,9 @@ def _shifted(part: SampledPart, exponent: float, height: float, ts: Array) -> Ar
     density, q = part.density, part.q
     height = min(height, 2.0 * density.deviation)
     x = np.linspace(part.low, part.high, 2 * CELLS + 1)
-    log_size, turn, wrong = _on_line(q, x, height)
+    # Both increase with x; the first is off by units of 1 and of itself.
+    log_size, turn = part.polar(x, np.full(x.shape, height))
+    wrong = 16.0 * UNIT * (1.0 + np.abs(log_size))
     log_f = density.log_density(x)
     value = log_f + exponent * log_size + abs(exponent) * wrong
     # d log |1 + y| / dx lies between its values at the ends, being increasing in x.
@@ -175,7 +177,7 @@ def _shifted(part: SampledPart, exponent: float, height: float, ts: Array) -> Ar
     with np.errstate(over="ignore", under="ignore"):
         line = np.exp(np.minimum(top - turn[:-1] * ts[:, None], 700.0)).sum(axis=1)
     for end, at in ((0, part.low), (-1, part.high)):
-        still = float(y_and_loss(np.array([at]), q)[1][0])
+        still = float(part.losses(np.array([at]))[1][0])
         peak = exponent * (still if exponent >= 0.0 else float(log_size[end]))
         peak += abs(exponent) * float(wrong[end])
         peak += float(log_f[end]) + 0.5 * density.curvature * height * height
@@ -191,30 +193,6 @@ def _vertical(log_peak: float, height: float, slope: float, ts: Array) -> Array:
     with np.errstate(divide="ignore"):
         result: Array = math.exp(min(log_peak, 700.0)) * np.minimum(height, 1.0 / (ts * slope))
     return result
-
-
-def _on_line(q: float, x: Array, height: float) -> tuple[Array, Array, Array]:
-    """Return log |1 + y| and arg(1 + y) at x + i height, which increase with x; error of the first.
-
-    Exponents may be large where y is small: there it is half the log of 1 + u, u = 2 Re y + |y|^2,
-    with Re y = q (e^x - 1) cos v - 2 q sin^2(v / 2). Each of the terms of u is off by 16 units of
-    itself, those of Re y by their moduli, and log(1 + u) by the error of u over 1 + u. Elsewhere it
-    is the log of a sum of squares off by 32 units.
-    """
-    cosine, sine = math.cos(height), math.sin(height)
-    x = np.minimum(x, min(340.0 - math.log(q), 700.0))
-    odds = q * np.exp(x)
-    rise, fall = q * np.expm1(x) * cosine, 2.0 * q * math.sin(0.5 * height) ** 2
-    real, imaginary = rise - fall, odds * sine
-    square = real * (2.0 + real) + imaginary * imaginary
-    plain = (1.0 - q) ** 2 + 2.0 * (1.0 - q) * odds * cosine + odds * odds
-    near = square > -0.5
-    log_size = 0.5 * np.where(near, np.log1p(np.maximum(square, -0.5)), np.log(plain))
-    size = np.abs(rise) + fall
-    terms = size * (2.0 + size) + imaginary * imaginary
-    wrong = UNIT * np.where(near, 32.0 * terms / (1.0 + np.maximum(square, -0.5)), 32.0)
-    wrong = wrong + 8.0 * UNIT * np.abs(log_size)
-    return log_size, np.arctan2(imaginary, 1.0 - q + odds * cosine), wrong
 
 
 def _growth(q: float, x: Array, height: float) -> Array:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
+from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw, ProvedLaw
 from privcalc.losses.law import MOST_UNITS, ContourLaw, LawProperties, LineLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.quadrature import (
@@ -50,7 +50,7 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from privcalc.losses.law import LogRatio, LossLaw
+    from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.parts import ExponentialSum
     from privcalc.numerics.arrays import Array
 
@@ -330,20 +330,19 @@ def sampled(
         return of_one_kind
     if isinstance(event, GaussianLaw) and event.error <= MOST_UNITS * UNIT:
         return SampledLaw(event, event, q, remove)
-    ratio = event.log_ratio()
-    if ratio is None:
-        return SampledTailLaw(event, reverse or event, q, remove)
-    return _sampled_atoms(event, reverse or event, ratio, q, remove=remove, exact=exact)
+    pair = event.atoms if isinstance(event, ProvedLaw) else event
+    if isinstance(pair, AtomicLaw) and (pair.lower_masses or not pair.losses):
+        return _sampled_atoms(pair, reverse or event, q, remove=remove, exact=exact)
+    return SampledTailLaw(event, reverse or event, q, remove)
 
 
 def _sampled_atoms(
-    event: LossLaw, reverse: LossLaw, ratio: LogRatio, q: float, *, remove: bool, exact: bool
+    event: AtomicLaw, reverse: LossLaw, q: float, *, remove: bool, exact: bool
 ) -> AtomicLaw:
     """Map atoms of masses r, w: P-mass (1 - q) r + q w for remove, r for add, and their log-ratio.
 
     Outcomes of R alone have w = 0. Those of W alone have mass q in the mixture and none in R: an
-    infinite loss for remove, and lost to P for add. At q = 1 an outcome of R alone has no partner,
-    and the roles at infinity are those of the event.
+    infinite loss for remove, and lost to P for add.
 
     Rounding: r and w carry up to 20 units, and so does their mixture. Where the loss comes from x,
     off by 32 units of itself, y = q expm1(x) is off by less than 60 for |x| < 1, and log1p(y) by
@@ -352,9 +351,11 @@ def _sampled_atoms(
     how exact it is; where only the law for adding is at hand, and that has another mass, it is
     taken to be no better than other masses.
     """
-    atoms = list(ratio.atoms)
-    if ratio.without_only > 0.0 and q < 1.0:
-        atoms.append((-math.inf, ratio.without_only, 0.0))
+    without_only, with_only = event.infinity_mass, event.lower_infinity_mass
+    ratios = [-loss for loss in event.losses]
+    atoms = list(zip(ratios, event.masses, event.lower_masses, strict=True))
+    if without_only > 0.0:
+        atoms.append((-math.inf, without_only, 0.0))
     losses, masses, others = [], [], []
     for x, r, w in atoms:
         mixture = (1.0 - q) * r + q * w
@@ -368,12 +369,11 @@ def _sampled_atoms(
         without = max(r, math.ulp(0.0))
         masses.append(mixture if remove else without)
         others.append(without if remove else mixture)
-    alone = ratio.without_only if q == 1.0 else 0.0
-    lost = q * ratio.with_only
-    rounded = not exact or Fraction(q) * Fraction(ratio.with_only) != Fraction(lost)
-    error = reverse.infinity_mass_error if reverse.infinity_mass == ratio.with_only else OTHER_ERROR
+    lost = q * with_only
+    rounded = not exact or Fraction(q) * Fraction(with_only) != Fraction(lost)
+    error = reverse.infinity_mass_error if reverse.infinity_mass == with_only else OTHER_ERROR
     error += 3.0 * UNIT if rounded else 0.0
-    above, below = (lost, alone) if remove else (alone, lost)
+    above, below = (lost, 0.0) if remove else (0.0, lost)
     own = error if remove else event.infinity_mass_error
     return AtomicLaw(
         tuple(losses),

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 # Terms of sums at points that are held at once.
 HELD = 1_000_000
 # Beyond this an exponential is not formed.
-LARGE = 300.0
+LARGE = FAR = 300.0
 NEWTON_STEPS = 60
 # Units of work for a term of a mass at a point, and for one of a step of Newton's method.
 PER_MASS, PER_STEP = 0.2, 0.06
@@ -471,9 +471,11 @@ class SampledPart(DensityPart):
         and arg(1 + y) is that of 1 - q + q e^x cos v + i q e^x sin v: it has the sign of v, and its
         modulus grows with x and |v|.
         """
-        odds = self.q * np.exp(np.minimum(x, 300.0))
+        odds = self.q * np.exp(np.minimum(x, FAR))
         real, imaginary = 1.0 - self.q + odds * np.cos(v), odds * np.sin(v)
-        return np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
+        # Beyond, the modulus grows as e^x or less.
+        log_modulus = np.log(np.hypot(real, imaginary)) + np.maximum(x - FAR, 0.0)
+        return log_modulus, np.arctan2(imaginary, real)
 
     def on_line(self, z: ComplexArray) -> tuple[ComplexArray, Array, Array]:
         """Return l = log(1 + y), a bound on its error, and |dl / dz|.
@@ -569,4 +571,5 @@ def y_and_loss(x: Array, q: float | Array) -> tuple[Array, Array]:
         y = q * np.expm1(x)
         low = np.log((1.0 - q) + q * np.exp(np.minimum(x, 0.0)))
     loss = np.where(y > -0.5, np.log1p(np.clip(y, -0.5, 1e300)), low)
-    return y, np.where(x < 600.0, loss, np.log(q) + x)
+    far = np.logaddexp(np.log1p(-np.asarray(q)), np.log(q) + x)
+    return y, np.where(x < 600.0, loss, far)

@@ -43,7 +43,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, widened
 from privcalc.losses.cells import LARGEST_LOSS, listed
-from privcalc.losses.sampled.parts import ExponentialSum
+from privcalc.losses.sampled.parts import ExponentialSum, y_and_loss
 from privcalc.numerics.log_sums import log1p_bracket, log_difference, log_loss_excess
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.rounding import UNIT
@@ -202,7 +202,7 @@ def _terms(
     x, r = np.append(losses if of_w else -losses, -np.inf), np.append(r, alone_r)
     counted = r > 0.0 if likelier is None else (r > 0.0) & ((x > 0.0) == likelier)
     x, r = x[counted], r[counted]
-    loss, logs = sampled_losses(x, q), np.log(r)
+    loss, logs = y_and_loss(x, q)[1], np.log(r)
     moved = UNIT * (64.0 * np.abs(loss) + 2.0 * pair.loss_units * LARGEST_LOSS)
     wrong = moved + UNIT * (MASS_ULPS + 16.0 + np.abs(logs))
     side = np.isfinite(x) & ((x < 0.0) == of_w)
@@ -221,17 +221,6 @@ def _beyond(law: LossLaw, q: float, c: float, top: float) -> float:
     power = (c + 1.0) * math.log(q + (1.0 - q) * math.exp(-top))
     logs = power + law.renyi(c + d)[1] - d * top
     return float((logs + 1e-9 * (1.0 + abs(power) + np.abs(logs) + d * abs(top))).min())
-
-
-def sampled_losses(x: Array, q: float) -> Array:
-    """Return log(1 - q + q e^x), off by 32 units of itself; for large x of x and log q."""
-    y = q * np.expm1(np.minimum(x, LARGE))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        near = np.where(y > -0.5, np.log1p(y), np.log((1.0 - q) + q * np.exp(np.minimum(x, LARGE))))
-    far = x + math.log(q)
-    far = far + np.log1p((1.0 - q) * np.exp(-np.where(x > LARGE, far, LARGE)))
-    result: Array = np.where(x > LARGE, far, near)
-    return result
 
 
 def from_excess(

@@ -23,6 +23,7 @@ from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
 from privcalc.losses.concentration import sampled_concentration, sampled_range
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.sampled.parts import y_and_loss
 from privcalc.losses.sampled.renyi import convexity_bracket, from_excess, listed_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -85,20 +86,6 @@ def thresholds(losses: Array, q: float) -> LossThresholds:
         terms = np.where(far, np.abs(losses) + np.abs(x) + abs(log_q) + 2.0, terms)
         moved = moved + np.where(slope > 0.0, 9.0 * terms * slope, 0.0)
     return LossThresholds(x, UNIT * moved * MARGIN, slope)
-
-
-def sampled_loss(x: float, q: float) -> float:
-    """Return l(x) = log(1 - q + q e^x) to 24 units of itself, for an exact x <= 700 and 0 < q < 1.
-
-    (Beyond, to 24 units of x and log q.) For y = q expm1(x) > -1/2 as log1p(y), y off by 9 units,
-    which the logarithm multiplies by at most y / ((1 + y) log1p(y)) < 1.45. Below, 1 - q + q e^x is
-    a sum of positive terms off by 11 units, and its logarithm is at most -log 2.
-    """
-    if x > 700.0:
-        rest = -x - math.log(q)
-        return math.log1p((1.0 - q) * math.exp(rest)) - rest if rest < 700.0 else 0.0
-    y = q * math.expm1(x)
-    return math.log1p(y) if y > -0.5 else math.log((1.0 - q) + q * math.exp(x))
 
 
 def sampled_tails(base: LossLaw, q: float, losses: Array, *, remove: bool) -> Tails:
@@ -192,7 +179,7 @@ def sampled_atom_locations(
 ) -> tuple[float, ...]:
     """Return the losses of the base's atoms after sampling, and of the floor, if it is one."""
     sign = 1.0 if remove else -1.0
-    mapped = {sign * sampled_loss(-anchor, q) for anchor in atoms}
+    mapped = set((sign * y_and_loss(-np.array(atoms), q)[1]).tolist())
     if floor:
         mapped.add(sign * math.log1p(-q))
     return tuple(sorted(mapped)) if len(mapped) <= MOST_ANCHORS else ()
@@ -254,7 +241,7 @@ class SampledTailLaw(LossLaw):
         x, _ = self._extreme
         if x == math.inf:
             return math.inf if self.remove else -math.inf
-        loss = math.log1p(-self.q) if x == -math.inf else sampled_loss(x, self.q)
+        loss = float(y_and_loss(np.array([x]), self.q)[1][0])
         return loss if self.remove else -loss
 
     @property

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,7 +17,6 @@ from tests.losses.contract.law_views import (
     FAINT,
     LOWER_UNITS,
     ORDERS,
-    RATIO_TOLERANCE,
     Row,
     Subject,
     difference,
@@ -335,35 +333,6 @@ def truncation(subject: Subject) -> Iterator[str]:
         slack = 2 * mpf(float(errors[0]))
         if not -slack <= missing <= most + slack:
             yield f"truncated({log_mass!r}) misses {shown(missing)}, and says e^{log_mass!r}"
-
-
-def ratio_of_densities(subject: Subject) -> Iterator[str]:
-    """Check that log_ratio is the law of -L, under P and under Q."""
-    law = subject.law
-    ratio = law.log_ratio()
-    if ratio is None:
-        return
-    totals = []
-    for tilt, alone in ((0, ratio.without_only), (1, ratio.with_only)):
-        totals.append(mp.fsum(mpf(atom[1 + tilt]) for atom in ratio.atoms) + mpf(alone))
-    allowed = mpf(RATIO_TOLERANCE)
-    if max(abs(total - 1) for total in totals) > allowed:
-        yield f"log_ratio has the masses {shown(totals[0])} and {shown(totals[1])}"
-    # Sums of the masses of the first atoms, by their places.
-    atoms = sorted(ratio.atoms)
-    places = [mpf(atom[0]) for atom in atoms]
-    sums = [list(accumulate((mpf(atom[k]) for atom in atoms), initial=mpf(0))) for k in (1, 2)]
-    for loss in thresholds(law):
-        seen = row(law, loss)
-        x = -mpf(loss)
-        # How many atoms are below x for certain, and possibly.
-        gap = seen.shift + RATIO_TOLERANCE * abs(x)
-        counts = bisect_left(places, x - gap), bisect_right(places, x + gap)
-        for tilt, name in enumerate(("above_p", "above_q")):
-            low, high = (sums[tilt][count] for count in counts)
-            tolerance = allowed * (1 + abs(x))
-            if low > seen.most(name) + tolerance or high < seen.least(name) - tolerance:
-                yield f"log_ratio has another {name} at {loss!r}"
 
 
 ABSCISSAS = (0.0625, 9.0)
