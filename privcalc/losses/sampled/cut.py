@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LEAST = 1e-280
 # Largest t l up to which phases are summed on the real line alone; where they are longer, up to
 # PLAIN, and then on shifted lines, which have about so many nodes.
-LONG, PLAIN, ON_SHIFTED = 200.0, 80.0, 150.0
+LONG, PLAIN, ON_SHIFTED = 2000.0, 80.0, 150.0
 # What all terms together that underflow amount to is below this.
 UNDERFLOW = 1e-300
 
