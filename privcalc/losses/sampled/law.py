@@ -37,7 +37,7 @@ from privcalc.losses.quadrature import (
     on_part,
 )
 from privcalc.losses.sampled.decay import log_suprema
-from privcalc.losses.sampled.parts import SampledPart, outside
+from privcalc.losses.sampled.parts import SampledPart
 from privcalc.losses.sampled.renyi import listed_excess, mixture_excess, sampled_ratio
 from privcalc.losses.sampled.tails import SampledTailLaw
 from privcalc.numerics.arrays import log1p_with_error
@@ -48,7 +48,7 @@ from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import Self, TypeAlias
 
     from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.parts import ExponentialSum
@@ -66,11 +66,13 @@ class TailSplitLaw(LineLaw):
     Attributes:
         remove: whether the mixture is P: a = c + 1 + it, and the loss is log(1 + y); else R is P,
             a = -c - it, and the loss minus that.
+        log_mass: log of the P-mass that the ends may leave out.
     """
 
     __slots__ = ()
 
     remove: bool
+    log_mass: float
 
     @property
     @abstractmethod
@@ -101,9 +103,21 @@ class TailSplitLaw(LineLaw):
     def between(self, low: float, high: float) -> SampledPart | MixturePart:
         """Return the outcomes between two places."""
 
-    @abstractmethod
     def outside(self) -> tuple[float, float]:
         """Return the masses outside of the ends, under R and W."""
+        (low, high), f = self.ends, self.normal
+        r = normal_tail(f.mean - low, f.mean, f.deviation)[0]
+        r += normal_tail(high - f.mean, f.mean, f.deviation)[0]
+        return r, self.tail_of_w(low, right=False)[0] + self.tail_of_w(high, right=True)[0]
+
+    @property
+    def log_truncated_mass(self) -> float:
+        """Return the log of a bound on the P-mass outside of the ends."""
+        return self.log_mass + 1e-9
+
+    def truncated(self, log_mass: float) -> Self:
+        """Cut so that the P-mass outside is at most exp(log_mass)."""
+        return replace(self, log_mass=min(log_mass, math.log(0.01)))
 
     def part(self) -> SampledPart | MixturePart:
         """Return the outcomes between the ends."""
@@ -221,19 +235,6 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
     properties = LawProperties(line=True, sampled_gaussian=True, supports_tail_split=True)
 
     @property
-    def log_truncated_mass(self) -> float:
-        """Return the log of a bound on the P-mass outside the cut.
-
-        `cut_ends` chooses normal quantiles z with exp(-z^2/2)/2 equal to a quarter of the mass
-        (four tails for remove, two for add), and P(N > z) <= exp(-z^2/2)/2 for z >= 0.
-        """
-        return self.log_mass + 1e-9
-
-    def truncated(self, log_mass: float) -> SampledLaw:
-        """Cut X so that the P-mass outside is at most exp(log_mass)."""
-        return replace(self, log_mass=min(log_mass, math.log(0.01)))
-
-    @property
     def rate(self) -> float:
         """Return q."""
         return self.q
@@ -278,10 +279,6 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
     def variance(self, largest: float) -> float:
         """Return q^2 (e^{s^2} - 1)."""
         return self.q**2 * math.expm1(min(self.normal.deviation**2, largest))
-
-    def outside(self) -> tuple[float, float]:
-        """Return the masses of what was cut."""
-        return outside(self.normal.mean, self.normal.deviation, *self.ends)
 
     def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
@@ -389,6 +386,9 @@ def cut_ends(
     mean: Number, s: Number, q: Number, log_mass: float, *, remove: bool
 ) -> tuple[Number, Number]:
     """Return ends of X beyond which the P-mass is at most exp(log_mass); of one law, or of many.
+
+    Each of four tails for removing, and of two for adding, gets a quarter, and P(N > z) is at most
+    e^{-z^2/2} / 2.
 
     Under R, X is N(mean, s^2), and under W it is N(mean + s^2, s^2) (that is what dW/dR = e^X
     says). P(outside) is at most R(X < low) + R(X > high) + q W(X > high) for remove, where also

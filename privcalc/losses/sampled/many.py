@@ -186,18 +186,6 @@ class Block:
         found: Array = np.logaddexp(above, below) + 1e-9
         return found
 
-    def convexity(self, c: Array) -> tuple[Array, Array]:
-        """Bound sum of count K by those of the Gaussian mechanisms (`convexity_bracket`)."""
-        q, base = self.q[:, None], 0.5 * (self.s[:, None] ** 2) * (c * (c + 1.0))
-        slack = 64.0 * UNIT
-        size = np.abs(np.log(q)) + base
-        upper = np.logaddexp(np.log1p(-q), np.log(q) + base) + slack * (1.0 + size)
-        lower = np.zeros(base.shape)
-        if self.remove:
-            lower = base + (c + 1.0) * np.log(q)
-            lower = np.maximum(lower - slack * (base + (c + 1.0) * np.abs(np.log(q))), 0.0)
-        return self.counts @ lower, self.counts @ np.maximum(upper, 0.0)
-
     def log_far(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> float:
         """Bound sum of count log |phi| beyond t (`decay.py`); `mgf` are bounds on M(c) of each."""
         part, exponent = self.part(log_mass), self.exponent(c)
@@ -354,11 +342,11 @@ class ManySampledLaw(LineLaw):
         return low * (1.0 - units), high * (1.0 + units)
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
-        """Add up what convexity proves of each, which is that of the Gaussian mechanisms alone."""
+        """Add up what convexity proves of each."""
         low, high = np.zeros(c.shape), np.zeros(c.shape)
-        for block in self.many.blocks:
-            each = block.convexity(c)
-            low, high = low + each[0], high + each[1]
+        for law, count in self.many.laws:
+            each = law.convexity(c)
+            low, high = low + count * each[0], high + count * each[1]
         return low * (1.0 - self._units), high * (1.0 + self._units)
 
     def concentration(self, c: Array) -> Array:

@@ -43,11 +43,9 @@ from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, TailSplitLaw, quantile
 from privcalc.losses.sampled.parts import ExponentialSum, MixturePart
 from privcalc.losses.sampled.renyi import from_excess, mixture_excess
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
-from privcalc.record import record, replace
+from privcalc.record import record
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from privcalc.numerics.arrays import Array
 
 STANDARD = Normal.of(0.0, 1.0)
@@ -62,13 +60,9 @@ class MixtureLaw(TailSplitLaw):
 
     Attributes:
         remove: whether the mixture is P; else the order is the other.
-        log_mass: log of the P-mass that a cut of the outputs may drop.
     """
 
     __slots__ = ()
-
-    remove: bool
-    log_mass: float
 
     lines = False
     max_loss_error = 1e-12
@@ -114,15 +108,6 @@ class MixtureLaw(TailSplitLaw):
         return () if floor == -math.inf else (floor,) if self.remove else (-floor,)
 
     @property
-    def log_truncated_mass(self) -> float:
-        """Return the log of a bound on the P-mass outside of `ends`."""
-        return self.log_mass + 1e-9
-
-    def truncated(self, log_mass: float) -> Self:
-        """Cut the outputs so that the P-mass outside is at most exp(log_mass)."""
-        return replace(self, log_mass=min(log_mass, math.log(0.01)))
-
-    @property
     def ends(self) -> tuple[float, float]:
         """Return ends with at most e^{log_mass} of P outside.
 
@@ -135,14 +120,6 @@ class MixtureLaw(TailSplitLaw):
         if not self.remove:
             return -z, z
         return -z, max(z, float((ratio.centres + quantile(share - ratio.log_weights)).max()))
-
-    def outside(self) -> tuple[float, float]:
-        """Return the masses outside of the cut, under R and W."""
-        low, high = self.ends
-        root = math.sqrt(2.0)
-        r = 0.5 * math.erfc(-low / root) + 0.5 * math.erfc(high / root)
-        w = self.tail_of_w(low, right=False)[0] + self.tail_of_w(high, right=True)[0]
-        return r, w
 
     def between(self, low: float, high: float) -> MixturePart:
         """Return the outputs between two places."""
