@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
     from privcalc.numerics.arrays import Array, Mask
 
-# e^l leaves the exact formulas for its asymptotic one here; e^40 > 2^57.
-LARGE_LOSS = 40.0
-# Below this, 1 - q + expm1(l) is formed as e^l - (1 - q).
-LOW_LOSS = -0.5
 # No displacement is reported as 0: an atom at a tested loss may be counted on either side.
 LEAST_SHIFT = 1e-300
 
@@ -57,34 +53,18 @@ class LossThresholds:
 
 
 def thresholds(losses: Array, q: float) -> LossThresholds:
-    """Solve log(1 - q + q e^x) = loss, that is x = log(1 + expm1(loss) / q), for 0 < q < 1.
+    """Solve log(1 - q + q e^x) = loss, that is x = loss - log q + log w, for 0 < q < 1.
 
-    Backward error. A relative error h of expm1(l) / q is one of expm1(l), and moves l by
-    h (1 - e^{-l}): 10 units (9 for expm1 and the quotient). Below LOW_LOSS, e^l - (1 - q) is off by
-    10 units of e^l, because 1 - q <= e^l where there is a solution: that moves l by 10 units. The
-    logarithm is off by 8 units of x, and beyond LARGE_LOSS, or where expm1(l) / q leaves the range,
-    x is a sum off by 8 units of its terms; the slope l' carries that to l.
+    w = q - (1 - q) expm1(-loss) is the slope l' as well, and off by 10 units of its terms: that
+    much is the loss displaced by it, and by w times 9 units of the terms of x.
     """
-    log_q = math.log(q)
-    floor = math.log1p(-q)
+    floor, log_q = math.log1p(-q), math.log(q)
     with np.errstate(all="ignore"):
-        rise = np.expm1(np.minimum(losses, LARGE_LOSS))
-        odds = np.maximum(rise / q, -1.0)
-        x = np.log1p(odds)
-        x = np.where(odds > 1e280, np.log(np.abs(rise)) - log_q, x)
-        low = losses < LOW_LOSS
-        if low.any():
-            left = np.maximum(np.exp(np.minimum(losses, 0.0)) - (1.0 - q), 0.0)
-            x = np.where(low, np.log(left / q), x)
-        large = losses > LARGE_LOSS
-        x = np.where(large, losses - log_q + np.log1p(-(1.0 - q) * np.exp(-losses)), x)
-        slope = np.where(x > -math.inf, np.minimum(np.exp(log_q + x - losses), 1.0), 0.0)
-        moved = 10.0 * np.abs(np.expm1(-np.maximum(losses, max(floor, LOW_LOSS))))
-        moved = np.where(low, 10.0, moved)
-        terms = np.abs(x) + 1.0 * low
-        far = large | (odds > 1e280)
-        terms = np.where(far, np.abs(losses) + np.abs(x) + abs(log_q) + 2.0, terms)
-        moved = moved + np.where(slope > 0.0, 9.0 * terms * slope, 0.0)
+        rise = -(1.0 - q) * np.expm1(-np.maximum(losses, floor))
+        slope = np.where(losses > floor, np.clip(q + rise, 0.0, 1.0), 0.0)
+        x = losses - log_q + np.log(slope)
+        terms = np.abs(losses) + abs(log_q) + np.abs(np.log(slope)) + np.abs(x)
+        moved = 10.0 * (q + np.abs(rise)) + np.where(slope > 0.0, 9.0 * slope * terms, 0.0)
     return LossThresholds(x, UNIT * moved * MARGIN, slope)
 
 
