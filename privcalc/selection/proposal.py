@@ -61,6 +61,7 @@ from privcalc.engine.terms import Realized, one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw, two_point
+from privcalc.losses.atomic.power import largest_power
 from privcalc.losses.atomic.profiles import polygon_law, profile_law
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
@@ -420,13 +421,13 @@ def _of_group(
 def _grown(test: Mapping[str, Terms], y: tuple[float, float]) -> tuple[float, float]:
     """Return bounds on the largest probability, in either order, of events that have y without.
 
-    In closed form where that is known. Otherwise no less than y, and at most H(a) + a y for each a.
+    By lists for noise. Otherwise no less than y, and at most H(a) + a y for each a.
     """
     if y[1] >= 1.0:
         return y
     laws = [one_law([(term.law, n) for term, n in each]) for each in test.values()]
     closed = [law for law in laws if isinstance(law, GaussianLaw | LaplaceLaw)]
-    ends = [law.largest_power(y) for law in closed]
+    ends = [largest_power(law, y) for law in closed]
     if len(ends) == len(test):
         return min(low for low, _ in ends), max(high for _, high in ends)
     bases = _bases(Realized.directions(dict(test)))

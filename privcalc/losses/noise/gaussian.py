@@ -33,7 +33,7 @@ from privcalc.losses.law import ContourLaw, LawProperties, LineLaw, LossLaw, Tai
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.log_sums import TINIEST, around
-from privcalc.numerics.normal import lower_tails, quantile_of, short_intervals, upper_tail
+from privcalc.numerics.normal import lower_tails, short_intervals
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from privcalc.numerics.arrays import Array, ComplexArray
-
-# Below, quantiles are not trusted.
-SMALLEST = 1e-290
 
 
 @record
@@ -118,18 +115,6 @@ class GaussianLaw(LineLaw):
         """Return K at any complex points."""
         product: ComplexArray = np.multiply(z, z + 1.0)
         return product * (self.mu * self.mu / 2.0)
-
-    def largest_power(self, y: tuple[float, float]) -> tuple[float, float]:
-        """Bound P(N > z - mu) with P(N > z) = y."""
-        low, high = (end.mu for end in self.ends) if self.error else (self.mu, self.mu)
-        least, most = 0.0, 1.0
-        if SMALLEST < y[0] < 1.0:
-            z = quantile_of(y[0])[1]
-            least = upper_tail(z - low + 4.0 * UNIT * (abs(z) + low))[0]
-        if y[1] < 1.0:
-            z = quantile_of(max(y[1], SMALLEST))[0]
-            most = upper_tail(z - high - 4.0 * UNIT * (abs(z) + high))[1]
-        return max(least, y[0]), most
 
     def tails(self, losses: Array) -> Tails:
         """Return the masses of N(mu/2, 1) under P and N(-mu/2, 1) under Q beyond t = l / mu.

@@ -42,11 +42,6 @@ if TYPE_CHECKING:
 
     from privcalc.numerics.arrays import Array, Mask
 
-# Below and above, e^e and e^-e are no safe doubles.
-SMALLEST, LARGEST = 1e-290, 700.0
-# What a few operations on doubles may be off; more than what doubles below all normal ones lose.
-ROOM, LOST = 16.0 * UNIT, 1e-300
-
 
 @record
 class ExponentialLaw(LossLaw):
@@ -146,17 +141,6 @@ class LaplaceLaw(ExponentialLaw):
         """Return the two atoms."""
         return (-self.e, self.e)
 
-    def largest_power(self, y: tuple[float, float]) -> tuple[float, float]:
-        """Bound the power at a y that is bounded.
-
-        It is e^e y up to y = e^-e / 2, then 1 - e^-e / (4 y) up to y = 1/2, and 1 - e^-e (1 - y)
-        from there on: events are tails of the noise, whose ratio is e^e at first, falls, and is
-        e^-e at last. Where they change, the three have one slope: a place that is off by rounding
-        does nothing.
-        """
-        off = self.e * self.error * (1.0 + 2.0 * UNIT)
-        return _power(self.e - off, y[0])[0], _power(self.e + off, y[1])[1]
-
     def tails(self, losses: Array) -> Tails:
         """Return e^{(l - e)/2}/2 below and e^{-(l + e)/2}/2 above, under P and Q, and the rest.
 
@@ -190,23 +174,6 @@ class LaplaceLaw(ExponentialLaw):
                 whole, UNIT * (24.0 + 4.0 * e) + 1.01 * self.error * (1.0 + 2.0 * e), np.inf
             ),
         )
-
-
-def _power(e: float, y: float) -> tuple[float, float]:
-    """Return bounds on the largest power at y; see `LaplaceLaw.largest_power`."""
-    if y == 0.0:
-        return 0.0, 0.0
-    down = math.exp(-e)
-    if e > LARGEST and y < SMALLEST:
-        return y, 1.0
-    if y <= 0.5 * down:
-        value = math.exp(e) * y
-    elif y < 0.5:
-        value = 1.0 - 0.25 * down / y
-    else:
-        value = 1.0 - down * (1.0 - y)
-    room, lost = ROOM * (1.0 + e), LOST if value < SMALLEST else 0.0
-    return max(y, value * (1.0 - room) - lost), min(1.0, value * (1.0 + room) + lost)
 
 
 @record

@@ -30,7 +30,7 @@ from privcalc.losses.quadrature import (
 )
 from privcalc.losses.sampled.decay import SLACK, VariationCells, layers
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, cut_ends
-from privcalc.losses.sampled.parts import SampledPart, outside
+from privcalc.losses.sampled.parts import SampledPart
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -70,7 +70,7 @@ class Block:
 
     def __init__(self, laws: Sequence[tuple[SampledLaw, int]]) -> None:
         """Gather the numbers of laws of one direction."""
-        self.remove = laws[0][0].remove
+        self.remove, self._laws = laws[0][0].remove, [law for law, _ in laws]
         self.counts: Array = np.array([float(count) for _, count in laws])
         self.q: Array = np.array([law.q for law, _ in laws])
         densities = [law.normal for law, _ in laws]
@@ -157,15 +157,13 @@ class Block:
         with np.errstate(over="ignore"):
             quadrature = np.exp(errors).sum(axis=1) * MARGIN
         outcomes = on_part(part, *at, exponent, 2.0 * (np.abs(low) + np.abs(high)))
-        out = self._outside(part)
+        out = self._outside(log_mass)
         nodes = NodeSet(outcomes, exponent, t_max, quadrature, out, self.q)
         return nodes.pruned(np.exp(log_errors) * 0.1, remainder=remainder)
 
-    def _outside(self, part: SampledPart) -> tuple[Array, Array]:
-        """Return R(X outside) and W(X outside) of each, as `outside` does."""
-        low, high = (cast("Array", end)[:, 0] for end in (part.low, part.high))
-        columns = (each.tolist() for each in (self._fields["mean"], self.s, low, high))
-        r, w = np.array([outside(*row) for row in zip(*columns, strict=True)]).T
+    def _outside(self, log_mass: float) -> tuple[Array, Array]:
+        """Return R(X outside) and W(X outside) of each."""
+        r, w = np.array([law.truncated(log_mass).outside() for law in self._laws]).T
         return r, w
 
     def log_tilts(self, log_mass: float, c: float) -> Array:

@@ -551,16 +551,6 @@ class SampledPart(DensityPart):
         return share
 
 
-def outside(mean: float, deviation: float, low: float, high: float) -> tuple[float, float]:
-    """Return R(X outside) and W(X outside) of two ends, by erfc (relative error below 1e-10)."""
-    scale = deviation * math.sqrt(2.0)
-    r, w = (
-        math.erfc((centre - low) / scale) + math.erfc((high - centre) / scale)
-        for centre in (mean, mean + deviation * deviation)
-    )
-    return 0.5 * r, 0.5 * w
-
-
 def y_and_loss(x: Array, q: float | Array) -> tuple[Array, Array]:
     """Return y = q (e^x - 1) and log(1 + y), the latter without overflow.
 

@@ -154,17 +154,6 @@ def _between(
     )
 
 
-def sampled_atom_locations(
-    atoms: tuple[float, ...], q: float, *, remove: bool, floor: bool
-) -> tuple[float, ...]:
-    """Return the losses of the base's atoms after sampling, and of the floor, if it is one."""
-    sign = 1.0 if remove else -1.0
-    mapped = set((sign * y_and_loss(-np.array(atoms), q)[1]).tolist())
-    if floor:
-        mapped.add(sign * math.log1p(-q))
-    return tuple(sorted(mapped)) if len(mapped) <= MOST_ANCHORS else ()
-
-
 @record
 class SampledTailLaw(LossLaw):
     """One direction of a sampled pair whose base is known by its tails.
@@ -234,9 +223,9 @@ class SampledTailLaw(LossLaw):
     @property
     def atom_locations(self) -> tuple[float, ...]:
         """Return the base's atoms mapped, and the floor, next to which a rare sample stays."""
-        return sampled_atom_locations(
-            self.base.atom_locations, self.q, remove=self.remove, floor=True
-        )
+        sign, atoms = (1.0 if self.remove else -1.0), -np.array(self.base.atom_locations)
+        mapped = {sign * math.log1p(-self.q), *(sign * y_and_loss(atoms, self.q)[1]).tolist()}
+        return tuple(sorted(mapped)) if len(mapped) <= MOST_ANCHORS else ()
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K: exactly for the bases that know how, else by convexity.
