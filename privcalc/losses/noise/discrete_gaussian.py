@@ -207,14 +207,15 @@ class DiscreteGaussianLaw(LossLaw):
         Raises:
             NotCertifiedError: too many outcomes matter.
         """
-        from privcalc.losses.sampled.renyi import lattice_excess
+        from privcalc.losses.sampled.renyi import HALF_LOG_TAU, mixture_excess, sampled_ratio
 
-        if 2.0 * math.pi**2 * self.v > SMOOTH_BETA:
-            log_norm = 0.5 * math.log(2.0 * math.pi * self.v)
-        else:
+        step = 1.0 / math.sqrt(self.v)
+        log_norm = HALF_LOG_TAU - math.log(step)
+        if 2.0 * math.pi**2 * self.v <= SMOOTH_BETA:
             log_norm = math.log(math.fsum(np.exp(-self._outcomes.exponents)))
-        normal = (self.v, self.shift, log_norm)
-        return lattice_excess(normal, q, c, remove=remove, positive=positive)
+        lattice = step, HALF_LOG_TAU - math.log(step) - log_norm
+        ratio = sampled_ratio(self.shift * step, q)
+        return mixture_excess(ratio, c, remove=remove, lattice=lattice, positive=positive)
 
     @cached_property
     def atom_locations(self) -> tuple[float, ...]:

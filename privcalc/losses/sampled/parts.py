@@ -47,7 +47,6 @@ from privcalc.losses.quadrature import (
     MAX_PANELS,
     STRIP,
     WIDEST_PANEL,
-    DensityPart,
     MixtureRange,
     WeightedLosses,
     refined,
@@ -375,7 +374,7 @@ PER_TERM = 2.0
 
 
 @record
-class MixturePart(DensityPart):
+class MixturePart:
     """Outputs between two ends, with their loss log r."""
 
     density: Normal
@@ -456,7 +455,7 @@ LOSS_UNITS = 110.0
 
 
 @record
-class SampledPart(DensityPart):
+class SampledPart:
     """Values of X between two ends, with 1 + y = 1 - q + q e^X."""
 
     density: Normal

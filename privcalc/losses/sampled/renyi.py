@@ -502,29 +502,6 @@ def opposite_excess(q: float, mu: float, c: float) -> Logs:
     return rule.bounds(inside, [above, under + 1e-9], c)
 
 
-def lattice_excess(
-    normal: tuple[float, int, float], q: float, c: float, *, remove: bool, positive: bool
-) -> Logs:
-    """Return the same for R = N_Z(0, v) and W = R + D: outputs k / v^{1/2}, mu = D / v^{1/2}.
-
-    Args:
-        normal: the variance parameter v, off by a unit; D, at least 1; and
-            log sum_k e^{-k^2 / (2v)}, off by 16 units of 1 and itself.
-        q: sampling probability, 0 < q < 1.
-        c: order minus 1.
-        remove: direction.
-        positive: whether outcomes with X <= 0 are omitted.
-
-    Raises:
-        NotCertifiedError: too many outcomes matter.
-    """
-    v, shift, log_norm = normal
-    step = 1.0 / math.sqrt(v)
-    lattice = step, HALF_LOG_TAU - math.log(step) - log_norm
-    ratio = sampled_ratio(shift * step, q)
-    return mixture_excess(ratio, c, remove=remove, lattice=lattice, positive=positive)
-
-
 def sampled_ratio(mu: float, q: float) -> ExponentialSum:
     """Return r of one record, sampled with probability q."""
     logs = np.array([math.log1p(-q), math.log(q)])
