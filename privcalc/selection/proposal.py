@@ -61,8 +61,8 @@ from privcalc.engine.terms import Realized, one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw, two_point
-from privcalc.losses.atomic.power import largest_power
 from privcalc.losses.atomic.profiles import polygon_law, profile_law
+from privcalc.losses.composed import largest_power
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.term import DirectedMembers, Term

@@ -408,7 +408,7 @@ def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
         The laws above and below; None where there is too much to add up.
     """
     from privcalc.engine.lists.groups import sampled_term
-    from privcalc.losses.atomic.power import LARGEST_MIXTURE
+    from privcalc.losses.composed import LARGEST_MIXTURE
     from privcalc.losses.term import Term
 
     k, remove = asked.records, asked.adjacency is Adjacency.REMOVE

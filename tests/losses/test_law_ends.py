@@ -12,8 +12,8 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.losses import allocated_measures
-from privcalc.losses.atomic import atoms, power, profiles
+from privcalc.losses import allocated_measures, composed
+from privcalc.losses.atomic import atoms, profiles
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.profiles import law_of_tests, profile_law
 from privcalc.losses.choices.range_laws import block_of, range_uses
@@ -66,9 +66,9 @@ def test_no_gaussian_is_above_an_infinite_loss() -> None:
 def test_groups_and_mixtures_of_power_functions() -> None:
     """Samples of many records are not known."""
     law = AtomicLaw((-1.0, 1.0), (0.25, 0.75), lower_masses=(0.75, 0.25))
-    most = power.LARGEST_MIXTURE
+    most = composed.LARGEST_MIXTURE
     for count, known in ((2, True), (most, True), (most + 1, False)):
-        found = power.sampled_group([law] * count, 0.25, remove=True, exact=True, above=True)
+        found = composed.sampled_group([law] * count, 0.25, remove=True, exact=True, above=True)
         assert (found is not None) == known
 
 
@@ -86,7 +86,7 @@ def test_points_of_profiles_that_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("y", [0.0, 1e-310, 1e-9, 0.3, 0.999, 1.0])
 def test_powers_of_normal_tests(y: float) -> None:
     """P(N > z - mu) with P(N > z) = y, at 40 digits, from nothing to everything."""
-    low, high = power.largest_power(GaussianLaw(0.7), (y, y))
+    low, high = composed.largest_power(GaussianLaw(0.7), (y, y))
     with mp.workdps(40):
         if y in (0.0, 1.0):
             truth = mpf(y)

@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.losses.atomic.power import largest_power
+from privcalc.losses.composed import largest_power
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.spec.parse import parse

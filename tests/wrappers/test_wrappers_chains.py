@@ -14,9 +14,9 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import UnsupportedError
-from privcalc.losses.atomic import power
+from privcalc.losses import composed
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.power import chain, grouped, sampled_group, step_of
+from privcalc.losses.composed import chain, grouped, sampled_group, step_of
 from privcalc.spec.parse import parse
 from tests.pairs import atoms_profile, hockey_stick
 
@@ -262,7 +262,7 @@ def test_sums_of_chains_stay_below_where_pieces_are_joined(monkeypatch: pytest.M
         (1 - q) ** 2 * x + 2 * q * (1 - q) * value(steps[0], x) + q * q * value(steps[1], x)
         for x in places
     ]
-    monkeypatch.setattr(power, "MOST", 4)
+    monkeypatch.setattr(composed, "MOST", 4)
     steps_below = chain(step_of(law_of(outcomes), 2, above=False), 2, above=False)
     below = sampled_group(steps_below, 0.25, remove=True, exact=True, above=False)
     assert below is not None

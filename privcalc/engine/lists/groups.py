@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.losses.atomic.power import chain, grouped, sampled_group, step_of
+from privcalc.losses.composed import chain, grouped, sampled_group, step_of
 from privcalc.losses.term import Term
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ bounds the probability that j units stay hidden. It is attained at j = g K: by a
 each, or by K of g. So all of the above holds of units with this w.
 
 Discrete noise on one key, g people: old keys with u units are no better than a change by u, along
-the chain of neighbours (`losses/atomic/power.py`; likelihood ratios of the noise increase). It is
+the chain of neighbours (`losses/composed.py`; likelihood ratios of the noise increase). It is
 enough that one new unit and m - 1 old ones cost no more than max(H, 1 - w^m), H that of m old ones,
 for each m: applied unit by unit, mixtures being monotone, that is the claim. With f(s) = P(noise >=
 s) the power functions have corners (f(s + m), f(s)) and (f(s + m), 1 - w + w f(s + 1)). The first

@@ -174,7 +174,7 @@ class ThresholdedCounts(Mechanism):
 
     def grouped(self, records: int) -> ThresholdedCounts:
         """Return the mechanism for a group of people."""
-        from privcalc.losses.atomic.power import checked_size
+        from privcalc.losses.composed import checked_size
 
         other = copy(self)
         other.group = checked_size(self.group * records)
