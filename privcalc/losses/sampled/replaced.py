@@ -195,15 +195,9 @@ class GluedLaw(LossLaw):
     @property
     def atom_locations(self) -> tuple[float, ...]:
         """Return the atom at 0 and those of the halves."""
-        above = [loss for loss in self.up.atom_locations if loss > 0.0 and self._has_atoms(self.up)]
-        below = [
-            loss for loss in self.down.atom_locations if loss < 0.0 and self._has_atoms(self.down)
-        ]
+        above = [loss for loss in self.up.atom_locations if loss > 0.0]
+        below = [loss for loss in self.down.atom_locations if loss < 0.0]
         return (*below, 0.0, *above) if len(below) + len(above) < MOST_ANCHORS else (0.0,)
-
-    @staticmethod
-    def _has_atoms(law: LossLaw) -> bool:
-        return len(law.atom_locations) > 1
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by the excess of the halves over their losses on either side of 0.

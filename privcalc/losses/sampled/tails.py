@@ -104,7 +104,12 @@ def sampled_tails(base: LossLaw, q: float, losses: Array, *, remove: bool) -> Ta
     below_m = (1.0 - q) * below_r + q * below_w
     slope = float(places.slope.max(initial=0.0)) * math.exp(min(tails.shift, 600.0))
     moved = float(places.moved.max(initial=0.0))
-    between_r, between_m, between_error = _between(tails, q, filled)
+    between_r = between_m = between_error = None
+    r, w, wrong = tails.between_p, tails.between_q, tails.between_error
+    if r is not None and w is not None and wrong is not None and inside.any():
+        between_r = filled.cells(r, 0.0)
+        between_m = filled.cells((1.0 - q) * r + q * w, 0.0)
+        between_error = filled.cells(wrong + 8.0 * UNIT, np.inf)
     return Tails(
         above_p=above_m if remove else above_r,
         above_q=above_r if remove else above_m,
@@ -138,20 +143,6 @@ class _Filled:
         full = np.full(max(len(self.inside) - 1, 0), rest)
         full[self.inside[1:] & self.inside[:-1]] = values[self.order]
         return full
-
-
-def _between(
-    tails: Tails, q: float, filled: _Filled
-) -> tuple[Array | None, Array | None, Array | None]:
-    """Return the masses of cells under R and under the mixture, and their relative error."""
-    r, w, error = tails.between_p, tails.between_q, tails.between_error
-    if r is None or w is None or error is None or not filled.inside.any():
-        return None, None, None
-    return (
-        filled.cells(r, 0.0),
-        filled.cells((1.0 - q) * r + q * w, 0.0),
-        filled.cells(error + 8.0 * UNIT, np.inf),
-    )
 
 
 @record
