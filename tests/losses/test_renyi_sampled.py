@@ -49,7 +49,7 @@ def test_sampled_gaussian_at_integer_orders(sigma: float, q: float) -> None:
     law = sampled(GaussianLaw(1.0 / sigma), q, remove=True)
     for order in (2, 3, 4, 8, 64, 1024):
         mu = float(1.0 / sigma)
-        check(law, order - 1.0, truth.sampled_gaussian(mu, q, order), 1e-6)
+        check(law, order - 1.0, truth.sampled_gaussian(mu, q, order), 1e-6 if mu < 20.0 else 1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
