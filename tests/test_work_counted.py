@@ -10,7 +10,6 @@ import pytest
 from privcalc.accounting.compose import compose
 from privcalc.calibration.search import Probe, ValueSearch
 from privcalc.losses.allocated import allocated_laws
-from privcalc.losses.atomic.power import FEWEST_PIECES, PER_PIECE, lower_law
 from privcalc.losses.choices.range_uses import FEWEST_POINTS, PART, PER_LOWER, PER_UPPER, lattice
 from privcalc.losses.sampled.parts import ShiftedPart
 from privcalc.numerics.phases import PER_PRODUCT
@@ -76,28 +75,3 @@ def test_lattices_of_ranges_leave_work_for_a_search() -> None:
             affordable = PART * left() / (PER_UPPER + PER_LOWER)
             assert points <= 1.1 * max(FEWEST_POINTS, affordable)
     assert sizes == sorted(sizes, reverse=True)
-
-
-def test_laws_of_groups_have_fewer_pieces_where_little_work_is_left() -> None:
-    """And stay below the finer ones."""
-    from privcalc.engine.lists.groups import _below
-    from privcalc.losses.noise.laplace import LaplaceLaw
-
-    curve = _below(LaplaceLaw(0.2))
-    fine = lower_law(curve)
-    with allowance(100.0 * PER_PIECE):
-        rough = lower_law(curve)
-    assert fine is not None
-    assert rough is not None
-    assert len(rough.losses) <= FEWEST_PIECES + 1 < len(fine.losses)
-    for epsilon in (0.0, 0.05, 0.1, 0.15, 0.19):
-        ends = [
-            math.fsum(
-                p * -math.expm1(epsilon - loss)
-                for p, loss in zip(law.masses, law.losses, strict=True)
-                if loss > epsilon
-            )
-            for law in (rough, fine)
-        ]
-        assert ends[0] <= ends[1] * (1.0 + 1e-12)
-        assert ends[0] >= 0.7 * ends[1]

@@ -15,8 +15,7 @@ from privcalc.bounds import Bound
 from privcalc.engine.certified import CLOSED, Certified
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed, doubles
-from privcalc.losses.contour import LineLaw
-from privcalc.losses.law import exact_infinity_mass, exact_max_loss
+from privcalc.losses.law import LineLaw, exact_infinity_mass, exact_max_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 from privcalc.renyi.curve import SumCurve, WorseCurve
@@ -338,8 +337,6 @@ def limit_delta(composition: Composition, epsilon: Enclosed, mass: Bound) -> Cer
     """Answer where epsilon is no less than the largest finite loss; else None.
 
     And where all outcomes of what is known by a curve may have an infinite one: delta is at most 1.
-    And where one use has masses that are known at more digits than doubles have, which a difference
-    of theirs may take away: delta falls with epsilon.
     """
     largest = composition.max_loss()
     most = largest.upper if largest.exact is None else largest.exact
@@ -347,11 +344,6 @@ def limit_delta(composition: Composition, epsilon: Enclosed, mass: Bound) -> Cer
         return Certified(mass if mass.exact is None else Bound.of(mass.exact), CLOSED)
     if composition.curves and mass.upper >= 1.0:
         return Certified(Bound(1.0), CLOSED)
-    if [count for _, count in composition] == [1] and not composition.curves:
-        law = composition.terms[0][0]
-        ends = law.delta_at(epsilon.low), law.delta_at(epsilon.high)
-        if ends[0] is not None and ends[1] is not None:
-            return Certified(Bound(ends[0][1], ends[1][0]), CLOSED)
     return None
 
 

@@ -95,14 +95,14 @@ def upper_law(found: Outcomes) -> AtomicLaw:
     """
     far = found.losses > LARGEST_LOSS
     near = Outcomes(found.losses[~far], found.masses[~far])
-    losses, masses = _gathered(near, above=True)
+    losses, masses = gathered(near, above=True)
     alone = min(1.0, found.alone + float(found.masses[far].sum()) * (1.0 + 1e3 * UNIT))
     if not len(losses):
         return AtomicLaw((), (), 1.0, 1.0)
     # Masses that are no normal doubles are moved up; what is no number may be anything.
     masses[-1] += TINY * (len(found.losses) - len(losses))
     masses = np.where(masses <= 1.0, masses, 1.0)
-    before = np.append(_sums(masses[:0:-1])[::-1], 0.0)
+    before = np.append(sums(masses[:0:-1])[::-1], 0.0)
     masses = np.clip((1.0 - alone) - before, 0.0, masses)
     masses = _of_sum(masses, alone, above=True)
     return _law(losses, masses, alone, lambda other: max(0.0, 1.0 - math.fsum(other.tolist())))
@@ -118,14 +118,14 @@ def lower_law(found: Outcomes) -> AtomicLaw:
     Where that is rounding alone it is merged with the next.
     """
     near = Outcomes(np.minimum(found.losses, LARGEST_LOSS), found.masses)
-    losses, masses = _gathered(near, above=False)
+    losses, masses = gathered(near, above=False)
     losses, masses = losses[::-1], masses[::-1]
     other = masses * np.exp(-losses) * (1.0 + 4.0 * UNIT)
     # What is missing after each of them: after all, exactly, and the sums of those that follow.
     lack_p = -math.fsum([found.alone, -1.0, *masses.tolist()])
     lack_q = -math.fsum([found.other, -1.0, *other.tolist()])
-    rest_p = lack_p + _sums(masses[::-1])[::-1] - masses
-    rest_q = lack_q + _sums(other[::-1])[::-1] - other
+    rest_p = lack_p + sums(masses[::-1])[::-1] - masses
+    rest_q = lack_q + sums(other[::-1])[::-1] - other
     if len(losses):
         rest_p[-1], rest_q[-1] = lack_p, lack_q
     rest_p, rest_q = rest_p * (1.0 - ROUNDED), rest_q * (1.0 + ROUNDED)
@@ -142,7 +142,7 @@ def lower_law(found: Outcomes) -> AtomicLaw:
         end = math.log(last_p) - math.log(last_q)
         end -= UNIT * (8.0 + 16.0 * (abs(math.log(last_p)) + abs(math.log(last_q))))
         losses, masses = np.append(losses, end), np.append(masses, last_p)
-    losses, masses = _gathered(Outcomes(losses, masses), above=False)
+    losses, masses = gathered(Outcomes(losses, masses), above=False)
     if len(losses):
         masses = _of_sum(masses, found.alone, above=False)
     # What rounding leaves is no outcome without P.
@@ -161,7 +161,7 @@ def _of_sum(masses: Array, alone: float, *, above: bool) -> Array:
     return masses
 
 
-def _gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
+def gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
     """Return outcomes that occur in the order of their losses, those as good as equal once."""
     order = np.argsort(found.losses)
     losses, masses = found.losses[order], found.masses[order]
@@ -417,7 +417,7 @@ def graded(
     return chosen
 
 
-def _sums(masses: Array) -> Array:
+def sums(masses: Array) -> Array:
     """Return running sums, off by 600 units at most: in blocks, so that few roundings add up."""
     size = 256
     blocks = np.zeros((-(-len(masses) // size), size))
@@ -456,7 +456,7 @@ def opposite(law: AtomicLaw, q: float, *, above: bool) -> Outcomes:
     order = np.argsort(losses)
     slopes = np.append(0.0, np.exp(losses[order]))
     lengths = np.append(law.lower_infinity_mass, np.array(law.lower_masses)[order])
-    falling, rising = _sums(lengths[::-1]), _sums(lengths)
+    falling, rising = sums(lengths[::-1]), sums(lengths)
     cuts = np.unique(np.clip(np.concatenate([[0.0, 0.5], falling, rising]), 0.0, 0.5))
     y, width = 0.5 * (cuts[1:] + cuts[:-1]), np.diff(cuts)
     last = len(slopes) - 1
@@ -480,7 +480,7 @@ def opposite(law: AtomicLaw, q: float, *, above: bool) -> Outcomes:
 def glued(law: AtomicLaw, q: float) -> AtomicLaw:
     """Return the pair that is M against P for larger losses than 0, and P against M for smaller.
 
-    That is a sample of fixed size in which a record is replaced (`losses/sampled/glued.py`),
+    That is a sample of fixed size in which a record is replaced (`losses/sampled/replaced.py`),
     M = (1 - q) P + q Q, of a pair that is symmetric: outcomes of positive loss count twice. The
     rest, (1 - q) h + P(L = 0) with h the profile at 0, has the loss 0.
 

@@ -1,29 +1,56 @@
-"""Compositions as lists: a pair of finitely many outcomes above or below a sum of losses.
+"""Compositions as lists: sums of losses, and chains of records.
 
 What sees a sample is sampled as a whole, so that the pair of a composition inside has to be at hand
 as outcomes (`losses/cells.py`), and not only as what its sum of losses comes to.
+
+Groups of records. G(y) is the largest P(A) over (randomised) events with Q(A) <= y. It is concave
+and increasing, and 1 less the trade-off function of the pair. Of a law with finitely many values it
+is piecewise linear: its pieces are the atoms, the slopes their e^loss. A larger G dominates.
+
+Let M_0, ..., M_k be the outputs on a chain of neighbours, one record after the other, and G that of
+the dominating pair of one step. Then P_{M_j}(A) <= G(P_{M_{j+1}}(A)) for every event, so
+P_{M_0}(A) <= G(...G(P_{M_k}(A))), because G increases: the k-fold composition of G bounds all tests
+between the ends (Dong, Roth, Su 2022, Theorem 2.14, for trade-off functions 1 - G).
+
+A mechanism may do better than the chain. But where all that is known of it is the pair of one step,
+there is one that does not: from uniform outputs y in [0, 1] on, let each record of a kind, up to k
+of them, turn the distribution function F into G(F). What k of them make of [0, y] is G(...G(y)),
+and two data sets that differ in one record have the pair, in its order, or are alike. It is
+sampled as it is: each number of such records has its chance, and on all the events [0, y] at once
+the mixture has the most that it may have, by the above (for events of data sets with other sampled
+records by concavity). Noise on a count is like this, too, where likelihood ratios increase.
+
+Rounding. Every pair is a list above or below (`losses/cells.py`), and is what its doubles say.
+Places where pieces end are sums, off by 600 units, so that what is formed is of functions at
+v (1 +- e), with e = OFF units for both of a composition and the products. For concave functions
+with G(0) >= 0, G(y (1 + e)) <= (1 + e) G(y). So P-masses that are moved by e, and losses by twice
+that, give a pair above, or below.
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import NotCertifiedError
+from privcalc.errors import NotCertifiedError, UnsupportedError
 from privcalc.losses.cells import (
     CELLS,
     MOST_LOSSES,
     TINY,
+    OneSided,
     Outcomes,
     graded,
     listed,
     lower_law,
     merged,
+    sums,
     upper_law,
 )
+from privcalc.numerics.convolution import power, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -108,12 +135,12 @@ def _composed(found: Sequence[tuple[Outcomes, int]], coarser: float, *, above: b
         origin = math.fsum(n * float(o.losses.min()) for o, n in found)
         losses = origin + k[first:] * step
         losses += 8.0 * UNIT * (np.abs(k[first:] * step) + abs(origin))
-        return upper_law(_regrouped(losses, p[first:], alone))
+        return upper_law(regrouped(losses, p[first:], alone))
     q_rows = [_row([(k, q) for k, _, q in cells], counts, (s + 1.0) * step) for s in tilts]
     p = np.maximum.reduce(p_ends)
     q = np.minimum.reduce([row.bounds(k, above=True) for row in q_rows])
     other = -math.expm1(math.fsum(n * math.log1p(-o.other) for o, n in found))
-    return lower_law(_rejoined(p, q, alone, other * (1.0 - 16.0 * UNIT * len(found))))
+    return lower_law(rejoined(p, q, alone, other * (1.0 - 16.0 * UNIT * len(found))))
 
 
 def _least(rows: Sequence[_Row], k: Integers, ends: Sequence[Array]) -> Array:
@@ -252,8 +279,8 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
     Outside: sum_{k >= h} w_k <= e^{-dh} sum_k w_k e^{dk} for d > 0, a product over the parts. What
     is outside of the window adds to it, as the transform is cyclic.
 
-    Rounding. An output of a transform of N points is off by eta = 8 UNIT log2 N times the sum of
-    moduli of the inputs (Higham 2002, section 24.1), and these add up to 1 here. If |f - g| <= e
+    Rounding. An output of a transform is off by eta (`transform_error`) times the sum of moduli of
+    the inputs, and these add up to 1 here. If |f - g| <= e
     and b = |g| + e, then prod f^n is off by prod b^n sum n e / b; a power of n by squaring by 6 n
     units more.
     """
@@ -291,7 +318,7 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
     if size > MOST_POINTS:
         raise _TooLargeError("a composition inside of a sample takes too many points")
     charge(PER_POINT * size * (2 + len(parts)))
-    eta = 8.0 * UNIT * math.log2(size)
+    eta = transform_error(size)
     product: ComplexArray = np.ones(size // 2 + 1, np.complex128)
     most = np.ones(size // 2 + 1)
     share = np.zeros(size // 2 + 1)
@@ -299,7 +326,7 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
         line = np.bincount((k - c) % size, weights=w, minlength=size)
         f = np.fft.rfft(line)
         b = np.abs(f) + eta
-        product = product * _power(f, n)
+        product = product * power(f, n)
         most *= b**n
         share += n * (eta + 8.0 * UNIT) / b
     values = np.fft.irfft(product, size)
@@ -311,17 +338,7 @@ def _row(parts: Sequence[tuple[Integers, Array]], counts: Sequence[int], tilt: f
     return _Row(centre + low, values, tilt, log_scale, error + outside, relative, math.log(outside))
 
 
-def _power(f: ComplexArray, n: int) -> ComplexArray:
-    """Return f^n by squaring."""
-    result: ComplexArray = np.ones_like(f)
-    while n:
-        if n % 2:
-            result = result * f
-        f, n = f * f, n // 2
-    return result
-
-
-def _levels(losses: Array, p: Array) -> Array:
+def _levels(losses: Array, p: Array, count: int) -> Array:
     """Return losses to cut a composition at, dense where most of the mass is."""
     below, total = np.cumsum(p), float(p.sum())
     after = np.cumsum(p[::-1])[::-1]
@@ -332,14 +349,14 @@ def _levels(losses: Array, p: Array) -> Array:
         return float(losses[max(first - 1, 0)]), float(losses[int(last[-1]) if len(last) else -1])
 
     low, high = float(losses[0]), float(losses[-1])
-    return np.unique(np.concatenate([[low, high], graded(ends, ())]))
+    return np.unique(np.concatenate([[low, high], graded(ends, (), count)]))
 
 
-def _regrouped(losses: Array, p: Array, alone: float) -> Outcomes:
-    """Split the outcomes of many losses between fewer."""
-    if len(losses) <= CELLS:
+def regrouped(losses: Array, p: Array, alone: float, count: int = CELLS) -> Outcomes:
+    """Split the outcomes of many losses, in their order, between fewer."""
+    if len(losses) <= count:
         return Outcomes(losses, p, alone)
-    points = _levels(losses, p)
+    points = _levels(losses, p, count)
     place = np.clip(np.searchsorted(points, losses, side="right") - 1, 0, len(points) - 2)
     low, high = points[place], points[place + 1]
     up = np.expm1(low - losses) / np.expm1(low - high) + 8.0 * UNIT * np.abs(losses) / (high - low)
@@ -349,16 +366,202 @@ def _regrouped(losses: Array, p: Array, alone: float) -> Outcomes:
     return Outcomes(points, masses * (1.0 + (len(p) / 1000.0 + 600.0) * UNIT), alone)
 
 
-def _rejoined(p: Array, q: Array, alone: float, other: float) -> Outcomes:
+def rejoined(p: Array, q: Array, alone: float, other: float, count: int = CELLS) -> Outcomes:
     """Merge many outcomes to fewer, of about the same loss."""
     some = p > TINY
     p, q = p[some], q[some]
     order = np.argsort(p / q)
     p, q = p[order], q[order]
-    if len(p) > CELLS:
+    if len(p) > count:
         losses = np.log(p) - np.log(q)
-        place = np.searchsorted(_levels(losses, p), losses, side="right")
+        place = np.searchsorted(_levels(losses, p, count), losses, side="right")
         starts = np.flatnonzero(np.diff(place, prepend=-1))
         many = UNIT * (4.0 + float(np.diff(starts).max(initial=1)))
         p, q = np.add.reduceat(p, starts) * (1.0 - many), np.add.reduceat(q, starts) * (1.0 + many)
     return merged(p, q, alone, other)
+
+
+# See the module.
+OFF = 1_500.0
+# Outcomes of the pairs of all records of a group together, and of each.
+ALL_PIECES, FEWEST, MOST = 60_000, 1_000, 10_000
+# Work for one.
+PER_PIECE = 3.0
+LARGEST_GROUP = 1000
+# Samples of groups with more records follow the chain of samples of one record instead.
+LARGEST_MIXTURE = 64
+# No more P-mass than this may have losses beyond the range of doubles.
+MOST_LOST = 1e-6
+
+
+def step_of(law: LossLaw, records: int, *, above: bool) -> AtomicLaw:
+    """Return a list above or below a law, for a group of so many records.
+
+    Raises:
+        UnsupportedError: its losses are beyond the range of doubles.
+    """
+    found = listed(law, above=above, cells=_pieces(records))
+    if isinstance(found, OneSided):
+        return _within_range(found, law, records)
+    return _fewer(Outcomes.of(found, above=above), MOST, above=above)
+
+
+def _within_range(found: AtomicLaw, law: LossLaw, records: int) -> AtomicLaw:
+    if law.infinity_mass == 0.0 and found.infinity_mass > MOST_LOST:
+        raise UnsupportedError(
+            f"the privacy loss of a group of {records} is beyond the range of doubles"
+        )
+    return found
+
+
+def _pieces(records: int) -> int:
+    return min(MOST, max(FEWEST, ALL_PIECES // records))
+
+
+def _fewer(found: Outcomes, most: int, *, above: bool) -> AtomicLaw:
+    order = np.argsort(found.losses)
+    losses, p = found.losses[order], found.masses[order]
+    if above:
+        return upper_law(regrouped(losses, p, found.alone, most))
+    with np.errstate(over="ignore"):
+        q = p * np.exp(-losses) * (1.0 + 4.0 * UNIT) + TINY
+    return lower_law(rejoined(p, q, found.alone, found.other, most))
+
+
+def _sorted(law: AtomicLaw) -> tuple[Array, Array, Array]:
+    """Return losses and masses under P and Q, the likeliest under P first."""
+    losses, p = law.columns
+    order = np.argsort(-losses)
+    return losses[order], p[order], np.array(law.lower_masses)[order]
+
+
+def _moved(losses: Array, p: Array, alone: float, units: float, *, above: bool) -> Outcomes:
+    """Cover what outcomes are off by, and 16 units of a loss."""
+    e = units * UNIT if above else -units * UNIT
+    kept = p > TINY
+    losses = losses[kept] + 2.1 * e + math.copysign(16.0 * UNIT, e) * np.abs(losses[kept])
+    return Outcomes(losses, p[kept] * (1.0 + e), min(1.0, alone * (1.0 + e)))
+
+
+def chained(outer: AtomicLaw, inner: AtomicLaw, *, above: bool, most: int = MOST) -> AtomicLaw:
+    """Return a pair with G_outer(G_inner(y)), or more, or less.
+
+    Between neighbouring values v of the inner function at which one of the two has a corner, an
+    outcome has the sum of both losses, and P-mass dv e^loss of the outer one.
+    """
+    losses, p, _ = _sorted(inner)
+    outer_losses, _, q = _sorted(outer)
+    charge(PER_PIECE * (len(p) + len(q)))
+    start, ends, outer_ends = inner.infinity_mass, inner.infinity_mass + sums(p), sums(q)
+    cuts = np.unique(np.clip(np.concatenate([[0.0, start], ends, outer_ends]), 0.0, 1.0))
+    middle, width = 0.5 * (cuts[1:] + cuts[:-1]), np.diff(cuts)
+    i, j = np.searchsorted(ends, middle), np.searchsorted(outer_ends, middle)
+    with np.errstate(over="ignore"):
+        mass = width * np.exp(np.append(outer_losses, -np.inf)[j])
+    jump = middle < start
+    alone = outer.infinity_mass + float(mass[jump].sum())
+    used = ~jump & (i < len(p)) & (j < len(q))
+    both = losses[i[used]] + outer_losses[j[used]]
+    return _fewer(_moved(both, mass[used], alone, OFF, above=above), most, above=above)
+
+
+def checked_size(records: int) -> int:
+    """Return the size of a group.
+
+    Raises:
+        UnsupportedError: it is too large.
+    """
+    if records > LARGEST_GROUP:
+        raise UnsupportedError(f"a group may have at most {LARGEST_GROUP} records, got {records}")
+    return records
+
+
+def chain(step: AtomicLaw, records: int, *, above: bool) -> list[AtomicLaw]:
+    """Return pairs above or below those of 1, 2, ... records, from that of one.
+
+    Raises:
+        UnsupportedError: the group is too large.
+    """
+    checked_size(records)
+    found = [step]
+    for _ in range(records - 1):
+        found.append(chained(step, found[-1], above=above, most=_pieces(records)))
+    return found
+
+
+def grouped(law: LossLaw, records: int) -> AtomicLaw:
+    """Return an upper law for a group, from the law of one record.
+
+    Raises:
+        UnsupportedError: the group is too large, or its losses are beyond the range of doubles.
+    """
+    step = step_of(law, records, above=True)
+    return _within_range(chain(step, records, above=True)[-1], law, records)
+
+
+def sampled_group(
+    steps: Sequence[AtomicLaw], q: float, *, remove: bool, exact: bool, above: bool
+) -> AtomicLaw | None:
+    """Return the pair of a group whose records are each sampled with probability q.
+
+    With M_j the outputs where j records are sampled, the events [0, y] that attain all power
+    functions together have mass y under M_0, and where the mixture is the other law masses y under
+    each M_j have one of M_0: outcomes are what lies between corners, in the one or the other.
+
+    The number of sampled records is binomial: its chances are formed without rounding, and are off
+    by k units where q is off by one and at most 1/2. A chance that is no double is raised in the
+    mixture where that has to be larger, and else 0.
+
+    Args:
+        steps: those of 1, 2, ... records, in the order of the direction.
+        q: sampling probability, 0 < q < 1.
+        remove: whether the records are in the first data set.
+        exact: whether q is exact.
+        above: whether a pair above is wanted, or one below.
+
+    Returns:
+        The pair; None where there are too many records.
+    """
+    k = len(steps)
+    if k > LARGEST_MIXTURE:
+        return None
+    rate = Fraction(q)
+    chances = [float(math.comb(k, j) * rate**j * (1 - rate) ** (k - j)) for j in range(k + 1)]
+    weights = [max(w, TINY) if remove == above else w * (w >= TINY) for w in chances]
+    ends, slopes = [], []
+    with np.errstate(over="ignore"):
+        for law in steps:
+            losses, p, other = _sorted(law)
+            if remove:
+                ends.append(sums(other))
+                slopes.append(np.append(np.exp(losses), 0.0))
+            else:
+                ends.append(sums(np.append(law.infinity_mass, p)))
+                slopes.append(np.concatenate([[0.0], np.exp(-losses), [0.0]]))
+        charge(PER_PIECE * k * sum(len(each) for each in ends))
+        cuts = np.unique(np.clip(np.concatenate([[0.0, 1.0], *ends]), 0.0, 1.0))
+        middle, width = 0.5 * (cuts[1:] + cuts[:-1]), np.diff(cuts)
+        total = np.full(len(middle), weights[0])
+        for w, end, slope in zip(weights[1:], ends, slopes, strict=True):
+            total += w * slope[np.searchsorted(end, middle)]
+    units = OFF + 8.0 * k + (1.0 if exact else 2.0 * k + 1.0)
+    if remove:
+        alone = math.fsum(w * law.infinity_mass for w, law in zip(weights[1:], steps, strict=True))
+        found = _moved(np.log(total), width * total, alone, units, above=above)
+    else:
+        # Beyond what a list below has of M_0 it says nothing of what M_j has.
+        last = 1.0 if above else min(float(end[-1]) for end in ends)
+        width = np.where(middle < last, width, 0.0)
+        found = _moved(-np.log(total), width, 0.0, units, above=above)
+    return _fewer(found, MOST, above=above)
+
+
+def largest_power(law: LossLaw, y: tuple[float, float]) -> tuple[float, float]:
+    """Bound the power function of noise at a y that is bounded, by lists below and above."""
+    ends = []
+    for above, at in zip((False, True), y, strict=True):
+        found = listed(law, above=above)
+        _, p, q = _sorted(found)
+        rise = np.interp(at, np.append(0.0, sums(q)), np.append(0.0, sums(p)))
+        ends.append(found.infinity_mass + float(rise))
+    return max(y[0], ends[0] * (1.0 - OFF * UNIT)), min(1.0, ends[1] * (1.0 + OFF * UNIT))

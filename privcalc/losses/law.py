@@ -4,6 +4,9 @@ L = log dP/dQ drawn from P. The central object is K(s) = log E_P[e^{sL}; L finit
 line Re s = c: at real s it is Renyi DP of order s + 1, on the line it is what the Fourier
 accountant integrates. Masses at infinity stay outside K.
 
+On a vertical line (`LineLaw`) phi is the characteristic function of the tilted loss: what is known
+of the Gaussian family, and of lists as factors beside it, is K there and a proved bound on |phi|.
+
 `Tails` are the masses on both sides of given losses, all that the FFT engine knows of a law.
 """
 
@@ -16,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import NotCertifiedError
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 # What a law in closed form costs a lattice, over what a quadrature does.
 CLOSED_FORM = 0.25
@@ -38,7 +40,7 @@ class LawProperties:
         symmetric: whether the pair in the other order has the same law, without infinite losses.
         has_atoms: whether there are finitely many losses.
         listed: how many of them are listed; 0 where they are not.
-        line: whether K is known on vertical lines (`losses/contour.py`), and |phi| decays.
+        line: whether K is known on vertical lines (`LineLaw`), and |phi| decays.
         sampled_gaussian: whether it is one, many of which are evaluated as one array.
         supports_tail_split: whether the law may be split into a bulk and a tail of large losses.
         renyi_in_closed_form: whether `renyi` costs a few array operations for thousands of orders.
@@ -176,14 +178,6 @@ class LossLaw(ABC):
         del epsilon
         return None
 
-    def delta_at(self, epsilon: Fraction) -> tuple[float, float] | None:
-        """Return proved bounds on delta of one use at the very number epsilon >= 0.
-
-        None where masses are known as doubles only.
-        """
-        del epsilon
-        return None
-
     @abstractmethod
     def tails(self, losses: Array) -> Tails:
         """Return the P- and Q-masses above and below each of increasing losses."""
@@ -203,19 +197,6 @@ class LossLaw(ABC):
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Return bounds on K that take no quadrature, where those of `renyi` do."""
         return self.renyi(c)
-
-    def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
-        """Return bounds on log(M(c) - 1) of a sampled law, or on the part that `positive` leaves.
-
-        Args:
-            c: order minus 1.
-            positive: whether only outcomes are counted that the record makes more likely.
-
-        Raises:
-            NotCertifiedError: they are not known, or take too long.
-        """
-        del c, positive
-        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
 
     @property
     def mechanism_rdp_curve(self) -> RenyiCurve | None:
@@ -254,27 +235,6 @@ class LossLaw(ABC):
         one likes for large x. For compositions such lower ends add up as squares, as W and R do.
         """
         return 0.0, math.inf
-
-    def log_ratio(self) -> LogRatio | None:
-        """Return the law of log dQ/dP under P, which subsampling needs; None if unknown."""
-        return None
-
-    def sampled_excess(
-        self, q: float, c: float, *, remove: bool, positive: bool
-    ) -> tuple[float, float]:
-        """Return bounds on log(M(c) - 1) of the sampled law; this law is that for adding.
-
-        Args:
-            q: sampling probability, 0 < q < 1.
-            c: order minus 1.
-            remove: direction.
-            positive: whether only outcomes are counted that the record makes more likely.
-
-        Raises:
-            NotCertifiedError: they are not known, or take too long.
-        """
-        del q, c, remove, positive
-        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
 
 
 def exact_infinity_mass(law: LossLaw) -> Fraction | None:
@@ -350,19 +310,66 @@ class Tails:
 MOST_UNITS = 4.0
 
 
-@record
-class LogRatio:
-    """Law of X = log dW/dR under R, for outputs R without and W with the record: finitely many X.
+class LineLaw(LossLaw):
+    """A law whose K is known on vertical lines."""
 
-    Poisson sampling keeps R and replaces W by (1 - q) R + q W, a function of X.
+    __slots__ = ()
 
-    Attributes:
-        atoms: triples (x, mass under R, mass under W) with finite x; the masses are kept both,
-            because e^x would multiply the rounding of x by |x|.
-        without_only: R-mass of outcomes that W never gives (X = -inf).
-        with_only: W-mass of outcomes that R never gives (X = +inf).
-    """
+    @abstractmethod
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K(c), K'(c), K''(c) to about 1e-9, for searches only: no certificate.
 
-    atoms: tuple[tuple[float, float, float], ...]
-    without_only: float = 0.0
-    with_only: float = 0.0
+        K(c) is infinite where its evaluation on the contour would overflow.
+        """
+
+    @abstractmethod
+    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
+        """Prepare |t| <= t_max, with quadrature error of M at most exp(log_error) M(c).
+
+        Raises:
+            NotCertifiedError: K is not known there, or not that accurately.
+        """
+
+    def truncated(self, log_mass: float) -> Self:
+        """Leave out far outcomes of total P-mass at most exp(log_mass).
+
+        Outcomes of probability e^{-1000} can dominate M(c) and have no part in the answer. A closed
+        form needs none of it and is returned as it is.
+        """
+        del log_mass
+        return self
+
+    @property
+    def log_truncated_mass(self) -> float:
+        """Log of a bound on the P-mass of truncated finite losses; -inf unless `truncated`."""
+        return -math.inf
+
+
+class ContourLaw(ABC):
+    """A loss law prepared for the nodes c + it, |t| <= t_max, of one contour."""
+
+    __slots__ = ()
+
+    @property
+    def size(self) -> int:
+        """The work for one t, in complex exponentials; 1 for a closed form."""
+        return 1
+
+    @abstractmethod
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) and a bound d on the absolute error of each value.
+
+        The imaginary part is correct modulo 2 pi. Where d >= 1 only |M| <= |e^K| e^d is said.
+        """
+
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return the same at t = k step, k < count; `step` has few bits, so t is exact."""
+        return self.log_mgf(step * np.arange(count))
+
+    def log_decay(self, t: float) -> float:
+        """Return a proved upper bound on sup over tau >= t of log |M(c + i tau)| / M(c).
+
+        0 always holds, and is the supremum of a law with finitely many losses on a lattice.
+        """
+        del t
+        return 0.0

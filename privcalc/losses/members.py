@@ -15,8 +15,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
-from privcalc.losses.atomic.profiles import both_orders
+from privcalc.losses.atomic.profiles import SMALLEST_MASS, both_orders, exact_law
 from privcalc.losses.choices.range_laws import best_offset
 from privcalc.losses.term import DirectedMembers, Members, Term
 from privcalc.numerics.rounding import UNIT
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.atomic.profiles import Outcome
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
@@ -205,16 +204,8 @@ def threshold_tests(lower: Array, upper: Array) -> ThresholdTests:
 
 
 def reverse_of(law: AtomicLaw) -> AtomicLaw:
-    """Return the law of (Q, P), of a law of (P, Q) whose masses are rounded once at infinity."""
-    return AtomicLaw(
-        tuple(-loss for loss in law.losses),
-        law.lower_masses,
-        law.lower_infinity_mass,
-        law.infinity_mass,
-        infinity_mass_error=2.0 * UNIT if law.lower_infinity_mass else 0.0,
-        loss_units=law.loss_units,
-        lower_masses=law.masses,
-    )
+    """Return the law of (Q, P), of a law of (P, Q) that knows both."""
+    return law.reverse_direction or law
 
 
 def _two_outcomes(p: Fraction, q: Fraction) -> AtomicLaw:

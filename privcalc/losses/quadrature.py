@@ -25,9 +25,8 @@ real part of x in [x_lo, x_hi], |Im x| <= d < pi/2. There
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -49,6 +48,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.numerics.arrays import Array, ComplexArray, Integers, Mask
+
+    # Outcomes between two ends, of one normal density: of one of the classes of `sampled/parts.py`.
+    DensityPart: TypeAlias = Any
 
 Points = TypeVar("Points", "Array", "ComplexArray")
 # Half-height of the strip: below pi/2, where the argument bound stops being monotone.
@@ -129,51 +131,6 @@ class MixtureRange(NamedTuple):
     turn: Array
 
 
-class DensityPart(ABC):
-    """Outcomes in a coordinate x between two ends, of one density."""
-
-    __slots__ = ()
-
-    density: Normal
-    low: float
-    high: float
-
-    @abstractmethod
-    def range(self, low: Array, high: Array, height: Array, *, path: bool) -> MixtureRange:
-        """Bound 1 + s y on rectangles around [low, high] of a half-height.
-
-        Where `path` is set, for all s in [0, 1] (see `MixtureRange`), else for s = 1.
-        """
-
-    @abstractmethod
-    def log_distance(self, low: Array, high: Array, height: Array) -> Array:
-        """Return the log of a bound on |y| there."""
-
-    @abstractmethod
-    def losses(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return y, log(1 + y), and a bound on the latter's absolute error."""
-
-    @abstractmethod
-    def outcomes(
-        self, x: Array, log_weights: Array, reach: Array, exponent: float
-    ) -> WeightedLosses:
-        """Return the outcomes at the nodes of a rule.
-
-        Args:
-            x: the nodes.
-            log_weights: of the rule.
-            reach: the nodes are off by 2 units of this.
-            exponent: real part of the power of 1 + y that the errors are to cover.
-        """
-
-    @abstractmethod
-    def tilted(self, x: Array, exponent: float) -> tuple[Array, list[Array]]:
-        """Return the log of the density of the loss times (1 + y)^exponent at x.
-
-        And arrays whose sum is the slope of that, each monotone in x.
-        """
-
-
 @record
 class Integrand:
     """f(x) g(x) on one part; `remainder` chooses which g (see the module)."""
@@ -209,7 +166,8 @@ class Integrand:
         if self.remainder:
             log_g = log_g + 2.0 * part.log_distance(low, high, height)
             log_g = log_g + log_half_product(self.exponent, self.t_max)
-        return log_f + log_g
+        result: Array = log_f + log_g
+        return result
 
 
 def log_half_product(exponent: float, t_max: float) -> float:
@@ -378,7 +336,8 @@ def on_part(
     x, log_weights = composite_rule(centres, halves)
     charge((PER_OUTCOME if x.ndim == 1 else PER_OUTCOME_OF_MANY) * x.size)
     reach = np.repeat(np.abs(centres) + halves, POINTS, axis=-1) + off
-    return part.outcomes(x, log_weights, reach, exponent)
+    found: WeightedLosses = part.outcomes(x, log_weights, reach, exponent)
+    return found
 
 
 # Work of a search of K at one point, and what each outcome adds (28 and 0.024 microseconds).
@@ -536,38 +495,3 @@ class RemainderSum:
         if self._loss.shape[-1]:
             sums = progression_sums(step, count, self._direction * self._loss, self._tilted)
         return self.minus_one(step * np.arange(count), sums)
-
-
-def modulus_bounds(
-    nodes: NodeSet, lowest: Array | float, step: float, first: int, count: int
-) -> Array:
-    """Bound |phi| between k step and (k + 1) step for first <= k < count; a row for each law.
-
-    g = |phi|^2 = E cos(t (L - L')) for two losses of the tilted law has |g''| <= E (L - L')^2 =
-    2 v, or 2 m v for weights of mass m and second moment v about any point: between two points a
-    distance d apart g is at most the larger of both and m v d^2 / 4. Weights are off by 3 jitter
-    units and LOSS_UNITS of the exponent times the loss, losses by LOSS_UNITS of themselves and what
-    they moved: sums by `noise`. All is divided by a lower bound of M.
-
-    Args:
-        nodes: of plain powers, for |t| <= count step.
-        lowest: lower bounds of M, a number for each law.
-        step: see above, of few bits.
-        first: see above.
-        count: see above.
-    """
-    _, _, loss, jitter, moved = nodes.outcomes
-    scale, size = np.asarray(lowest, float)[..., None], np.abs(loss)
-    weights = nodes.tilted / scale
-    mass = weights.sum(axis=-1, keepdims=True)
-    centred = loss - (weights * loss).sum(axis=-1, keepdims=True) / mass
-    variance = (weights * centred**2).sum(axis=-1, keepdims=True) * np.maximum(mass, 1.0) * MARGIN
-    units = 3.0 * jitter + LOSS_UNITS * abs(nodes.exponent) * size
-    units = units + sum_units(loss.shape[-1]) + PHASE_ULPS + 16.0
-    units = units + step * count * (8.0 * np.abs(centred) + LOSS_UNITS * size + moved)
-    noise = UNIT * (weights * units).sum(axis=-1, keepdims=True)
-    noise = noise + np.asarray(nodes.quadrature)[..., None] / scale
-    square = np.abs(progression_sums(step, count + 1, centred, weights)[..., first:]) ** 2
-    square = np.maximum(square[..., 1:], square[..., :-1]) + 0.25 * variance * step**2
-    bounds: Array = np.minimum((np.sqrt(square) + noise) * MARGIN, 1.0)
-    return bounds

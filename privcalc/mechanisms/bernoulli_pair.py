@@ -58,7 +58,7 @@ class BernoulliPair(Mechanism):
         Raises:
             DomainError: a probability is positive but below 1e-300.
         """
-        from privcalc.losses.atomic.exact import exact_law
+        from privcalc.losses.atomic.profiles import exact_law
         from privcalc.losses.members import either_order
 
         outcomes = [(self.p, self.other_p), (1 - self.p, 1 - self.other_p)]

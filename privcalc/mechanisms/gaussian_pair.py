@@ -110,8 +110,7 @@ class GaussianPair(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction."""
         from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.noise.gaussian import GaussianLaw
-        from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
         from privcalc.numerics.rounding import UNIT
 
         first, other = self.first, self.other

@@ -57,7 +57,7 @@ class Pmf(Mechanism):
 
     def __init__(self, *, file: str) -> None:
         """Read the probabilities."""
-        from privcalc.losses.atomic.exact import MOST_ATOMS
+        from privcalc.losses.atomic.profiles import MOST_ATOMS
 
         columns: tuple[list[Fraction], list[Fraction]] = ([], [])
         hint = "; outputs whose two probabilities have one ratio may be added up"
@@ -83,7 +83,7 @@ class Pmf(Mechanism):
         Raises:
             DomainError: probabilities below 1e-300, or too many different losses.
         """
-        from privcalc.losses.atomic.exact import exact_law
+        from privcalc.losses.atomic.profiles import exact_law
         from privcalc.losses.members import either_order
 
         outcomes = self.outcomes

@@ -139,11 +139,11 @@ class RandomizedResponse(Mechanism):
         P: r + q (p - r) - a r if i, j, k differ, p - a (p - q (p - r)) if i = j, r = (1 - p) /
         (k - 1), for p >= r; both are q (p - r) - (a - 1) times a probability, the least of which
         is r, as for i = k. For p < r likewise, with p the least. So the pair is the one of a sample
-        of fixed size, `losses/sampled/glued.py`: three different categories attain it for p >= r,
-        and elsewhere the lower end is that of a record that is removed.
+        of fixed size (`losses/sampled/replaced.py`): three different categories attain it for
+        p >= r, and elsewhere the lower end is that of a record that is removed.
         """
-        from privcalc.losses.sampled.glued import glued
         from privcalc.losses.sampled.law import sampled
+        from privcalc.losses.sampled.replaced import glued
         from privcalc.losses.term import Term
         from privcalc.relation import Adjacency
 

@@ -62,6 +62,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw, two_point
 from privcalc.losses.atomic.profiles import polygon_law, profile_law
+from privcalc.losses.composed import largest_power
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.term import DirectedMembers, Term
@@ -82,7 +83,6 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Terms
-    from privcalc.losses.atomic.profiles import PolygonLaw
     from privcalc.losses.curve import RenyiCurve
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
@@ -130,7 +130,7 @@ class Passing:
         result: Array = np.minimum(np.concatenate(found) * (1.0 + ROOM) + TINY, 1.0)
         return result
 
-    def below(self, failure: float) -> PolygonLaw:
+    def below(self, failure: float) -> AtomicLaw:
         """Return a law of the best of some such pairs at many a, or that a bad data set passes.
 
         Of a pair the best event is to pass with a noisy answer above t, where its ratio is a d / c,
@@ -421,13 +421,13 @@ def _of_group(
 def _grown(test: Mapping[str, Terms], y: tuple[float, float]) -> tuple[float, float]:
     """Return bounds on the largest probability, in either order, of events that have y without.
 
-    In closed form where that is known. Otherwise no less than y, and at most H(a) + a y for each a.
+    By lists for noise. Otherwise no less than y, and at most H(a) + a y for each a.
     """
     if y[1] >= 1.0:
         return y
     laws = [one_law([(term.law, n) for term, n in each]) for each in test.values()]
     closed = [law for law in laws if isinstance(law, GaussianLaw | LaplaceLaw)]
-    ends = [law.largest_power(y) for law in closed]
+    ends = [largest_power(law, y) for law in closed]
     if len(ends) == len(test):
         return min(low for low, _ in ends), max(high for _, high in ends)
     bases = _bases(Realized.directions(dict(test)))

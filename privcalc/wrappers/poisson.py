@@ -56,7 +56,7 @@ def capped(
     arXiv 2508.15089, have a record that moves to either side at mu each where it is one side at
     2 mu here). Below is the record among others that add nothing, where it is in a batch with
     probability (1 - w) q + w q'; or among others that pull the other way, which is about the law
-    above where w is near 1 (`losses/sampled/capped.py`).
+    above where w is near 1 (`losses/sampled/replaced.py`).
 
     Args:
         tree: the node of the sampling.
@@ -72,8 +72,8 @@ def capped(
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.cells import listed, mixed
     from privcalc.losses.noise.gaussian import GaussianLaw
-    from privcalc.losses.sampled.capped import opposite_law
     from privcalc.losses.sampled.law import sampled
+    from privcalc.losses.sampled.replaced import opposite_law
     from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
@@ -408,7 +408,7 @@ def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
         The laws above and below; None where there is too much to add up.
     """
     from privcalc.engine.lists.groups import sampled_term
-    from privcalc.losses.atomic.power import LARGEST_MIXTURE
+    from privcalc.losses.composed import LARGEST_MIXTURE
     from privcalc.losses.term import Term
 
     k, remove = asked.records, asked.adjacency is Adjacency.REMOVE

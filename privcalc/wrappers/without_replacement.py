@@ -153,8 +153,8 @@ class SampledWithoutReplacement(Sampling):
         """Return what is known of the sampled event, for one record."""
         del member
         from privcalc.losses.noise.gaussian import GaussianLaw
-        from privcalc.losses.sampled.glued import GluedDensityLaw, glued
         from privcalc.losses.sampled.law import sampled
+        from privcalc.losses.sampled.replaced import GluedDensityLaw, glued
         from privcalc.losses.term import Alone, Term
 
         q, exact = asked.q, asked.exact

@@ -17,8 +17,7 @@ from privcalc.engine.planner import certified_delta
 from privcalc.engine.source import bracket
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
+from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.record import replace

@@ -154,7 +154,7 @@ def contour(
     """Return a line of one Gaussian law, with cumulants that are moved, and have these errors."""
     law = GaussianContour(MU, C)
     values, errors = law.log_mgf_progression(step, nodes + 1)
-    log_cut = 6.0 * MU**2 + law.log_decay((nodes + 0.5) * step, 0.0)
+    log_cut = 6.0 * MU**2 + law.log_decay((nodes + 0.5) * step)
     line = Line(C, step, nodes, (RIGHT, 15.0 * MU**2), EPSILON, log_cut)
     summed = LineSum(line, (values + moved, errors + error))
     return Measures(Proof.INVERSION, (summed,), (), (), EPSILON, math.log(1e-2))

@@ -552,8 +552,8 @@ OF_CURVES = (
     Fault(
         "tests-mirrored",
         "losses/atomic/profiles.py",
-        "tests.append(test if k < len(q) else (WHOLE - test[1], WHOLE - test[0]))",
-        "tests.append(test if k < len(q) else (WHOLE - test[0], WHOLE - test[1]))",
+        "x, y = np.where(far, 1.0 - p + UNIT, q), np.where(far, 1.0 - q - UNIT, p)",
+        "x, y = np.where(far, 1.0 - q + UNIT, q), np.where(far, 1.0 - p - UNIT, p)",
         "losses",
         "test_law_ends.py",
     ),

@@ -5,28 +5,12 @@ from __future__ import annotations
 from tests.faults.fault import Fault
 
 OF_LINES = (
-    # Quadrature, and bounds on |phi| by its values at points.
+    # Quadrature.
     Fault(
         "panel-turn",
         "losses/quadrature.py",
         "log_g = power * size + self.t_max * mixture.turn",
         "log_g = power * size",
-        "losses",
-        "test_noise.py",
-    ),
-    Fault(
-        "modulus-from-later",
-        "losses/quadrature.py",
-        "centred, weights)[..., first:]) ** 2",
-        "centred, weights)[..., 2 * first:]) ** 2",
-        "losses",
-        "test_noise.py",
-    ),
-    Fault(
-        "modulus-between-points",
-        "losses/quadrature.py",
-        "square[..., :-1]) + 0.25 * variance * step**2",
-        "square[..., :-1])",
         "losses",
         "test_noise.py",
     ),

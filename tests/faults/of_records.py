@@ -80,7 +80,7 @@ OF_RECORDS = (
     ),
     Fault(
         "renyi-density",
-        "losses/sampled/normal_excess.py",
+        "losses/sampled/renyi.py",
         "summed(losses, moved, nodes.logs + losses, nodes.wrong + moved, c)",
         "summed(losses, moved, nodes.logs, nodes.wrong + moved, c)",
         "losses",

@@ -87,16 +87,15 @@ def test_nothing_beyond_exceeds_the_supremum(seed: int, *, remove: bool) -> None
     whole = ManySampledLaw(Many(laws)).truncated(-60.0)
     c = 1.5
     deviation = math.sqrt(whole.cumulants(c)[2])
-    for start in (1.0, 4.0, 9.0):
+    for start in (1.0, 9.0, 100.0):
         first = start / deviation
-        found = math.exp(whole.on_contour(c, first, -25.0).log_decay(first, -math.inf))
+        found = math.exp(whole.on_contour(c, first, -25.0).log_decay(first))
         t: Array = np.concatenate([[0.0], first * np.geomspace(1.0, 40.0, 60)])
         logs = np.zeros(len(t))
         for one, count in laws:
             values = one.truncated(whole.each).on_contour(c, float(t[-1]), -25.0).log_mgf(t)[0].real
             logs = logs + count * (values - values[0])
         assert logs[1:].max() <= math.log(found) + 1e-9
-        assert math.log(found) <= max(0.5 * logs[1:].max(), -690.0) + 0.5
 
 
 def test_too_little_noise_is_refused_before_arrays_are_made() -> None:

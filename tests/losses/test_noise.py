@@ -18,11 +18,8 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.quadrature import (
     Integrand,
-    NodeSet,
     Normal,
-    WeightedLosses,
     equal_panels,
-    modulus_bounds,
     refined,
 )
 from privcalc.losses.sampled.decay import VariationCells
@@ -34,8 +31,7 @@ from tests.pairs import two_point
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.contour import LineLaw
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LineLaw, LossLaw
 
 
 SMOOTH: list[tuple[str, LineLaw, Any]] = [
@@ -79,7 +75,7 @@ def test_modulus_supremum_bounds_every_later_point(
     """No sampled |phi(t)|, t >= start, exceeds the proved supremum."""
     del name, mgf
     contour = law.on_contour(2.0, 400.0, -25.0)
-    bound = math.exp(contour.log_decay(start, -math.inf))
+    bound = math.exp(contour.log_decay(start))
     t = np.concatenate([start + np.linspace(0.0, 40.0, 1000), start * 1.01 ** np.arange(300)])
     t = t[t <= 400.0]
     log_mgf, error = contour.log_mgf(np.concatenate([[0.0], t]))
@@ -88,19 +84,6 @@ def test_modulus_supremum_bounds_every_later_point(
     assert largest <= bound
     # And it is of use: not far above what was seen.
     assert 1.0 - bound >= 0.5 * (1.0 - largest) or bound <= 2.0 * largest
-
-
-def test_no_modulus_between_two_points_is_larger_than_is_said() -> None:
-    """Of two losses phi is a cosine, which is largest between points that are far apart."""
-    none, loss = np.zeros(2), np.array([-1.0, 1.0])
-    nodes = NodeSet(
-        WeightedLosses(np.log([0.5, 0.5]), none, loss, none, none), 0.0, 8.0, 0.0, (0.0, 0.0), 1.0
-    )
-    bounds = modulus_bounds(nodes, 1.0, 1.0, 2, 8)
-    assert bounds.shape == (6,)
-    for k, bound in enumerate(bounds):
-        seen = np.abs(np.cos(2.0 + k + np.linspace(0.0, 1.0, 101)))
-        assert seen.max() <= bound <= seen.max() + 0.25
 
 
 @pytest.mark.parametrize("remove", [True, False])

@@ -15,9 +15,8 @@ from mpmath import mp, mpf
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from tests.pairs import two_point
 
 if TYPE_CHECKING:

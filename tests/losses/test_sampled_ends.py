@@ -15,15 +15,12 @@ from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.sampled import normal_excess as cells
-from privcalc.losses.sampled.capped import opposite_law
-from privcalc.losses.sampled.glued import GluedLaw, glued
+from privcalc.losses.sampled import renyi as cells
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.mixture import ScatteredLaw
+from privcalc.losses.sampled.parts import y_and_loss
 from privcalc.losses.sampled.renyi import convexity_bracket, total
-from privcalc.losses.sampled.replaced import replaced
-from privcalc.losses.sampled.tails import sampled_loss, sampled_profile
+from privcalc.losses.sampled.replaced import GluedLaw, glued, opposite_law, replaced
 from privcalc.losses.term import Term
 from tests.oracles.mixtures import mixture_profile
 
@@ -50,17 +47,7 @@ def test_sampled_losses_beyond_doubles(x: float, q: float) -> None:
     with mp.workdps(40):
         truth = mp.log(1 - mpf(q) + mpf(q) * mp.exp(mpf(x)))
     size = abs(float(truth)) if x <= 700.0 else x - math.log(q)
-    assert abs(sampled_loss(x, q) - truth) <= 24 * 2.0**-52 * size
-
-
-def test_profiles_that_have_no_digits() -> None:
-    """None where 1 + (e^epsilon - 1) / q is no double, and 0 where no loss is as large."""
-    base = GaussianLaw(1.0)
-    assert sampled_profile(base, 1e-60, 600.0, remove=True) is None
-    assert sampled_profile(base, 0.5, 601.0, remove=True) is None
-    # Of adding, no loss is above -log(1 - q), where all digits are lost.
-    assert sampled_profile(base, 0.5, math.log(2.0), remove=False) is None
-    assert sampled_profile(base, 0.5, math.log(2.0) + 1e-9, remove=False) == (0.0, 0.0)
+    assert abs(y_and_loss(np.array([x]), q)[1][0] - truth) <= 32 * 2.0**-52 * size
 
 
 def test_sums_of_logarithms_of_nothing() -> None:
@@ -133,36 +120,26 @@ def test_samples_of_mixtures(*, remove: bool, first: float) -> None:
     rest = 1.0 - first
     chances = (first, 0.25 * rest, 0.75 * rest)
     law = ScatteredLaw((0.0, 1.0, 2.0), chances, rest, remove=False)
-    assert law.profile(0.5) is None
     assert law.sampled(1e-251, remove=remove) is None
     found = law.sampled(0.3, remove=remove)
     assert found is not None
     q = mpf(0.3)
     terms = [(mpf(0), 1 - q + q * mpf(first)), *((mpf(k), q * mpf(chances[k])) for k in (1, 2))]
     for epsilon in (0.05, 0.25):
-        low, high = found.profile(epsilon) or (0.0, 1.0)
+        tails = found.tails(np.array([epsilon]))
+        value = tails.above_p[0] - math.exp(epsilon) * tails.above_q[0]
         truth = mixture_profile(terms, epsilon, remove=remove)
-        assert low * (1.0 - 1e-12) <= truth <= high * (1.0 + 1e-12)
-        assert high - low <= 1e-10
-
-
-def test_unequal_noise_has_no_halves() -> None:
-    """Half of a sum is of symmetric pairs, and numbers that are off by more than a unit of none."""
-    law = UnequalGaussiansLaw(1.0, 2.25, 1.25)
-    with pytest.raises(NotCertifiedError, match="only tails"):
-        law.sampled_excess(0.1, 1.0, remove=True, positive=True)
-    rounded = UnequalGaussiansLaw(1.0, 2.25, 1.25, 4.0)
-    with pytest.raises(NotCertifiedError, match="known to too few digits"):
-        rounded.sampled_excess(0.1, 1.0, remove=True, positive=False)
+        assert abs(value - truth) <= 1e-12
 
 
 def test_laplace_noise_with_few_digits_is_sampled_by_its_tails() -> None:
     """A scale that is known to 1e-6 has no exact outcomes; sets of losses are displaced by it."""
     law = sampled(LaplaceLaw(1.0, 1e-6), 0.3, remove=True)
     assert not isinstance(law, SampledLaw | GluedLaw)
-    exact = sampled_profile(LaplaceLaw(1.0), 0.3, 0.1, remove=True)
-    assert exact is not None
+    # Of removing, q (W(A) - b R(A)) with b = 1 + (e^epsilon - 1) / q = e^x.
+    x = math.log1p(math.expm1(0.1) / 0.3)
+    exact = 0.3 * -math.expm1(0.5 * (x - 1.0))
     tails = law.tails(np.array([0.1]))
     found = float(tails.above_p[0] - math.exp(0.1) * tails.above_q[0])
     assert 0.0 < tails.shift < 1e-5
-    assert abs(found - exact[0]) <= tails.shift
+    assert abs(found - exact) <= tails.shift

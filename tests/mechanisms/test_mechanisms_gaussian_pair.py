@@ -13,8 +13,7 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
+from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
 from tests.pairs import built, law_of

@@ -14,9 +14,9 @@ from mpmath import mp, mpf
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
+from privcalc.losses.sampled.replaced import glued
 from privcalc.renyi.concentrated import Concentrated, _between, _upper, smallest_rho
 from privcalc.renyi.curve import SumCurve
 from privcalc.renyi.of_law import LawCurve

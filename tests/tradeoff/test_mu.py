@@ -21,9 +21,9 @@ from privcalc.errors import DomainError
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
+from privcalc.losses.sampled.replaced import glued
 from privcalc.numerics.normal import (
     gaussian_profile,
     log_tail_below,

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
     from privcalc.bounds import Proof
     from privcalc.engine.certified import SplitLines
-    from privcalc.losses.contour import LineLaw
+    from privcalc.losses.law import LineLaw
     from privcalc.losses.sampled.cut import CutLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 

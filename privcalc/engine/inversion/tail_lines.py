@@ -41,8 +41,8 @@ from privcalc.engine.inversion.line_sum import (
 from privcalc.engine.inversion.tail_search import far_logs, near_logs
 from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.sampled.cut import APART, JoinedContour
-from privcalc.losses.sampled.decay import SHIFTED_UP_TO, VariationCells, log_suprema
+from privcalc.losses.sampled.cut import ON_SHIFTED
+from privcalc.losses.sampled.decay import VariationCells, log_suprema
 from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.work import PATIENCE, QUESTION, charge, left
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 
     from privcalc.engine.inversion.line_sum import Known
     from privcalc.engine.inversion.tail_search import Parts
-    from privcalc.losses.contour import ContourLaw
-    from privcalc.losses.sampled.cut import CutLaw, PowerContour, PowerPart
-    from privcalc.losses.sampled.line import QuadratureContour
+    from privcalc.losses.law import ContourLaw
+    from privcalc.losses.sampled.cut import CutLaw, PowerPart
+    from privcalc.losses.sampled.law import QuadratureContour
     from privcalc.numerics.arrays import Array
 
 # Contour nodes, and these times quadrature nodes, that one side may cost.
@@ -87,7 +87,7 @@ class Laws:
     """All laws on one line: A, J where there is one, and the others."""
 
     counts: Sequence[int]
-    near: Sequence[QuadratureContour | JoinedContour | PowerContour]
+    near: Sequence[QuadratureContour | PowerPart]
     far: Sequence[PowerPart | None]
     others: Sequence[tuple[ContourLaw, int]]
 
@@ -241,16 +241,15 @@ class Reals:
     def of(cls, frame: Frame, c: float, *, right: bool) -> Reals:
         """Evaluate all laws at c, or w."""
         laws = frame.laws(c, 0.0, right=right)
-        real = [each for each in laws.near if not isinstance(each, JoinedContour)]
-        near = tuple(each.mgf_range for each in real)
-        far = tuple(each.range[1] if each else 0.0 for each in laws.far)
+        near = tuple(each.mgf_range for each in laws.near)
+        far = tuple(each.mgf_range[1] if each else 0.0 for each in laws.far)
         if not all(low > 0.0 for low, _ in near):
             raise NotCertifiedError("the transform of the cut law is not known to be positive")
         others = total = rest = 0.0
         for each, n in laws.others:
             value, error = each.log_mgf(np.zeros(1))
             others += n * float(value[0].real + error[0])
-        for index, (cut, n) in enumerate(zip(real, laws.counts, strict=True)):
+        for index, (cut, n) in enumerate(zip(laws.near, laws.counts, strict=True)):
             value, error = cut.log_mgf_progression(1.0, 1)
             total += n * float(value[0].real + error[0])
             rest += n * math.log1p(far[index] / near[index][1])
@@ -289,7 +288,7 @@ def make_line(
     terms = 1.0
     if frame.cuts:
         top = max(each.top_loss for each, _ in frame.cuts)
-        most = APART if all(each.law.lines for each, _ in frame.cuts) else math.inf
+        most = ON_SHIFTED if all(each.law.lines for each, _ in frame.cuts) else math.inf
         # Losses below 0 are as long as that of an outcome that only R has.
         floor = max(-math.log1p(-each.law.rate) for each, _ in frame.cuts)
         phase = PER_RADIAN * (nodes + 0.5) * step
@@ -353,8 +352,7 @@ class _Decay:
         rest = np.zeros(len(ts))
         for index, (cut, n) in enumerate(frame.cuts):
             exponent = float(frame.exponents(np.array([c]), right=right)[0])
-            shifted = n <= SHIFTED_UP_TO
-            log_sigma = log_suprema(cut.part, exponent, here.near[index], ts, shifted=shifted)
+            log_sigma = log_suprema(cut.part, exponent, here.near[index], ts)
             log_near = log_sigma + math.log(here.near[index][1])
             near = near + n * log_near
             if not cut.alone:
@@ -410,7 +408,7 @@ class _Decay:
         if index not in self._known:
             value, size = float(self._logs[index]), float(self._sizes[index])
             for law, n in self._whole:
-                log_decay = law.log_decay(float(self._ts[index]), -math.inf)
+                log_decay = law.log_decay(float(self._ts[index]))
                 value, size = value + n * log_decay, size - n * log_decay
             self._known[index] = value + 1e-9 * (1.0 + size)
         return self._known[index]

@@ -18,15 +18,15 @@ import numpy as np
 from privcalc.engine.composition import Composition
 from privcalc.engine.lists.factor import LOG_LOST, Lists, listed, rough
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import LineLaw
+from privcalc.losses.law import LineLaw
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.lists.factor import Wanted
-    from privcalc.losses.contour import ContourLaw
-    from privcalc.losses.sampled.line import TailSplitLaw
+    from privcalc.losses.law import ContourLaw
+    from privcalc.losses.sampled.law import TailSplitLaw
     from privcalc.numerics.arrays import Array, Integers
 
 # P-mass of one use that may be truncated of a whole law.

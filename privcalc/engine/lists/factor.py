@@ -32,8 +32,7 @@ from privcalc.engine.lists.losses import (
 )
 from privcalc.engine.lists.sums import Spread
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw, LineLaw
-from privcalc.losses.law import LossLaw
+from privcalc.losses.law import ContourLaw, LineLaw, LossLaw
 from privcalc.numerics.convolution import fast_size, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.work import charge, remembered
@@ -244,10 +243,6 @@ class ListContour(ContourLaw):
             1.0 + abs(self._tilted.log_mgf)
         )
         self._k_error += UNIT * len(found.masses)
-
-    def log_modulus_estimates(self, t: Array) -> Array:
-        """Return 0: a list need not decay."""
-        return np.zeros(len(t))
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K at t = 0, which is what a line asks before its nodes are known."""

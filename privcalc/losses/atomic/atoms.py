@@ -12,7 +12,7 @@ import numpy as np
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.concentration import pure_mu
-from privcalc.losses.law import LawProperties, LogRatio, LossLaw, Tails
+from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -174,7 +174,7 @@ class AtomicLaw(LossLaw):
         infinity_mass_error: relative error of `infinity_mass`.
         known_loss: the largest loss itself, where it is known but no double.
         known_mass: `infinity_mass` itself, where it is known but no double.
-        mechanism_rdp_curve: see `LossLaw`.
+        mechanism_rdp_curve, alternative_dominating_pair: see `LossLaw`.
         log_truncated_mass: log of a bound on the P-mass of truncated outcomes, and on their Q-mass.
         moved: of a law that bounds another, how much P- and Q-mass rounding may have put where
             losses are negative, or taken from there, in its favour.
@@ -192,6 +192,7 @@ class AtomicLaw(LossLaw):
     known_mass: Fraction | None = None
     mechanism_rdp_curve: RenyiCurve | None = None
     log_truncated_mass: float = -math.inf
+    alternative_dominating_pair: LossLaw | None = None
 
     @cached_property
     def properties(self) -> LawProperties:
@@ -296,21 +297,6 @@ class AtomicLaw(LossLaw):
         values, p = (column[order] for column in self.columns)
         q = np.array(self.lower_masses)[order] if self.lower_masses else p * np.exp(-values)
         return values, p, q, _sums(p[::-1])[::-1], _sums(q[::-1])[::-1], _sums(p), _sums(q)
-
-    def log_ratio(self) -> LogRatio | None:
-        """Return log dQ/dP under P: the losses with their signs changed, and the singular parts."""
-        if not self.lower_masses and self.losses:
-            return None
-        return LogRatio(
-            atoms=tuple(
-                (-loss, mass, other)
-                for loss, mass, other in zip(
-                    self.losses, self.masses, self.lower_masses, strict=True
-                )
-            ),
-            without_only=self.infinity_mass,
-            with_only=self.lower_infinity_mass,
-        )
 
 
 def _sums(masses: Array) -> Array:
@@ -433,7 +419,3 @@ class ProvedLaw(LossLaw):
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound those of the pair."""
         return self.atoms.renyi(c)
-
-    def log_ratio(self) -> LogRatio | None:
-        """Return that of the pair."""
-        return self.atoms.log_ratio()

@@ -31,27 +31,135 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
+from operator import eq
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from privcalc.errors import DomainError
-from privcalc.exact import doubles
-from privcalc.losses.atomic.atoms import LARGEST_EPSILON, AtomicLaw
-from privcalc.losses.atomic.exact import (
-    LARGEST_INVERSE,
-    SMALLEST_MASS,
-    exact_law,
-    merged,
-    piecewise_pair,
-)
+from privcalc.losses.atomic.atoms import LARGEST_EPSILON, LOSS_ULPS, AtomicLaw
+from privcalc.losses.cells import OneSided, gathered, lower_law
+from privcalc.losses.cells import merged as merged_masses
+from privcalc.losses.composed import rejoined
+from privcalc.numerics.hull import upper_hull
+from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered, spend
-from privcalc.record import field, record
+from privcalc.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from privcalc.losses.atomic.exact import Outcome
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
+
+# One outcome: its mass under P and its mass under Q.
+Outcome = tuple[Fraction, Fraction]
+
+# Products of two masses, and ratios, stay normal doubles.
+LARGEST_INVERSE = 10**300
+SMALLEST_MASS = Fraction(1, LARGEST_INVERSE)
+# More atoms make every sum over them slow, and an answer no better.
+MOST_ATOMS = 10_000
+
+
+def merged(outcomes: Iterable[Outcome]) -> tuple[list[Outcome], Fraction, Fraction]:
+    """Merge outcomes of equal ratio p / q, the finite ones in increasing order of it.
+
+    Merging keeps every hockey-stick divergence: sum (p - a q)_+ is additive over outcomes of one
+    ratio.
+
+    Returns:
+        The outcomes with p, q > 0; the P-mass of those with q = 0; the Q-mass of those with p = 0.
+    """
+    finite: dict[Fraction, list[Fraction]] = {}
+    first_only = other_only = Fraction(0)
+    for p, q in outcomes:
+        if q == 0:
+            first_only += p
+        elif p == 0:
+            other_only += q
+        else:
+            both = finite.setdefault(p / q, [Fraction(0), Fraction(0)])
+            both[0] += p
+            both[1] += q
+    return [(p, q) for _, (p, q) in sorted(finite.items())], first_only, other_only
+
+
+def exact_law(outcomes: Iterable[Outcome], losses: Sequence[Fraction] | None = None) -> AtomicLaw:
+    """Return the law of log p/q under P.
+
+    Args:
+        outcomes: masses under P and under Q; each column sums to 1.
+        losses: the losses of the finite outcomes in increasing order, where they are known
+            exactly and no two outcomes have the same ratio.
+
+    Raises:
+        DomainError: a mass is positive but below 1e-300, or there are too many different ratios.
+    """
+    finite, first_only, other_only = merged(outcomes)
+    if len(finite) > MOST_ATOMS:
+        raise DomainError(f"at most {MOST_ATOMS} different losses are supported, got {len(finite)}")
+    masses = [mass for outcome in finite for mass in outcome] + [first_only, other_only]
+    if any(0 < mass < SMALLEST_MASS for mass in masses):
+        raise DomainError("probabilities must be 0 or at least 1e-300")
+    units = LOSS_ULPS
+    if losses is None:
+        values = tuple(log_ratio(p, q) for p, q in finite)
+        if all(p == q for p, q in finite):
+            units = 0.0
+    else:
+        values = tuple(map(float, losses))
+        units = 0.0 if all(map(eq, map(Fraction, values), losses)) else 1.0
+    known_mass = None if Fraction(float(first_only)) == first_only else first_only
+    return AtomicLaw(
+        losses=values,
+        masses=tuple(float(p) for p, _ in finite),
+        infinity_mass=float(first_only),
+        lower_infinity_mass=float(other_only),
+        loss_units=units,
+        lower_masses=tuple(float(q) for _, q in finite),
+        infinity_mass_error=0.0 if known_mass is None else UNIT,
+        known_loss=None if losses is None or units == 0.0 else losses[-1],
+        known_mass=known_mass,
+    )
+
+
+def log_ratio(p: Fraction, q: Fraction) -> float:
+    """Return log(p / q) to a few units.
+
+    Between 1/2 and 2 as log1p of the exact excess: the rounding of p / q itself would cost
+    1 / |log(p / q)| units. Outside it costs less than 1 / log 2.
+    """
+    ratio = p / q
+    if Fraction(1, 2) < ratio < 2:
+        return math.log1p(float(ratio - 1))
+    return math.log(float(ratio))
+
+
+def piecewise_pair(points: Sequence[tuple[Fraction, Fraction]]) -> list[Outcome]:
+    """Return the pair whose profile H joins the given points (a, H(a)) and is flat beyond them.
+
+    The points begin with (0, 1), have increasing a, and lie on a convex, non-increasing function
+    with H(a) >= 1 - a. Then, with q_i the change of slope at a_i (the last slope being 0),
+
+        H(a) = sum_i q_i (a_i - a)_+ + H(inf),
+
+    since both sides are linear between the a_i, have the same kinks, and the same slope and value
+    to the right. So the masses q_i under Q and a_i q_i under P, the mass H(inf) of P alone and
+    what is missing to 1 of Q alone have H_a(P || Q) = H(a) for all a >= 0. P sums to H(0) = 1;
+    sum q_i is minus the first slope, at most 1 because H(a) >= 1 - a (Zhu, Dong, Wang 2022,
+    Lemma 7, for a piecewise linear profile).
+    """
+    slopes = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise(points)]
+    outcomes = []
+    for i, slope in enumerate(slopes):
+        a = points[i + 1][0]
+        bend = (slopes[i + 1] if i + 1 < len(slopes) else Fraction(0)) - slope
+        if bend:
+            outcomes.append((a * bend, bend))
+    missing = 1 - sum((q for _, q in outcomes), Fraction(0))
+    return [*outcomes, (points[-1][1], Fraction(0)), (Fraction(0), missing)]
+
 
 Point = tuple[Fraction, Fraction]
 
@@ -223,40 +331,8 @@ def _mirrored(epsilon: Fraction, delta: Fraction, a: Fraction) -> Fraction:
 # Points nearer to 0 are moved to it, so that masses between points are normal doubles.
 NEAREST = Fraction(1, 10**270)
 FAINT = 1e-270
-# Digits of e^epsilon beyond those that the difference of two masses may lose.
-DIGITS = 40
-# Relative error of an exact difference of masses that have far more digits.
-ROUNDED = Fraction(1, 10**30)
 # Stands for a Q-mass that is 0 where outcomes are put in order.
 SMALLEST_RATIO = 1e-300
-
-
-@record
-class PolygonLaw(AtomicLaw):
-    """A law of finitely many tests, which keeps its masses.
-
-    Attributes:
-        exact: masses under P and Q of all outcomes.
-        alternative_dominating_pair: another law of the same pair without mass at infinity, or None.
-    """
-
-    exact: tuple[Outcome, ...] = field(default=(), compare=False)
-    alternative_dominating_pair: LossLaw | None = None
-
-    def delta_at(self, epsilon: Fraction) -> tuple[float, float] | None:
-        """Return the largest g - e^epsilon y, at the very number epsilon >= 0.
-
-        Where an outcome counts, e^epsilon Q is at most 1, so that the rounded power moves it by no
-        more than 10^-DIGITS of the smallest mass.
-        """
-        if not self.exact or epsilon > LARGEST_EPSILON:
-            return None
-        least = min(mass for outcome in self.exact for mass in outcome if mass)
-        context = Context(prec=DIGITS + len(str(int(1 / least))))
-        number = context.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
-        a = Fraction(context.exp(number))
-        value = sum((max(ZERO, p - a * q) for p, q in self.exact), ZERO)
-        return doubles(value * (1 - ROUNDED))[0], doubles(min(ONE, value * (1 + ROUNDED)))[1]
 
 
 def concave_hull(points: Iterable[Point], start: Fraction = ZERO) -> list[Point]:
@@ -302,7 +378,7 @@ def polygon_law(
     *,
     above: bool | None = None,
     alternative_dominating_pair: LossLaw | None = None,
-) -> PolygonLaw:
+) -> AtomicLaw:
     """Return the law of tests.
 
     Args:
@@ -310,28 +386,24 @@ def polygon_law(
         start: the P-mass of what is impossible under Q.
         above: whether no smaller profile is wanted where masses are no doubles, or no larger one;
             None where all of them are.
-        alternative_dominating_pair: see `PolygonLaw`.
+        alternative_dominating_pair: see `LossLaw`.
     """
     kept = list(points)
     if above is not None:
         kept = [(_clear(y, above=not above), _clear(g, above=above)) for y, g in kept]
         start = max([start, *(g for y, g in kept if y == 0)]) if above else start
     outcomes = [each for each in outcomes_of(concave_hull(kept, start)) if each != (ZERO, ZERO)]
-    return with_masses(exact_law(outcomes), outcomes, alternative_dominating_pair)
-
-
-# Doubles in [0, 1] are whole multiples of 1 / WHOLE: such numbers are compared and multiplied far
-# faster than fractions.
-WHOLE = 2**1074
-# Smaller masses are no normal doubles.
-SMALLEST_WHOLE = math.ceil(SMALLEST_MASS * WHOLE)
+    law = exact_law(outcomes)
+    return replace(law, alternative_dominating_pair=alternative_dominating_pair)
 
 
 def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False) -> AtomicLaw:
-    """Return the law of tests, as a pair below any that has them.
+    """Return a pair below any that has these tests.
 
-    The corners are chosen in doubles, and the pair is exactly that of these tests. Those that are
-    next to impossible, or certain, are omitted.
+    The corners are chosen in doubles, and pieces between them are off by a unit, or, of 1, by two:
+    so much lower are their masses under P, and higher under Q. Of a pair that is the same in the
+    other order those of an image (1 - q, 1 - p) are the same, exchanged, and what is left between a
+    test and its own image has the loss 0.
 
     Args:
         p: lower bounds on their probabilities under P.
@@ -339,94 +411,61 @@ def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False
         both: whether the pair in the other order is the same, so that 1 - q, 1 - p is a test, too.
         reverse: whether the law of the pair in the other order is wanted.
     """
-    import numpy as np
-
-    from privcalc.numerics.hull import upper_hull
-
-    x, y = (q, p) if not both else (np.append(q, 1.0 - p), np.append(p, 1.0 - q))
-    kept = np.flatnonzero((x > FAINT) & (x < 1.0) & (y < 1.0))
-    kept = kept[np.lexsort((-y[kept], x[kept]))]
-    kept = kept[np.diff(x[kept], prepend=0.0) > 0.0]
-    ends = (np.concatenate([[0.0], each[kept], [1.0]]) for each in (x, y))
-    tests: list[tuple[int, int]] = []
-    for k in kept[upper_hull(*ends)[1:-1] - 1].tolist():
-        i = k % len(q)
-        test = _whole(q[i]), _whole(p[i])
-        tests.append(test if k < len(q) else (WHOLE - test[1], WHOLE - test[0]))
+    x, y = q, p
     if both:
-        # Images next to (1, 1) are no doubles.
-        tests = [test for test in tests if sum(test) <= WHOLE]
-        tests += [(WHOLE - g, WHOLE - y) for y, g in reversed(tests)]
-    hull = [(0, 0)]
-    for test in (*tests, (WHOLE, WHOLE)):
-        run, rise = test[0] - hull[-1][0], test[1] - hull[-1][1]
-        if min(run, rise) < SMALLEST_WHOLE:
-            continue
-        while len(hull) > 1 and rise * (hull[-1][0] - hull[-2][0]) >= run * (
-            hull[-1][1] - hull[-2][1]
-        ):
-            hull.pop()
-            run, rise = test[0] - hull[-1][0], test[1] - hull[-1][1]
-        hull.append(test)
-    pieces = [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(hull)]
-    if reverse:
-        pieces = [(other, mass) for mass, other in pieces]
-    else:
-        pieces.reverse()
-    return AtomicLaw(
-        losses=tuple(_log_quotient(*piece) for piece in pieces),
-        masses=tuple(mass / WHOLE for mass, _ in pieces),
-        lower_masses=tuple(other / WHOLE for _, other in pieces),
+        far = p + q > 1.0
+        x, y = np.where(far, 1.0 - p + UNIT, q), np.where(far, 1.0 - q - UNIT, p)
+    kept = np.flatnonzero((x > FAINT) & (y > x) & (y < 1.0) & (not both or x + y <= 1.0))
+    kept = kept[np.lexsort((-y[kept], x[kept]))]
+    highest = np.maximum.accumulate(np.append(0.0, y[kept]))
+    kept = kept[np.diff(highest) > 0.0]
+    x, y = x[kept], y[kept]
+    points = [np.append(0.0, x), np.append(0.0, y)]
+    images = [1.0 - points[1][::-1], 1.0 - points[0][::-1]] if both else [np.ones(1), np.ones(1)]
+    apart = np.append(True, np.diff(np.append(points[0], images[0])) > 0.0)
+    ends = (np.append(each, other)[apart] for each, other in zip(points, images, strict=True))
+    corners = upper_hull(*ends)
+    corners = corners[corners <= len(x)]
+    x, y = (each[corners] for each in points)
+    over, up = np.diff(x), np.diff(y)
+    if not both:
+        over, up = np.append(over, 1.0 - x[-1]), np.append(up, 1.0 - y[-1])
+        if reverse:
+            over, up = up, over
+        up, over = up * (1.0 - 4.0 * UNIT), over * (1.0 + 4.0 * UNIT)
+        return lower_law(rejoined(up, over, 0.0, 0.0))
+    losses, masses = gathered(
+        merged_masses(up * (1.0 - 4.0 * UNIT), over * (1.0 + 4.0 * UNIT), 0.0, 0.0), above=False
     )
-
-
-def _whole(value: float) -> int:
-    """Return a double as a multiple of 1 / WHOLE."""
-    above, below = float(value).as_integer_ratio()
-    return above * (WHOLE // below)
-
-
-def _log_quotient(a: int, b: int) -> float:
-    """Return log(a / b) to a few units; see `exact.log_ratio`."""
-    quotient = a / b
-    return math.log1p((a - b) / b) if 0.5 < quotient < 2.0 else math.log(quotient)
+    other = masses * np.exp(-losses)
+    middle = max(0.0, 1.0 - math.fsum([*masses.tolist(), *other.tolist()]))
+    at_zero = [middle] if middle > 0.0 else []
+    every = *other[::-1].tolist(), *at_zero, *masses.tolist()
+    return OneSided(
+        (*(-losses[::-1]).tolist(), *[0.0] * len(at_zero), *losses.tolist()),
+        every,
+        loss_units=0.0,
+        lower_masses=every[::-1],
+    )
 
 
 def likeliest_law(
     masses: tuple[Array, Array], error: float, lost: float, other: LossLaw
-) -> PolygonLaw:
+) -> AtomicLaw:
     """Return a law below a pair whose outcomes have about these masses.
 
     The tests are events: the likeliest outcomes together, in the order of their likelihood ratios.
-    Masses under P are lowered by the relative error, which is to cover the sums here, too, of one
-    unit for each outcome; those under Q are raised by it, and by what was left out of them.
 
     Args:
         masses: under P and under Q, of each outcome.
-        error: bounds their relative errors.
+        error: bounds their relative errors, and those of sums here, a unit for each outcome.
         lost: bounds the Q-mass of outcomes that are not there.
         other: see `LossLaw.alternative_dominating_pair`.
     """
-    import numpy as np
-
     order = np.argsort(-masses[0] / np.maximum(masses[1], SMALLEST_RATIO))
-    p, q = (np.cumsum(each[order]).tolist() for each in masses)
-    slack, rest = Fraction(error), Fraction(lost)
-    tests = [
-        (min(ONE, Fraction(y) * (1 + slack) + rest), Fraction(g) * (1 - slack))
-        for y, g in zip(q, p, strict=True)
-    ]
-    return polygon_law(tests, above=False, alternative_dominating_pair=other)
-
-
-def with_masses(
-    law: AtomicLaw, outcomes: Sequence[Outcome], alternative_dominating_pair: LossLaw | None = None
-) -> PolygonLaw:
-    """Return a law that keeps the masses of its outcomes."""
-    fields = {name: getattr(law, name) for name in vars(AtomicLaw)["__record_fields__"]}
-    return PolygonLaw(
-        **fields, exact=tuple(outcomes), alternative_dominating_pair=alternative_dominating_pair
-    )
+    p, q = (np.cumsum(each[order]) for each in masses)
+    found = law_of_tests(p * (1.0 - error), q * (1.0 + error) + lost, both=False)
+    return replace(found, alternative_dominating_pair=other)
 
 
 def _clear(value: Fraction, *, above: bool) -> Fraction:

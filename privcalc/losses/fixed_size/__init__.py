@@ -18,7 +18,7 @@ The game. V_0(x) = (x - a)_+ and V_{j+1} = M V_j, M V = sup over triples of T V.
 largest delta at epsilon = log a of all adaptive mechanisms of the model. Above: by induction
 backwards, x being the likelihood ratio of what came out. Below: the adversary knows x and plays the
 best triple. So the value of the game is exact, where every dominating pair that is composed (the
-pair glued of R and A of `losses/sampled/glued.py`) is 3 to 20 % above it. New here.
+pair glued of R and A of `losses/sampled/replaced.py`) is 3 to 20 % above it. New here.
 
 Two families suffice. + : |a - c| = |a - b| = mu, |b - c|^2 = y mu^2, and - : P and Q exchanged;
 0 <= y <= 1. y = 0 of + is the pair R of removing a record from a Poisson sample, of - that of

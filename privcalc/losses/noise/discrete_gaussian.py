@@ -15,6 +15,7 @@ import numpy as np
 
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import MOST_ANCHORS
+from privcalc.losses.cells import sums
 from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 REACH = 39.0
 # Where 2 pi^2 v is larger, sums over the whole numbers are those of a normal density to 6e-20.
 SMOOTH_BETA = 45.0
+# Units of a running sum (`sums`).
+ADDITIONS = 600.0
 
 
 @record
@@ -76,8 +79,8 @@ class LatticeOutcomes:
         weights = np.exp(-exponents)
         smooth = 2.0 * math.pi**2 * v > SMOOTH_BETA
         masses = weights / (math.sqrt(2.0 * math.pi * v) if smooth else math.fsum(weights))
-        left = np.concatenate([[0.0], _sums(masses)])
-        right = np.concatenate([_sums(masses[::-1])[::-1], [0.0]])
+        left = np.concatenate([[0.0], sums(masses)])
+        right = np.concatenate([sums(masses[::-1])[::-1], [0.0]])
         return cls(-last, masses, exponents, left, right)
 
     @property
@@ -96,8 +99,7 @@ class LatticeOutcomes:
 
     def error(self, ends: Integers) -> Array:
         """Return the relative error of the sums on either side of an end."""
-        additions = 2.0 * math.log2(self.size) + 8.0
-        return UNIT * (32.0 + additions + 2.0 * self._largest(ends - 1, ends))
+        return UNIT * (32.0 + ADDITIONS + 2.0 * self._largest(ends - 1, ends))
 
     def between(self, ends: Integers) -> tuple[Array, Array]:
         """Return the masses of the outcomes from ends[i + 1] up to ends[i], and their errors."""
@@ -118,23 +120,6 @@ class LatticeOutcomes:
         at_low, at_high = np.clip(low, 0, last), np.clip(high, 0, last)
         larger: Array = np.maximum(self.exponents[at_low], self.exponents[at_high])
         return larger
-
-
-def _sums(masses: Array) -> Array:
-    """Return the sums of the first k of n masses, k = 1 .. n.
-
-    Pairs are added first, then the sums of pairs in the same way: each level has two additions one
-    after the other, so that a result is off by 2 log2(n) + 8 units at most.
-    """
-    n = len(masses)
-    if n <= 8:
-        return np.cumsum(masses)
-    even = np.zeros(n + n % 2)
-    even[:n] = masses
-    sums: Array = np.zeros(len(even))
-    sums[1::2] = _sums(even[0::2] + even[1::2])
-    sums[0::2] = np.concatenate([[0.0], sums[1:-1:2]]) + even[0::2]
-    return sums[:n]
 
 
 # Atoms above this mass have their locations listed.
@@ -222,14 +207,15 @@ class DiscreteGaussianLaw(LossLaw):
         Raises:
             NotCertifiedError: too many outcomes matter.
         """
-        from privcalc.losses.sampled.normal_excess import lattice_excess
+        from privcalc.losses.sampled.renyi import HALF_LOG_TAU, mixture_excess, sampled_ratio
 
-        if 2.0 * math.pi**2 * self.v > SMOOTH_BETA:
-            log_norm = 0.5 * math.log(2.0 * math.pi * self.v)
-        else:
+        step = 1.0 / math.sqrt(self.v)
+        log_norm = HALF_LOG_TAU - math.log(step)
+        if 2.0 * math.pi**2 * self.v <= SMOOTH_BETA:
             log_norm = math.log(math.fsum(np.exp(-self._outcomes.exponents)))
-        normal = (self.v, self.shift, log_norm)
-        return lattice_excess(normal, q, c, remove=remove, positive=positive)
+        lattice = step, HALF_LOG_TAU - math.log(step) - log_norm
+        ratio = sampled_ratio(self.shift * step, q)
+        return mixture_excess(ratio, c, remove=remove, lattice=lattice, positive=positive)
 
     @cached_property
     def atom_locations(self) -> tuple[float, ...]:

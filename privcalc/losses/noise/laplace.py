@@ -42,11 +42,6 @@ if TYPE_CHECKING:
 
     from privcalc.numerics.arrays import Array, Mask
 
-# Below and above, e^e and e^-e are no safe doubles.
-SMALLEST, LARGEST = 1e-290, 700.0
-# What a few operations on doubles may be off; more than what doubles below all normal ones lose.
-ROOM, LOST = 16.0 * UNIT, 1e-300
-
 
 @record
 class ExponentialLaw(LossLaw):
@@ -146,17 +141,6 @@ class LaplaceLaw(ExponentialLaw):
         """Return the two atoms."""
         return (-self.e, self.e)
 
-    def largest_power(self, y: tuple[float, float]) -> tuple[float, float]:
-        """Bound the power at a y that is bounded.
-
-        It is e^e y up to y = e^-e / 2, then 1 - e^-e / (4 y) up to y = 1/2, and 1 - e^-e (1 - y)
-        from there on: events are tails of the noise, whose ratio is e^e at first, falls, and is
-        e^-e at last. Where they change, the three have one slope: a place that is off by rounding
-        does nothing.
-        """
-        off = self.e * self.error * (1.0 + 2.0 * UNIT)
-        return _power(self.e - off, y[0])[0], _power(self.e + off, y[1])[1]
-
     def tails(self, losses: Array) -> Tails:
         """Return e^{(l - e)/2}/2 below and e^{-(l + e)/2}/2 above, under P and Q, and the rest.
 
@@ -190,23 +174,6 @@ class LaplaceLaw(ExponentialLaw):
                 whole, UNIT * (24.0 + 4.0 * e) + 1.01 * self.error * (1.0 + 2.0 * e), np.inf
             ),
         )
-
-
-def _power(e: float, y: float) -> tuple[float, float]:
-    """Return bounds on the largest power at y; see `LaplaceLaw.largest_power`."""
-    if y == 0.0:
-        return 0.0, 0.0
-    down = math.exp(-e)
-    if e > LARGEST and y < SMALLEST:
-        return y, 1.0
-    if y <= 0.5 * down:
-        value = math.exp(e) * y
-    elif y < 0.5:
-        value = 1.0 - 0.25 * down / y
-    else:
-        value = 1.0 - down * (1.0 - y)
-    room, lost = ROOM * (1.0 + e), LOST if value < SMALLEST else 0.0
-    return max(y, value * (1.0 - room) - lost), min(1.0, value * (1.0 + room) + lost)
 
 
 @record
@@ -282,21 +249,6 @@ class TruncatedLaplaceLaw(LossLaw):
         """Return the same."""
         return self.infinity_mass
 
-    def profile(self, epsilon: float) -> tuple[float, float]:
-        """Bound the finite part of delta at epsilon, g (1 - e^{-D} + e^{-D} g / 2) / (1 - h).
-
-        With g = 1 - e^{(epsilon - e) / 2}: of the whole noise it is g, and the parts that are gone
-        have h (e^e - e^epsilon) / 2 = e^{-D} g (2 - g) / 2. No digit cancels; e - epsilon, the
-        functions and the products are off by 24 units together. Errors of D and T move 1 - e^{-D}
-        and 1 - h by as much.
-        """
-        ends = []
-        for gap, sign in zip(self.whole.gap(epsilon), (-1.0, 1.0), strict=True):
-            rise, inner = -math.expm1(-0.5 * gap), -math.expm1(-self.room)
-            value = rise * (inner + 0.5 * math.exp(-self.room) * rise) / self.kept
-            ends.append(value * (1.0 + sign * (32.0 * UNIT + 2.0 * self.moved)))
-        return ends[0], ends[1]
-
     def tails(self, losses: Array) -> Tails:
         """Return those of the whole noise without what is gone of the atoms, over 1 - h.
 
@@ -331,20 +283,11 @@ class TruncatedLaplaceLaw(LossLaw):
         )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K = K_L - log(1 - h) + log(1 - r), r the part of M_L that is gone.
+        """Bound K by that of the whole noise over 1 - h, and by ce; parts are gone of it.
 
-        The logarithm of r is off by 8 units of its terms, and what e and D are; that of 1 - r by 16
-        units of r / (1 - r) more, and that of 1 - h by 16 units and T h / (1 - h) <= 1 times its
-        error. K rises with K_L, as r falls. Where nothing is left of 1 - r, K <= ce holds.
+        The logarithm of 1 - h is off by 16 units and T h / (1 - h) <= 1 times the error of T. Below
+        nothing is said: with a mass at infinity divergences are infinite.
         """
-        brackets, rise = [], -math.log(self.kept)
-        gone = np.logaddexp((c + 1.0) * self.e, -c * self.e) - self.length - math.log(2.0)
-        size = (c + 2.0) * self.e + self.room
-        for log_mgf, sign in zip(self.whole.renyi(c), (-1.0, 1.0), strict=True):
-            slack = UNIT * 8.0 * (size + np.abs(log_mgf) + 2.0) + self.moved * size
-            r = np.minimum(np.exp(gone - log_mgf - sign * slack), 1.0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                slack = UNIT * (16.0 + 8.0 * (np.abs(log_mgf) + rise) + 16.0 * r / (1.0 - r))
-                brackets.append(log_mgf + rise + np.log1p(-r) + sign * (slack + self.moved))
         most = c * self.e * (1.0 + 4.0 * UNIT + self.moved)
-        return np.where(np.isnan(brackets[0]), -np.inf, brackets[0]), np.fmin(brackets[1], most)
+        upper = self.whole.renyi(c)[1] - math.log(self.kept) * (1.0 + 32.0 * UNIT)
+        return np.full(c.shape, -np.inf), np.minimum(upper + 16.0 * UNIT + self.moved, most)

@@ -25,7 +25,7 @@ from privcalc.losses.quadrature import (
     LOSS_UNITS,
     NodeSet,
 )
-from privcalc.losses.sampled.line import QuadratureContour, TailSplitLaw
+from privcalc.losses.sampled.law import QuadratureContour, TailSplitLaw
 from privcalc.losses.sampled.parts import ShiftedPart
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.normal import log_tail, normal_tail
@@ -41,12 +41,8 @@ if TYPE_CHECKING:
 # Transforms below this are not told from what underflowed.
 LEAST = 1e-280
 # Largest t l up to which phases are summed on the real line alone; where they are longer, up to
-# PLAIN, and in remainder form only what lies below a t l of TURN.
-LONG, PLAIN, TURN = 200.0, 80.0, 20.0
-# Nodes, about, of a shifted line.
-APART = 150.0
-# No less than this is integrated apart, in x.
-LEAST_LENGTH = 0.5
+# PLAIN, and then on shifted lines, which have about so many nodes.
+LONG, PLAIN, ON_SHIFTED = 2000.0, 80.0, 150.0
 # What all terms together that underflow amount to is below this.
 UNDERFLOW = 1e-300
 
@@ -158,23 +154,12 @@ class CutLaw:
 
     def contour(
         self, c: float, t_max: float, log_error: float, *, remove: bool
-    ) -> QuadratureContour | JoinedContour | PowerContour:
-        """Prepare the same; where phases are long, what lies beyond a turn or so apart.
-
-        Where they are so below the turn, too, as losses differ by -log(1 - rate) there, A is a sum
-        of powers.
-        """
-        if self.law.lines and -t_max * math.log1p(-self.law.rate) > LONG:
+    ) -> QuadratureContour | PowerPart:
+        """Prepare the same; where phases are long, as a sum of powers."""
+        if self.law.lines and t_max * max(self.top_loss, -math.log1p(-self.law.rate)) > LONG:
             exponent, ends = c + 1.0 if remove else -c, (self.low, self.top)
-            return PowerContour(PowerPart(self, exponent, ends, t_max, log_error, remove=remove))
-        middle = self.law.place(TURN / max(t_max, 1e-9))
-        if not self.law.lines or t_max * self.top_loss <= LONG or middle >= self.top - LEAST_LENGTH:
-            return self.near(c, t_max, log_error, remove=remove)
-        share, ends = log_error - math.log(2.0), (middle, self.top)
-        base = replace(self, top=middle).near(c, t_max, share, remove=remove)
-        exponent = c + 1.0 if remove else -c
-        part = PowerPart(self, exponent, ends, t_max, share, remove=remove)
-        return JoinedContour(base, part)
+            return PowerPart(self, exponent, ends, t_max, log_error, remove=remove)
+        return self.near(c, t_max, log_error, remove=remove)
 
     def beyond(self, c: float, t_max: float, log_error: float, *, remove: bool) -> PowerPart:
         """Prepare J(c + 1 + it), or J(-(c + it)) for adding, to an absolute quadrature error."""
@@ -230,7 +215,7 @@ class PowerPart:
         return len(self._tilted)
 
     @property
-    def range(self) -> tuple[float, float]:
+    def mgf_range(self) -> tuple[float, float]:
         """Return bounds on the value at t = 0, the lower one perhaps 0."""
         total = float(run_sums(self._tilted)[0])
         return max(0.0, total - self._noise * MARGIN), (total + self._noise) * MARGIN
@@ -253,49 +238,7 @@ class PowerPart:
             first += block
         return np.concatenate(values), np.concatenate(errors)
 
-
-class JoinedContour:
-    """A of a cut law as that of a lower cut, in remainder form, and the powers in between."""
-
-    def __init__(self, base: QuadratureContour, part: PowerPart) -> None:
-        """Take the two."""
-        self._base, self._part = base, part
-
-    @property
-    def size(self) -> int:
-        """Return the work for one t."""
-        return self._base.size + self._part.size
-
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
-        """Return log A and its error at t = k step, k < count; the sum is off by a unit."""
-        value, error = self._base.minus_one_progression(step, count)
-        more, more_error = self._part.progression(step, count)
-        rounding = UNIT * (np.abs(value) + np.abs(more))
-        return log1p_with_error(value + more, (error + more_error + rounding) * MARGIN)
-
-
-class PowerContour:
-    """A of a cut law as powers."""
-
-    def __init__(self, part: PowerPart) -> None:
-        """Take the powers."""
-        self._part = part
-
-    @property
-    def size(self) -> int:
-        """Return the work for one t."""
-        return int(APART)
-
-    @property
-    def mgf_range(self) -> tuple[float, float]:
-        """Return bounds on A(a)."""
-        return self._part.range
-
-    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
-        """Return log A and its error at t = k step, k < count.
-
-        Less 1 a power is off by a unit of both more.
-        """
-        value, error = self._part.progression(step, count)
-        less = UNIT * (1.0 + np.abs(value))
-        return log1p_with_error(value - 1.0, error + less)
+        """Return the logs, and their errors; less 1 a power is off by a unit of both more."""
+        value, error = self.progression(step, count)
+        return log1p_with_error(value - 1.0, error + UNIT * (1.0 + np.abs(value)))

@@ -1,16 +1,12 @@
 """How fast |phi| of a mixture of normal laws falls on a vertical line.
 
 phi(t) = M(c + it) / M(c) is the characteristic function of the tilted loss, h its density over l,
-h dl of mass M = M(c). Bounds are proved for a whole range of t, and what is returned is the least
-of them (running maxima make each value hold for all later t):
+h dl of mass M = M(c). Of these bounds, which all fall with t, the least is taken:
 
-* Moments. Let nu <= h dl live on losses of an interval of length at most k/T', k^2 < 12, with
-  moments m0, m1, m2. |nu^|^2 = m0^2 - U, U = iint (1 - cos t(l - l')) dnu dnu, so |nu^| <= m0 -
-  U / (2 m0) and 1 - |phi| >= U / (2 m0 M). As 1 - cos u >= (u^2 / 2)(1 - k^2 / 12) for |u| <= k,
-  and iint (l - l')^2 = 2 (m0 m2 - m1^2): for t in [T, T'],
-  1 - |phi| >= T^2 (1 - k^2 / 12) (m2 - m1^2 / m0) / (2 M).
-* Layers. A unimodal nu <= h dl is a mixture of uniform laws on its level sets, intervals of widths
-  W and masses dm; |sin(u)/u| <= 1/|u| gives 1 - |phi| >= int (1 - 2 / (tW))_+ dm / M, also later.
+* Layers. A part nu <= h dl whose density falls is a mixture of uniform laws on intervals that begin
+  where it does. One of length W and mass m has m - |.| >= m (1 - 2 / (t W))_+, as |sin(u)/u| <=
+  1/|u|. Parts that have no cell in common add up: 1 - |phi| is at least the sum of nu(1) - |nu^|
+  over them, divided by M. Here they fall on either side of where h is largest.
 * Variation. |phi| <= V / (t M), V the total variation of h, both edges included (by parts, once).
 * Shifted line. (1 + y)^a is analytic for 0 <= Im x < pi, as 1 - q + q e^x = 0 only at Im x = pi.
   The path low -> low + i th -> top + i th -> top, 0 < th < pi / 2, gives
@@ -36,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.sampled.parts import SampledPart, y_and_loss
+from privcalc.losses.sampled.parts import SampledPart
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 
@@ -46,16 +42,9 @@ if TYPE_CHECKING:
 
 # Sum of the orders of roundings below.
 SLACK = 1e-6
-# Lengths of the windows, times t.
-WINDOWS = (1.0, 2.2)
-STARTS = 4
 # Heights of the shifted line.
 HEIGHTS = (0.2, 0.5, 1.0, 1.4)
 LEAST_LOG = -700.0
-# That line pays for counts up to this.
-SHIFTED_UP_TO = 20_000
-
-
 CELLS = 400
 # Cells shorter than this part of their losses do not count; densities beyond e^LARGEST_LOG neither.
 RESOLVED, LARGEST_LOG = 1e-7, 700.0
@@ -91,15 +80,16 @@ class VariationCells:
         certain: Mask = np.logical_or(smallest >= slack, largest <= -slack)
         return cls(x, log_g, certain, (part.high - part.low) / CELLS * steepest)
 
-    def variation(self) -> float:
+    def variation(self) -> Array:
         """Bound the variation of g over the whole line, jumps at the ends included."""
         with np.errstate(over="ignore", invalid="ignore"):
             g = np.exp(self.log_g)
             rise = np.abs(np.diff(g))
-            wild = self.swing * np.exp(self.log_g[:-1] + self.swing)
-        total = float(np.where(self.certain, rise, wild).sum()) + float(g[0] + g[-1])
+            wild = self.swing * np.exp(self.log_g[..., :-1] + self.swing)
+        total = np.where(self.certain, rise, wild).sum(axis=-1) + g[..., 0] + g[..., -1]
         # 1e-9 covers the rounding of log g, whose terms stay below 1e5.
-        return total * MARGIN * (1.0 + 1e-9)
+        found: Array = total * MARGIN * (1.0 + 1e-9)
+        return found
 
     def heights(self, losses: Array, wrong: Array) -> Array:
         """Return, for each cell, what the density of the loss is at least, 0 where not resolved.
@@ -125,85 +115,44 @@ class VariationCells:
         return found
 
 
-def log_suprema(
-    part: DensityPart, exponent: float, mass: tuple[float, float], ts: Array, *, shifted: bool
-) -> Array:
-    """Return upper bounds on log sup_{t >= ts_k} |phi(t)| for an increasing grid.
+def log_suprema(part: DensityPart, exponent: float, mass: tuple[float, float], ts: Array) -> Array:
+    """Return upper bounds on log sup_{t >= ts_k} |phi(t)|.
 
     Args:
         part: the outcomes.
         exponent: a.
         mass: bounds on A(a) > 0.
-        ts: the grid.
-        shifted: whether to look at the shifted line, which pays for small counts.
+        ts: the times.
     """
     cells = VariationCells.of(part, exponent)
     _, losses, wrong = part.losses(cells.x)
-    steps = _Steps(losses, cells.heights(losses, wrong))
-    gain = np.maximum(steps.moments(ts), steps.layers(ts)) / mass[1] * (1.0 - SLACK)
+    gain = layers(cells.heights(losses, wrong)[None], losses[None], ts)[:, 0] / mass[1]
     with np.errstate(divide="ignore"):
-        bound = np.log1p(-np.minimum(gain, 1.0 - UNIT))
+        bound = np.log1p(-np.minimum(gain * (1.0 - SLACK), 1.0 - UNIT))
         bound = np.minimum(bound, np.log(cells.variation() / (mass[0] * ts)) + SLACK)
-        if shifted and isinstance(part, SampledPart):
+        if isinstance(part, SampledPart):
             line = np.min([_shifted(part, exponent, each, ts) for each in HEIGHTS], axis=0)
             bound = np.minimum(bound, line - math.log(mass[0]) + SLACK)
-    bound = np.clip(bound, LEAST_LOG, 0.0)
-    result: Array = np.maximum.accumulate(bound[::-1])[::-1]
+    result: Array = np.clip(bound, LEAST_LOG, 0.0)
     return result
 
 
-@record
-class _Steps:
-    """A step density that is at most h: places of the steps, and heights."""
+def layers(heights: Array, losses: Array, ts: Array) -> Array:
+    """Return nu(1) - |nu^| at least at each time, a column for each row of cells.
 
-    losses: Array
-    heights: Array
-
-    def moments(self, ts: Array) -> Array:
-        """Return T^2 (1 - k^2/12) (m2 - m1^2 / m0) / 2 for t in [ts_k, ts_{k+1}], 0 at the end.
-
-        Moments of windows are differences of cumulative sums of non-negative numbers, or of m1,
-        which are off by a few units a term of the sums of moduli: `wrong` of each.
-        """
-        a, b = self.losses[:-1], self.losses[1:]
-        mass = self.heights * (b - a)
-        total = np.cumsum(mass)
-        if not total[-1] > 0.0:
-            return np.zeros(len(ts))
-        centre = self.losses[int(np.searchsorted(total, 0.5 * total[-1]))]
-        a, b = a - centre, b - centre
-        parts = (mass, mass * 0.5 * (a + b), mass * (a * a + a * b + b * b) / 3.0)
-        sums = [np.concatenate([[0.0], np.cumsum(each)]) for each in parts]
-        units = UNIT * 4.0 * len(mass)
-        wrong = [units * float(np.abs(each).sum()) for each in parts]
-        first = np.arange(0, len(mass), STARTS)
-        best = np.zeros(len(ts))
-        for k in WINDOWS:
-            reach = self.losses[first] + k / ts[1:, None]
-            last = np.maximum(np.searchsorted(self.losses, reach, side="right") - 1, first)
-            m0, m1, m2 = (each[last] - each[first] for each in sums)
-            low = m0 - wrong[0]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                spread = m2 - wrong[2] - (np.abs(m1) + wrong[1]) ** 2 / low
-            spread = np.where(low > 0.0, spread, 0.0).max(axis=1)
-            factor = 0.5 * (1.0 - (k * (1.0 + SLACK)) ** 2 / 12.0)
-            best[:-1] = np.maximum(best[:-1], factor * ts[:-1] ** 2 * spread)
-        return best
-
-    def layers(self, ts: Array) -> Array:
-        """Return int (1 - 2 / (tW))_+ dm over the level sets of a unimodal part."""
-        heights = self.heights
-        peak = int(heights.argmax())
-        rising = np.minimum.accumulate(heights[peak::-1])[::-1]
-        falling = np.minimum.accumulate(heights[peak:])
-        levels = np.sort(np.concatenate([rising, falling]))
-        levels = levels[levels > 0.0]
-        left = self.losses[np.searchsorted(rising, levels, side="left")]
-        right = self.losses[peak + np.searchsorted(-falling, -levels, side="right")]
-        widths = (right - left) * (1.0 - SLACK)
-        rise = np.diff(np.concatenate([[0.0], levels]))
-        result: Array = (rise[:, None] * np.maximum(widths[:, None] - 2.0 / ts, 0.0)).sum(axis=0)
-        return result
+    Densities, at least `heights` on the cells between `losses`, fall on either side of where that
+    of the middle row is largest.
+    """
+    peak = int(heights[len(heights) // 2].argmax())
+    right = heights[:, peak:], losses[:, peak:]
+    left = heights[:, :peak][:, ::-1], -losses[:, : peak + 1][:, ::-1]
+    found = np.zeros((len(ts), len(heights)))
+    for each, ends in (right, left):
+        below = np.minimum.accumulate(each, axis=1)
+        drop = -np.diff(below, axis=1, append=0.0)
+        widths = (ends[:, 1:] - ends[:, :1]) * (1.0 - SLACK)
+        found += [(drop * np.maximum(widths - 2.0 / t, 0.0)).sum(axis=1) for t in ts.tolist()]
+    return found
 
 
 def _shifted(part: SampledPart, exponent: float, height: float, ts: Array) -> Array:
@@ -211,7 +160,9 @@ def _shifted(part: SampledPart, exponent: float, height: float, ts: Array) -> Ar
     density, q = part.density, part.q
     height = min(height, 2.0 * density.deviation)
     x = np.linspace(part.low, part.high, 2 * CELLS + 1)
-    log_size, turn, wrong = _on_line(q, x, height)
+    # Both increase with x; the first is off by units of 1 and of itself.
+    log_size, turn = part.polar(x, np.full(x.shape, height))
+    wrong = 16.0 * UNIT * (1.0 + np.abs(log_size))
     log_f = density.log_density(x)
     value = log_f + exponent * log_size + abs(exponent) * wrong
     # d log |1 + y| / dx lies between its values at the ends, being increasing in x.
@@ -226,7 +177,7 @@ def _shifted(part: SampledPart, exponent: float, height: float, ts: Array) -> Ar
     with np.errstate(over="ignore", under="ignore"):
         line = np.exp(np.minimum(top - turn[:-1] * ts[:, None], 700.0)).sum(axis=1)
     for end, at in ((0, part.low), (-1, part.high)):
-        still = float(y_and_loss(np.array([at]), q)[1][0])
+        still = float(part.losses(np.array([at]))[1][0])
         peak = exponent * (still if exponent >= 0.0 else float(log_size[end]))
         peak += abs(exponent) * float(wrong[end])
         peak += float(log_f[end]) + 0.5 * density.curvature * height * height
@@ -242,30 +193,6 @@ def _vertical(log_peak: float, height: float, slope: float, ts: Array) -> Array:
     with np.errstate(divide="ignore"):
         result: Array = math.exp(min(log_peak, 700.0)) * np.minimum(height, 1.0 / (ts * slope))
     return result
-
-
-def _on_line(q: float, x: Array, height: float) -> tuple[Array, Array, Array]:
-    """Return log |1 + y| and arg(1 + y) at x + i height, which increase with x; error of the first.
-
-    Exponents may be large where y is small: there it is half the log of 1 + u, u = 2 Re y + |y|^2,
-    with Re y = q (e^x - 1) cos v - 2 q sin^2(v / 2). Each of the terms of u is off by 16 units of
-    itself, those of Re y by their moduli, and log(1 + u) by the error of u over 1 + u. Elsewhere it
-    is the log of a sum of squares off by 32 units.
-    """
-    cosine, sine = math.cos(height), math.sin(height)
-    x = np.minimum(x, min(340.0 - math.log(q), 700.0))
-    odds = q * np.exp(x)
-    rise, fall = q * np.expm1(x) * cosine, 2.0 * q * math.sin(0.5 * height) ** 2
-    real, imaginary = rise - fall, odds * sine
-    square = real * (2.0 + real) + imaginary * imaginary
-    plain = (1.0 - q) ** 2 + 2.0 * (1.0 - q) * odds * cosine + odds * odds
-    near = square > -0.5
-    log_size = 0.5 * np.where(near, np.log1p(np.maximum(square, -0.5)), np.log(plain))
-    size = np.abs(rise) + fall
-    terms = size * (2.0 + size) + imaginary * imaginary
-    wrong = UNIT * np.where(near, 32.0 * terms / (1.0 + np.maximum(square, -0.5)), 32.0)
-    wrong = wrong + 8.0 * UNIT * np.abs(log_size)
-    return log_size, np.arctan2(imaginary, 1.0 - q + odds * cosine), wrong
 
 
 def _growth(q: float, x: Array, height: float) -> Array:

@@ -15,35 +15,204 @@ Both are E_R (1 + y)^a with a = s + 1 or a = -s.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.law import MOST_UNITS, LawProperties
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw, ProvedLaw
+from privcalc.losses.law import MOST_UNITS, ContourLaw, LawProperties, LineLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.quadrature import Normal
-from privcalc.losses.sampled.line import TailSplitLaw
-from privcalc.losses.sampled.normal_excess import mixture_excess, sampled_ratio
-from privcalc.losses.sampled.parts import SampledPart, outside
-from privcalc.losses.sampled.renyi import listed_excess
-from privcalc.losses.sampled.tails import SampledTailLaw, sampled_profile
+from privcalc.losses.quadrature import (
+    PER_SEARCHED,
+    SEARCH,
+    NodeSet,
+    Normal,
+    RemainderSum,
+    SearchSums,
+    equal_panels,
+    on_part,
+)
+from privcalc.losses.sampled.decay import log_suprema
+from privcalc.losses.sampled.parts import SampledPart
+from privcalc.losses.sampled.renyi import listed_excess, mixture_excess, sampled_ratio
+from privcalc.losses.sampled.tails import SampledTailLaw
+from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.log_sums import log_difference
 from privcalc.numerics.normal import normal_tail
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import Self, TypeAlias
 
-    from privcalc.losses.law import LogRatio, LossLaw
-    from privcalc.losses.sampled.mixture_sums import ExponentialSum
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.sampled.parts import ExponentialSum
     from privcalc.numerics.arrays import Array
 
     # One, or one for each of many laws.
     Number: TypeAlias = float | Array
+    from privcalc.losses.sampled.parts import MixturePart
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+
+class TailSplitLaw(LineLaw):
+    """A mixture (1 - rate) R + rate W against R, normal in a coordinate x in which 1 + y grows.
+
+    Attributes:
+        remove: whether the mixture is P: a = c + 1 + it, and the loss is log(1 + y); else R is P,
+            a = -c - it, and the loss minus that.
+        log_mass: log of the P-mass that the ends may leave out.
+    """
+
+    __slots__ = ()
+
+    remove: bool
+    log_mass: float
+
+    @property
+    @abstractmethod
+    def rate(self) -> float:
+        """Return the factor of W - R in y."""
+
+    @property
+    @abstractmethod
+    def normal(self) -> Normal:
+        """Return the whole normal density of x under R."""
+
+    @property
+    @abstractmethod
+    def farthest(self) -> float:
+        """Return by how many deviations the farthest part of W lies to the right of R."""
+
+    @property
+    def lines(self) -> bool:
+        """Whether long phases may be summed on shifted lines."""
+        return True
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[float, float]:
+        """Return where the law itself is cut."""
+
+    @abstractmethod
+    def between(self, low: float, high: float) -> SampledPart | MixturePart:
+        """Return the outcomes between two places."""
+
+    def outside(self) -> tuple[float, float]:
+        """Return the masses outside of the ends, under R and W."""
+        (low, high), f = self.ends, self.normal
+        r = normal_tail(f.mean - low, f.mean, f.deviation)[0]
+        r += normal_tail(high - f.mean, f.mean, f.deviation)[0]
+        return r, self.tail_of_w(low, right=False)[0] + self.tail_of_w(high, right=True)[0]
+
+    @property
+    def log_truncated_mass(self) -> float:
+        """Return the log of a bound on the P-mass outside of the ends."""
+        return self.log_mass + 1e-9
+
+    def truncated(self, log_mass: float) -> Self:
+        """Cut so that the P-mass outside is at most exp(log_mass)."""
+        return replace(self, log_mass=min(log_mass, math.log(0.01)))
+
+    def part(self) -> SampledPart | MixturePart:
+        """Return the outcomes between the ends."""
+        return self.between(*self.ends)
+
+    def losses(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return y, log(1 + y), and a bound on the latter's absolute error."""
+        return self.part().losses(x)
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
+        """Build certified nodes for |t| <= t_max.
+
+        Raises:
+            NotCertifiedError: M(c) overflows, or the quadrature is too long.
+        """
+        log_mgf = self.cumulants(c)[0]
+        if not math.isfinite(log_mgf):
+            raise NotCertifiedError(
+                f"the moment generating function overflows at order {c + 1.0:.6g}"
+            )
+        nodes = NodeSet.placed(
+            self.part(),
+            (c + 1.0 if self.remove else -c, t_max),
+            log_error + log_mgf - math.log(2.0),
+            remainder=True,
+            out=self.outside(),
+            rate=self.rate,
+        )
+        return QuadratureContour(self, c, nodes)
+
+    @cached_property
+    def _search(self) -> SearchSums:
+        """Return outcomes on a fixed rule, and what searches ask of them again and again."""
+        part = self.part()
+        return SearchSums(on_part(part, *equal_panels(part), 0.0))
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Estimate K, K', K'' at c, using E_R y = 0 against cancellation."""
+        charge(SEARCH + PER_SEARCHED * self._search.size)
+        a, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
+        log_mgf, first, second = (float(each) for each in self._search.cumulants(a))
+        return log_mgf, sign * first, second
+
+    @abstractmethod
+    def tail_of_w(self, x: float, *, right: bool) -> tuple[float, float]:
+        """Return the W-mass on one side of a place, and its relative error."""
+
+    @abstractmethod
+    def place(self, level: float) -> float:
+        """Return about the x at which log(1 + y) is a level > 0."""
+
+    @abstractmethod
+    def variance(self, largest: float) -> float:
+        """Return about the variance of y under R, exponents cut off at `largest`."""
+
+
+class QuadratureContour(ContourLaw):
+    """A mixture whose loss is log(1 + y), or minus that, from one node set."""
+
+    def __init__(self, law: TailSplitLaw, c: float, nodes: NodeSet) -> None:
+        """Take the nodes of M - 1 at c."""
+        self.law, self.c = law, c
+        self._sum = RemainderSum(c, nodes, remove=law.remove)
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes that every t costs."""
+        return self._sum.size
+
+    def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return the sums over the nodes."""
+        return self._sum.minus_one_progression(step, count)
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) and a bound on its error."""
+        return log1p_with_error(*self._sum.minus_one(t))
+
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K and its error at t = k step, k < count."""
+        return log1p_with_error(*self.minus_one_progression(step, count))
+
+    @cached_property
+    def mgf_range(self) -> tuple[float, float]:
+        """Return certified bounds on M(c) > 0."""
+        value, error = self._sum.minus_one(np.zeros(1))
+        m, slack = 1.0 + float(value[0].real), float(error[0])
+        return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
+
+    def log_decay(self, t: float) -> float:
+        """Bound log |phi| beyond t by cells."""
+        if not self.mgf_range[0] > 0.0:
+            return 0.0
+        part, times = self.law.part(), np.array([t])
+        return float(log_suprema(part, self._sum.nodes.exponent, self.mgf_range, times)[0])
+
 
 # Cut of an unbounded piece when nobody asked for one: mass below 1e-60.
 DEFAULT_LOG_MASS = -140.0
@@ -64,23 +233,6 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
     log_mass: float = DEFAULT_LOG_MASS
 
     properties = LawProperties(line=True, sampled_gaussian=True, supports_tail_split=True)
-
-    @property
-    def log_truncated_mass(self) -> float:
-        """Return the log of a bound on the P-mass outside the cut.
-
-        `cut_ends` chooses normal quantiles z with exp(-z^2/2)/2 equal to a quarter of the mass
-        (four tails for remove, two for add), and P(N > z) <= exp(-z^2/2)/2 for z >= 0.
-        """
-        return self.log_mass + 1e-9
-
-    def profile(self, epsilon: float) -> tuple[float, float] | None:
-        """Bound delta of one use; None where only the tails can tell."""
-        return sampled_profile(self.base, self.q, epsilon, remove=self.remove)
-
-    def truncated(self, log_mass: float) -> SampledLaw:
-        """Cut X so that the P-mass outside is at most exp(log_mass)."""
-        return replace(self, log_mass=min(log_mass, math.log(0.01)))
 
     @property
     def rate(self) -> float:
@@ -127,10 +279,6 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
     def variance(self, largest: float) -> float:
         """Return q^2 (e^{s^2} - 1)."""
         return self.q**2 * math.expm1(min(self.normal.deviation**2, largest))
-
-    def outside(self) -> tuple[float, float]:
-        """Return the masses of what was cut."""
-        return outside(self.normal.mean, self.normal.deviation, *self.ends)
 
     def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
@@ -179,20 +327,19 @@ def sampled(
         return of_one_kind
     if isinstance(event, GaussianLaw) and event.error <= MOST_UNITS * UNIT:
         return SampledLaw(event, event, q, remove)
-    ratio = event.log_ratio()
-    if ratio is None:
-        return SampledTailLaw(event, reverse or event, q, remove)
-    return _sampled_atoms(event, reverse or event, ratio, q, remove=remove, exact=exact)
+    pair = event.atoms if isinstance(event, ProvedLaw) else event
+    if isinstance(pair, AtomicLaw) and (pair.lower_masses or not pair.losses):
+        return _sampled_atoms(pair, reverse or event, q, remove=remove, exact=exact)
+    return SampledTailLaw(event, reverse or event, q, remove)
 
 
 def _sampled_atoms(
-    event: LossLaw, reverse: LossLaw, ratio: LogRatio, q: float, *, remove: bool, exact: bool
+    event: AtomicLaw, reverse: LossLaw, q: float, *, remove: bool, exact: bool
 ) -> AtomicLaw:
     """Map atoms of masses r, w: P-mass (1 - q) r + q w for remove, r for add, and their log-ratio.
 
     Outcomes of R alone have w = 0. Those of W alone have mass q in the mixture and none in R: an
-    infinite loss for remove, and lost to P for add. At q = 1 an outcome of R alone has no partner,
-    and the roles at infinity are those of the event.
+    infinite loss for remove, and lost to P for add.
 
     Rounding: r and w carry up to 20 units, and so does their mixture. Where the loss comes from x,
     off by 32 units of itself, y = q expm1(x) is off by less than 60 for |x| < 1, and log1p(y) by
@@ -201,9 +348,11 @@ def _sampled_atoms(
     how exact it is; where only the law for adding is at hand, and that has another mass, it is
     taken to be no better than other masses.
     """
-    atoms = list(ratio.atoms)
-    if ratio.without_only > 0.0 and q < 1.0:
-        atoms.append((-math.inf, ratio.without_only, 0.0))
+    without_only, with_only = event.infinity_mass, event.lower_infinity_mass
+    ratios = [-loss for loss in event.losses]
+    atoms = list(zip(ratios, event.masses, event.lower_masses, strict=True))
+    if without_only > 0.0:
+        atoms.append((-math.inf, without_only, 0.0))
     losses, masses, others = [], [], []
     for x, r, w in atoms:
         mixture = (1.0 - q) * r + q * w
@@ -217,12 +366,11 @@ def _sampled_atoms(
         without = max(r, math.ulp(0.0))
         masses.append(mixture if remove else without)
         others.append(without if remove else mixture)
-    alone = ratio.without_only if q == 1.0 else 0.0
-    lost = q * ratio.with_only
-    rounded = not exact or Fraction(q) * Fraction(ratio.with_only) != Fraction(lost)
-    error = reverse.infinity_mass_error if reverse.infinity_mass == ratio.with_only else OTHER_ERROR
+    lost = q * with_only
+    rounded = not exact or Fraction(q) * Fraction(with_only) != Fraction(lost)
+    error = reverse.infinity_mass_error if reverse.infinity_mass == with_only else OTHER_ERROR
     error += 3.0 * UNIT if rounded else 0.0
-    above, below = (lost, alone) if remove else (alone, lost)
+    above, below = (lost, 0.0) if remove else (0.0, lost)
     own = error if remove else event.infinity_mass_error
     return AtomicLaw(
         tuple(losses),
@@ -238,6 +386,9 @@ def cut_ends(
     mean: Number, s: Number, q: Number, log_mass: float, *, remove: bool
 ) -> tuple[Number, Number]:
     """Return ends of X beyond which the P-mass is at most exp(log_mass); of one law, or of many.
+
+    Each of four tails for removing, and of two for adding, gets a quarter, and P(N > z) is at most
+    e^{-z^2/2} / 2.
 
     Under R, X is N(mean, s^2), and under W it is N(mean + s^2, s^2) (that is what dW/dR = e^X
     says). P(outside) is at most R(X < low) + R(X > high) + q W(X > high) for remove, where also

@@ -4,15 +4,6 @@ The law of the sum of their losses. K, its bounds, and bounds on |phi| are those
 (`law.py`), evaluated as one array over laws and nodes, and added up; the sums are rounded outward
 once. What is near is done alike: laws are taken in blocks of similar noise, whose panels, windows
 and level sets are placed for one of them and proved for each.
-
-Decay. From t on, as far as a multiple of it, |phi| is that of the outcomes that stand for a law
-(`modulus_bounds`).
-
-Beyond, let h dl be the tilted law of one loss, of mass M = M(c). A part nu of it whose density
-falls is a mixture of uniform laws on intervals that begin where it does. One of length W and mass m
-has m - |.| >= m (1 - 2 / (t W))_+, as |sin(u) / u| <= 1 / |u|. Parts that have no cell in common
-add up: 1 - |phi| is at least the sum of nu(1) - |nu^| over them, divided by M; all of it grows with
-t. Densities are bounded from below on cells (`VariationCells.heights`).
 """
 
 from __future__ import annotations
@@ -25,8 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw, LineLaw
-from privcalc.losses.law import LawProperties
+from privcalc.losses.law import ContourLaw, LawProperties, LineLaw
 from privcalc.losses.quadrature import (
     WIDEST_PANEL,
     Integrand,
@@ -35,17 +25,14 @@ from privcalc.losses.quadrature import (
     RemainderSum,
     SearchSums,
     WeightedLosses,
-    modulus_bounds,
     on_part,
     refined,
 )
-from privcalc.losses.sampled.decay import VariationCells
+from privcalc.losses.sampled.decay import SLACK, VariationCells, layers
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, cut_ends
-from privcalc.losses.sampled.parts import SampledPart, outside
+from privcalc.losses.sampled.parts import SampledPart
 from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.normal import log_tail
-from privcalc.numerics.phases import phase_sums
-from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, left
 from privcalc.record import record
 
@@ -65,24 +52,10 @@ APART = 0.5
 PER_SEARCH = 0.3
 # What a cell costs.
 PER_CELL = 1.0
-# How far from t the outcomes are asked, as a multiple of it: from each to the next, at how many
-# points on the way there from 0; log of their error.
-FAR, POINTS_TO_T, LOG_ERROR = tuple(4**k for k in range(1, 9)), 8, -14.0
-# That times a count, lest it is much of 1 - |phi| of many uses.
-AHEAD = -6.0
-# The last of these multiples is the first beyond which log |phi| is proved to be as low as this
-# part of what it is at t.
-AS_LOW = 0.97
-# Part of log |phi| that is proved, about.
-PROVED = 0.89
 # Panels of a quadrature, nodes of searches.
 MOST_PANELS, MOST_NODES = 2000, 20_000
-# Phases of neighbouring nodes differ by TURN at most, if MOST_FINER times as many will do.
-TURN, MOST_FINER = 2.0, 8
 # Of what moments leave out, deviations; log of the error of M by quadrature.
 BEYOND, LOG_PART = 9.5, -34.0
-# Covers the rounding of densities, lengths and places of cells (`VariationCells.heights`).
-SLACK = 1e-6
 
 
 class Block:
@@ -96,7 +69,7 @@ class Block:
 
     def __init__(self, laws: Sequence[tuple[SampledLaw, int]]) -> None:
         """Gather the numbers of laws of one direction."""
-        self.remove = laws[0][0].remove
+        self.remove, self._laws = laws[0][0].remove, [law for law, _ in laws]
         self.counts: Array = np.array([float(count) for _, count in laws])
         self.q: Array = np.array([law.q for law, _ in laws])
         densities = [law.normal for law, _ in laws]
@@ -116,7 +89,7 @@ class Block:
         """Return the power of 1 + y at an abscissa."""
         return c + 1.0 if self.remove else -c
 
-    def search_outcomes(self, log_mass: float, finer: int = 1) -> WeightedLosses:
+    def search_outcomes(self, log_mass: float) -> WeightedLosses:
         """Return nodes of the trapezoid rule for searches; masses beyond are next to nothing.
 
         Raises:
@@ -125,7 +98,7 @@ class Block:
         part = self.part(log_mass)
         low, high = cast("Array", part.low), cast("Array", part.high)
         most = float(((high - low) / self.s[:, None]).max())
-        nodes = finer * math.ceil(most / APART * max(1.0, float(self.s.max()))) + 1
+        nodes = math.ceil(most / APART * max(1.0, float(self.s.max()))) + 1
         if nodes > MOST_NODES:
             raise NotCertifiedError("losses are too far apart for sums")
         charge(PER_SEARCH * nodes * len(self.s))
@@ -183,15 +156,13 @@ class Block:
         with np.errstate(over="ignore"):
             quadrature = np.exp(errors).sum(axis=1) * MARGIN
         outcomes = on_part(part, *at, exponent, 2.0 * (np.abs(low) + np.abs(high)))
-        out = self._outside(part)
+        out = self._outside(log_mass)
         nodes = NodeSet(outcomes, exponent, t_max, quadrature, out, self.q)
         return nodes.pruned(np.exp(log_errors) * 0.1, remainder=remainder)
 
-    def _outside(self, part: SampledPart) -> tuple[Array, Array]:
-        """Return R(X outside) and W(X outside) of each, as `outside` does."""
-        low, high = (cast("Array", end)[:, 0] for end in (part.low, part.high))
-        columns = (each.tolist() for each in (self._fields["mean"], self.s, low, high))
-        r, w = np.array([outside(*row) for row in zip(*columns, strict=True)]).T
+    def _outside(self, log_mass: float) -> tuple[Array, Array]:
+        """Return R(X outside) and W(X outside) of each."""
+        r, w = np.array([law.truncated(log_mass).outside() for law in self._laws]).T
         return r, w
 
     def log_tilts(self, log_mass: float, c: float) -> Array:
@@ -207,74 +178,33 @@ class Block:
         z = (high - mean) / s
         rise = power * np.log(q + (1.0 - q) * np.exp(-high)) + 0.5 * power * (power - 1.0) * s * s
         size = (1.0 + power) * (1.0 - np.log(q) + power * s * s) + (z + power * s) ** 2
-        above = rise + _log_tails(z - power * s) + 64.0 * UNIT * size
-        below = _log_tails((mean - low) / s) + min(a, 0.0) * np.log1p(-q) * (1.0 + 8.0 * UNIT)
+        above = rise + _log_tail(z - power * s) + 64.0 * UNIT * size
+        below = _log_tail((mean - low) / s) + min(a, 0.0) * np.log1p(-q) * (1.0 + 8.0 * UNIT)
         found: Array = np.logaddexp(above, below) + 1e-9
         return found
 
-    def convexity(self, c: Array) -> tuple[Array, Array]:
-        """Bound sum of count K by those of the Gaussian mechanisms (`convexity_bracket`)."""
-        q, base = self.q[:, None], 0.5 * (self.s[:, None] ** 2) * (c * (c + 1.0))
-        slack = 64.0 * UNIT
-        size = np.abs(np.log(q)) + base
-        upper = np.logaddexp(np.log1p(-q), np.log(q) + base) + slack * (1.0 + size)
-        lower = np.zeros(base.shape)
-        if self.remove:
-            lower = base + (c + 1.0) * np.log(q)
-            lower = np.maximum(lower - slack * (base + (c + 1.0) * np.abs(np.log(q))), 0.0)
-        return self.counts @ lower, self.counts @ np.maximum(upper, 0.0)
-
-    def log_near(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> Array:
-        """Bound sum of count log |phi| from t to FAR[0] t; `mgf` are bounds on M(c) of each."""
-        step, count = few_bits(t / POINTS_TO_T), FAR[0] * POINTS_TO_T + 1
-        log_errors = np.log(mgf[0]) + np.minimum(LOG_ERROR, AHEAD - np.log(self.counts))
-        nodes = self.nodes(log_mass, c, step * count, log_errors, remainder=False)
-        modulus = modulus_bounds(nodes, mgf[0], step, POINTS_TO_T, count)
-        result: Array = (self.counts @ np.log(modulus)) * (1.0 - SLACK)
-        return result
-
-    def log_far(self, log_mass: float, c: float, mgf: Array, t: float) -> Array:
-        """Bound the same for all t beyond each multiple of t in FAR.
-
-        See the module; `mgf` are upper bounds on M(c). Densities fall on either side of where that
-        of the middle one of the laws is largest.
-        """
+    def log_far(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> float:
+        """Bound sum of count log |phi| beyond t (`decay.py`); `mgf` are bounds on M(c) of each."""
         part, exponent = self.part(log_mass), self.exponent(c)
         farthest = np.maximum(np.abs(part.low), np.abs(part.high))
         size = float((farthest - np.log(part.q)).max())
         # Rounding of the logs of densities is covered by SLACK, or nothing is proved.
         if 128.0 * UNIT * (abs(exponent) + 1.0) * size > SLACK:
-            return np.zeros(len(FAR))
+            return 0.0
         cells = VariationCells.of(part, exponent)
         _, losses, wrong = part.losses(cells.x)
-        heights = cells.heights(losses, wrong)
-        charge(PER_CELL * heights.size)
-        peak = int(heights[len(heights) // 2].argmax())
-        found = _falling(heights[:, peak:], losses[:, peak:], t)
-        mirrored = heights[:, :peak][:, ::-1], -losses[:, : peak + 1][:, ::-1]
-        found = found + _falling(*mirrored, t)
-        gain = found / (mgf * MARGIN) * (1.0 - SLACK)
+        charge(PER_CELL * losses.size)
+        gain = layers(cells.heights(losses, wrong), losses, np.array([t]))[0] / mgf[1] - SLACK
         logs = np.log1p(-np.clip(gain, 0.0, 1.0 - UNIT))
-        result: Array = logs @ self.counts * (1.0 - SLACK)
-        return result
+        with np.errstate(divide="ignore", invalid="ignore"):
+            falls = np.log(cells.variation() / (mgf[0] * t)) + SLACK
+        logs = np.minimum(logs, np.where(mgf[0] > 0.0, falls, 0.0))
+        return float(logs @ self.counts) * (1.0 - SLACK)
 
 
-def _falling(heights: Array, losses: Array, t: float) -> Array:
-    """Return nu(1) - |nu^| at least, of what falls from the first cell on and is at most heights.
-
-    A column for each row, and a row for all that is beyond each multiple of t in FAR.
-    """
-    if not heights.shape[1]:
-        return np.zeros((len(FAR), len(losses)))
-    below = np.minimum.accumulate(heights, axis=1)
-    drop = below - np.concatenate([below[:, 1:], np.zeros((len(below), 1))], axis=1)
-    widths = (losses[:, 1:] - losses[:, :1]) * (1.0 - SLACK)
-    return np.array([(drop * np.maximum(widths - 2.0 / (t * k), 0.0)).sum(axis=1) for k in FAR])
-
-
-def _log_tails(z: Array) -> Array:
-    """Return upper bounds on log P(N > z); z is off by few units."""
-    return np.array([log_tail(each) for each in (z - 64.0 * UNIT * (1.0 + np.abs(z))).tolist()])
+def _log_tail(z: Array) -> Array:
+    """Bound log P(N > z) by that of e^{-z^2/2}."""
+    return -0.5 * np.maximum(z, 0.0) ** 2 * (1.0 - 1e-12)
 
 
 def _columns(
@@ -409,11 +339,11 @@ class ManySampledLaw(LineLaw):
         return low * (1.0 - units), high * (1.0 + units)
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
-        """Add up what convexity proves of each, which is that of the Gaussian mechanisms alone."""
+        """Add up what convexity proves of each."""
         low, high = np.zeros(c.shape), np.zeros(c.shape)
-        for block in self.many.blocks:
-            each = block.convexity(c)
-            low, high = low + each[0], high + each[1]
+        for law, count in self.many.laws:
+            each = law.convexity(c)
+            low, high = low + count * each[0], high + count * each[1]
         return low * (1.0 - self._units), high * (1.0 + self._units)
 
     def concentration(self, c: Array) -> Array:
@@ -442,21 +372,6 @@ class ManySampledLaw(LineLaw):
             charge(PER_SEARCH * sums.size)
             found += [float((counts * each).sum()) for each in sums.cumulants(a)]
         return float(found[0]), sign * float(found[1]), float(found[2])
-
-    def log_modulus_estimates(self, c: float, t: Array) -> Array:
-        """Return about log |M(c + it) / M(c)| by the rule of searches."""
-        a = c + 1.0 if self.many.remove else -c
-        found = np.zeros(len(t))
-        for block in self.many.blocks:
-            outcomes = block.search_outcomes(self.each)
-            apart = float(np.abs(np.diff(outcomes.loss)).max()) * float(t[-1])
-            if apart > TURN:
-                finer = min(MOST_FINER, math.ceil(apart / TURN))
-                outcomes = block.search_outcomes(self.each, finer)
-            w = np.exp(outcomes.log_w + a * outcomes.loss)
-            w /= w.sum(axis=1, keepdims=True)
-            found += block.counts @ np.log(np.abs(phase_sums(t, outcomes.loss, w)))
-        return found
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> ManySampledContour:
         """Build certified nodes for |t| <= t_max of each, so that K is off as the whole's may be.
@@ -520,33 +435,12 @@ class ManySampledContour(ContourLaw):
         units = UNIT * (len(self.law.many.laws) + 4.0)
         return value, (error + units * size) * MARGIN
 
-    def log_modulus_estimates(self, t: Array) -> Array:
-        """Return about what will be proved of it: a little less than what the law says."""
-        return PROVED * self.law.log_modulus_estimates(self.c, t)
-
-    def log_decay(self, t: float, enough: float) -> float:
-        """Bound sum of count log |phi| beyond t, by the worst of the ranges beyond it.
-
-        A law that is not asked is bounded by 0, and no more are asked than are needed.
-        """
-        seen = float(self.log_modulus_estimates(np.array([0.0, t]))[1])
-        goal, each = max(AS_LOW * seen, enough, -700.0), self.law.each
-        far = np.zeros(len(FAR))
-        for block, (_, high) in zip(self.law.many.blocks, self._mgf_ranges, strict=True):
-            far = far + block.log_far(each, self.c, high, t)
-            if far[1] <= goal:
-                break
-        place = min(int(np.argmax([*(far <= goal), True])), len(FAR) - 1)
-        worst = float(far[place])
-        for start in (1, *FAR[:place]):
-            near = np.zeros(1)
-            for block, mgf in zip(self.law.many.blocks, self._mgf_ranges, strict=True):
-                if (mgf[0] > 0.5 * mgf[1]).all():
-                    near = near + block.log_near(each, self.c, mgf, start * t)
-                if near.max() <= goal:
-                    break
-            worst = max(worst, float(near.max()))
-        return max(worst, -700.0)
+    def log_decay(self, t: float) -> float:
+        """Add up the bounds of all."""
+        total, each = 0.0, self.law.each
+        for block, mgf in zip(self.law.many.blocks, self._mgf_ranges, strict=True):
+            total += block.log_far(each, self.c, mgf, t)
+        return max(total, -700.0)
 
     @cached_property
     def _mgf_ranges(self) -> list[tuple[Array, Array]]:

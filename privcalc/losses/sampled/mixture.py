@@ -39,19 +39,13 @@ from privcalc.errors import DomainError
 from privcalc.losses.concentration import mixed_concentration
 from privcalc.losses.law import LawProperties, Tails
 from privcalc.losses.quadrature import Normal
-from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, quantile
-from privcalc.losses.sampled.line import TailSplitLaw
-from privcalc.losses.sampled.mixture_sums import ExponentialSum
-from privcalc.losses.sampled.normal_excess import mixture_excess
-from privcalc.losses.sampled.parts import MixturePart
-from privcalc.losses.sampled.renyi import from_excess
-from privcalc.losses.sampled.tails import sampled_profile
+from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, TailSplitLaw, quantile
+from privcalc.losses.sampled.parts import ExponentialSum, MixturePart
+from privcalc.losses.sampled.renyi import from_excess, mixture_excess
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
-from privcalc.record import record, replace
+from privcalc.record import record
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from privcalc.numerics.arrays import Array
 
 STANDARD = Normal.of(0.0, 1.0)
@@ -66,13 +60,9 @@ class MixtureLaw(TailSplitLaw):
 
     Attributes:
         remove: whether the mixture is P; else the order is the other.
-        log_mass: log of the P-mass that a cut of the outputs may drop.
     """
 
     __slots__ = ()
-
-    remove: bool
-    log_mass: float
 
     lines = False
     max_loss_error = 1e-12
@@ -118,15 +108,6 @@ class MixtureLaw(TailSplitLaw):
         return () if floor == -math.inf else (floor,) if self.remove else (-floor,)
 
     @property
-    def log_truncated_mass(self) -> float:
-        """Return the log of a bound on the P-mass outside of `ends`."""
-        return self.log_mass + 1e-9
-
-    def truncated(self, log_mass: float) -> Self:
-        """Cut the outputs so that the P-mass outside is at most exp(log_mass)."""
-        return replace(self, log_mass=min(log_mass, math.log(0.01)))
-
-    @property
     def ends(self) -> tuple[float, float]:
         """Return ends with at most e^{log_mass} of P outside.
 
@@ -139,14 +120,6 @@ class MixtureLaw(TailSplitLaw):
         if not self.remove:
             return -z, z
         return -z, max(z, float((ratio.centres + quantile(share - ratio.log_weights)).max()))
-
-    def outside(self) -> tuple[float, float]:
-        """Return the masses outside of the cut, under R and W."""
-        low, high = self.ends
-        root = math.sqrt(2.0)
-        r = 0.5 * math.erfc(-low / root) + 0.5 * math.erfc(high / root)
-        w = self.tail_of_w(low, right=False)[0] + self.tail_of_w(high, right=True)[0]
-        return r, w
 
     def between(self, low: float, high: float) -> MixturePart:
         """Return the outputs between two places."""
@@ -331,8 +304,6 @@ class ScatteredLaw(MixtureLaw):
         others: 1 less the first of them, off by 4 units.
         remove: whether the mixture is P.
         log_mass: log of the P-mass that a cut of the outputs may drop.
-        event: the law for adding a record of what is sampled, if anything is.
-        q: the sampling probability.
     """
 
     places: tuple[float, ...]
@@ -340,8 +311,6 @@ class ScatteredLaw(MixtureLaw):
     others: float
     remove: bool
     log_mass: float = DEFAULT_LOG_MASS
-    event: ScatteredLaw | None = None
-    q: float = 1.0
 
     def sampled(self, q: float, *, remove: bool) -> ScatteredLaw | None:
         """Return the mixture with a record that has no part in more of the uses.
@@ -353,13 +322,7 @@ class ScatteredLaw(MixtureLaw):
         if q * min(chances) < SMALLEST_CHANCE:
             return None
         rest = ((1.0 - q) + q * first, *(q * chance for chance in chances))
-        return ScatteredLaw(self.places, rest, q * self.others, remove, event=self, q=q)
-
-    def profile(self, epsilon: float) -> tuple[float, float] | None:
-        """Bound delta of one sampled use, in which the factor q stands outside."""
-        if self.event is None:
-            return None
-        return sampled_profile(self.event, self.q, epsilon, remove=self.remove)
+        return ScatteredLaw(self.places, rest, q * self.others, remove)
 
     @cached_property
     def ratio(self) -> ExponentialSum:

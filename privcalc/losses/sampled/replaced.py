@@ -1,12 +1,35 @@
-"""Poisson sampling where a record is replaced: two opposite records, for any noise.
+"""Samples in which a record is replaced: by an opposite one, of a fixed size, and with a cap.
 
-The largest profile is that of (1 - q) R + q W against (1 - q) R + q W', with R and W for the event
-without and with the record, and W' the mirror image of W (`opposite` in `losses/cells.py`, where it
-is proved). Where noise of a symmetric density is added to a number, and a larger output never has a
-smaller ratio of W to R, that is W = R + 1 against W' = R - 1: two records that pull as far as they
-may in opposite directions, which exist. (Lebeda, Regehr, Kamath, Steinke 2024 leave open whether
-the opposite pair is the worst for Gaussian noise in several dimensions; the argument needs no
-dimension, since W and W' are bounded by their tests against R alone.)
+Poisson sampling. The largest profile is that of (1 - q) R + q W against (1 - q) R + q W', with R
+and W for the event without and with the record, and W' the mirror image of W (`opposite` in
+`losses/cells.py`, where it is proved). Where noise of a symmetric density is added to a number, and
+a larger output never has a smaller ratio of W to R, that is W = R + 1 against W' = R - 1: two
+records that pull as far as they may in opposite directions, which exist. (Lebeda, Regehr, Kamath,
+Steinke 2024 leave open whether the opposite pair is the worst for Gaussian noise in several
+dimensions; the argument needs no dimension, since W and W' are bounded by their tests against R.)
+
+A fixed size. Let (P, Q) dominate the event for replacing a record, in both orders at once (the
+relation is symmetric, and so is the pair: its profile h satisfies h(a) = 1 - a + a h(1/a)). For a
+sample that holds each record with probability q, the profile is at most
+
+    H(a) = H_a((1 - q) Q + q P || Q) = q h(1 + (a - 1) / q)     for a >= 1,
+    H(a) = H_a(P || (1 - q) P + q Q)                            for a < 1
+
+(Zhu, Dong, Wang 2022, Proposition 29 and Corollary 31). H is convex, so it is the profile of a
+pair: at a = 1 its slopes are h'(1) on the right and -1 + q h(1) - h'(1) on the left, and
+2 h'(1) >= -1 + h(1), since Q(L > 0) = -h'(1) and, by symmetry, 2 Q(L > 0) + h(1) <= 1. The loss of
+that pair above 0 is that of the sampled event for removing, below 0 that for adding, and the rest,
+Q-mass Q(L = 0) + (1 - q) h(1), is an atom at 0.
+
+A cap. Of the n records of the larger data set each is drawn with probability q, and of more than B
+that are drawn a random B are kept; the sum of what is kept is published with N(0, 1). The record in
+question adds +mu, each of the others -mu. Let s ~ Binomial(n - 1, q) of the others be drawn.
+Without the record the output is N(-mu min(s, B), 1). With it, and s < B, it is that, or with
+probability q N(-mu (s - 1), 1); with it, and s >= B, with probability q B / (s + 1) the record
+takes the place of another, N(-mu (B - 2), 1). So both laws are mixtures of unit normals at
+multiples of mu. Which of finitely many intervals the output is in is post-processing, and the
+likeliest intervals together are tests, whose pair is dominated by the two mixtures
+(`likeliest_law`), and composes: a lower end.
 """
 
 from __future__ import annotations
@@ -16,21 +39,27 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import MOST_ANCHORS, AtomicLaw
+from privcalc.losses.atomic.profiles import likeliest_law
+from privcalc.losses.cells import glued as glued_list
 from privcalc.losses.cells import listed, lower_law, opposite, upper_law
 from privcalc.losses.law import MOST_UNITS, LossLaw, Tails
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.sampled.law import sampled
-from privcalc.losses.sampled.normal_excess import opposite_excess
-from privcalc.losses.sampled.renyi import from_excess
+from privcalc.losses.sampled.law import SampledLaw, sampled
+from privcalc.losses.sampled.renyi import add_logs, from_excess, opposite_excess
+from privcalc.losses.sampled.tails import SampledTailLaw
+from privcalc.losses.shuffled import TRUNCATED, window
 from privcalc.losses.term import Term
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.sampled.renyi import Logs
+    from privcalc.numerics.arrays import Array, Mask
 
 
 @record
@@ -124,3 +153,302 @@ def replaced(
     if opposite_records:
         return Term(upper, lower_law(opposite(listed(below, above=False), low, above=False)))
     return Term(upper, sampled(event, q, remove=True, exact=exact, reverse=reverse))
+
+
+@record
+class GluedLaw(LossLaw):
+    """The glued pair of two sampled laws.
+
+    Attributes:
+        up: the sampled event for removing: losses above 0 are its.
+        down: the sampled event for adding: losses below 0 are its.
+    """
+
+    up: LossLaw
+    down: LossLaw
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return P(L = +inf)."""
+        return self.up.infinity_mass
+
+    @property
+    def infinity_mass_error(self) -> float:
+        """Return the relative error of that."""
+        return self.up.infinity_mass_error
+
+    @property
+    def lower_infinity_mass(self) -> float:
+        """Return Q(L = -inf)."""
+        return self.down.lower_infinity_mass
+
+    @property
+    def max_loss(self) -> float:
+        """Return the largest finite loss."""
+        return max(0.0, self.up.max_loss)
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return the relative error of that."""
+        return self.up.max_loss_error
+
+    @property
+    def atom_locations(self) -> tuple[float, ...]:
+        """Return the atom at 0 and those of the halves."""
+        above = [loss for loss in self.up.atom_locations if loss > 0.0]
+        below = [loss for loss in self.down.atom_locations if loss < 0.0]
+        return (*below, 0.0, *above) if len(below) + len(above) < MOST_ANCHORS else (0.0,)
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K by the excess of the halves over their losses on either side of 0.
+
+        With f(r) = r^alpha - 1 - alpha (r - 1), E_Q f(dP/dQ) = int f''(a) (H(a) - (1 - a)_+) da.
+        For a > 1 H is the profile of the sampled event for removing, whose part of the integral
+        is that of E f(r) with r > 1: E_R[(1 + y)^alpha - 1 - alpha y; X > 0] with y = q (e^X - 1).
+        For a < 1 it is that for adding, r = 1 / (1 + y) under Q = (1 + y) R:
+        E_R[(1 + y) f(1 / (1 + y)); X > 0] = E_R[(1 + y)^-c - 1 + c y; X > 0]. The sum of the two is
+        M - 1, as no mass is at infinity.
+        """
+        return from_excess(self._log_excess, c, *self.convexity(c))
+
+    def convexity(self, c: Array) -> tuple[Array, Array]:
+        """Bound K by those of the halves.
+
+        M is at most the sum of e^K of both, and at least e^K of the one for removing less alpha:
+        f <= alpha where r <= 1.
+        """
+        up, down = self.up.convexity(c), self.down.convexity(c)
+        upper = np.logaddexp(up[1], down[1])
+        upper = upper + 16.0 * UNIT * np.where(np.isfinite(upper), np.abs(upper), 0.0)
+        if self.infinity_mass == self.lower_infinity_mass == 0.0:
+            # e^K - alpha >= e^{K - 1e-15} for K > log alpha + 40.
+            large = up[0] > np.log1p(c) + 40.0
+            lower = np.where(large, up[0] * (1.0 - 4.0 * UNIT) - 1e-15, 0.0)
+        else:
+            lower = np.full(c.shape, -math.inf)
+        return lower, upper
+
+    def concentration(self, c: Array) -> Array:
+        """Bound D_a / a at all orders by the event's, which the half for removing knows.
+
+        By joint convexity H(a) <= q h(a) for a >= 1 and H(a) <= (1 - q) (1 - a) + q h(a) for
+        a < 1, so that H <= h, and Renyi divergences increase with the profile.
+        """
+        whole = np.full(c.shape, np.inf)
+        return np.maximum(self.up.concentration(whole), self.down.concentration(whole))
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return that of the half for removing.
+
+        Its upper end is the event's, as H <= h, or belongs to the largest losses of both halves;
+        its lower end is about the tests of small Q(z > x), whose losses are above 0.
+        """
+        return self.up.gaussian_range
+
+    def _log_excess(self, c: float) -> Logs:
+        halves = [law for law in (self.up, self.down) if isinstance(law, SampledTailLaw)]
+        if len(halves) < 2 or self.infinity_mass != 0.0 or self.lower_infinity_mass != 0.0:
+            raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
+        return add_logs([law.log_excess(c, positive=True) for law in halves])
+
+    def tails(self, losses: Array) -> Tails:
+        """Join the tails of the halves; what a half does not hold is 1 minus what it does.
+
+        Such complements are off by the error of what they are the complement of.
+        """
+        positive = losses >= 0.0
+        up = self.up.tails(np.maximum(losses, 0.0))
+        down = self.down.tails(np.minimum(losses, -TINY_LOSS))
+        finite_p, finite_q = 1.0 - self.infinity_mass, 1.0 - self.lower_infinity_mass
+        error_up = np.broadcast_to(np.asarray(up.error, dtype=float), losses.shape)
+        error_down = np.broadcast_to(np.asarray(down.error, dtype=float), losses.shape)
+        above_p = np.where(positive, up.above_p, finite_p - down.below_p)
+        above_q = np.where(positive, up.above_q, finite_q - down.below_q)
+        below_p = np.where(positive, finite_p - up.above_p, down.below_p)
+        below_q = np.where(positive, finite_q - up.above_q, down.below_q)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            share = np.where(
+                positive,
+                np.maximum(1.0 / below_p, 1.0 / below_q),
+                np.maximum(1.0 / above_p, 1.0 / above_q),
+            )
+        error = np.where(positive, error_up, error_down) + 4.0 * UNIT
+        error = error + self.infinity_mass_error
+        error = error * np.where(share > 1.0, share, 1.0)
+        between = _between(up, down, positive)
+        return Tails(above_p, above_q, below_p, below_q, error, max(up.shift, down.shift), *between)
+
+
+# No loss of the lower half is nearer to 0.
+TINY_LOSS = 1e-300
+
+
+def _between(
+    up: Tails, down: Tails, positive: Mask
+) -> tuple[Array | None, Array | None, Array | None]:
+    """Return the masses of cells that lie in one half, where both halves know theirs."""
+    if up.between_p is None or up.between_q is None or up.between_error is None:
+        return None, None, None
+    if down.between_p is None or down.between_q is None or down.between_error is None:
+        return None, None, None
+    above, below = positive[:-1], ~positive[1:]
+    error = np.where(above, up.between_error, np.where(below, down.between_error, np.inf))
+    return (
+        np.where(above, up.between_p, down.between_p),
+        np.where(above, up.between_q, down.between_q),
+        error,
+    )
+
+
+@record
+class GluedDensityLaw(GluedLaw):
+    """The glued pair of a sampled law with density, which may be cut at a loss and its negative.
+
+    Attributes:
+        up: the sampled event for removing, whose cut is the cut of both halves.
+        down: the sampled event for adding.
+        one_release: whether what sees a sample is one release with Gaussian noise, whose mean does
+            not depend on other outputs for the same sample.
+    """
+
+    up: SampledLaw
+    down: SampledLaw
+    one_release: bool = False
+
+    def uses_together(self, count: int, *, alone: bool, rough: bool) -> LossLaw | None:
+        """Return the game of so many uses, where a step is one release with Gaussian noise.
+
+        Of several releases for the same sample the later ones may depend on what came out of the
+        first, and no triple of means stands for all of them: two with mu cost more than one with
+        2^(1/2) mu, as may what is only known to be mu-GDP.
+        """
+        from privcalc.losses.fixed_size.laws import FixedSizeUses, Step
+
+        if not (self.one_release and isinstance(self.up.base, GaussianLaw)):
+            return None
+        step = Step(self.up.q, self.up.base.mu, self.up.base.error)
+        if not step.in_reach(count):
+            return None
+        law = FixedSizeUses(self, step, count, rough)
+        return law if alone else law.listed()
+
+
+def glued(event: LossLaw, q: float, *, exact: bool = True) -> LossLaw:
+    """Return the law for replacing a record; `event` is the event's law for replacing one.
+
+    Args:
+        event: law of a symmetric pair.
+        q: probability that a record is in the sample, 0 <= q < 1.
+        exact: whether q is exact, and not rounded (then at most 1/2).
+    """
+    if q == 0.0:
+        return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
+    if isinstance(event, AtomicLaw) and event.lower_masses:
+        return glued_list(event, q)
+    up = sampled(event, q, remove=True, exact=exact)
+    down = sampled(event, q, remove=False, exact=exact)
+    if isinstance(up, SampledLaw) and isinstance(down, SampledLaw):
+        return GluedDensityLaw(up, down)
+    return GluedLaw(up, down)
+
+
+# How far apart edges of intervals are, and how far beyond the outermost places that matter they go.
+SPACED, BEYOND = 0.05, 9.0
+# Relative error that is allowed for probabilities.
+SLACK = 1e-8
+# The most that the double for q may move them.
+MOST_OFF = 1e-6
+# Of more different sums, or where the cap binds less often than this, others that add nothing cost
+# more in all that was tried.
+MOST_SUMS, LEAST_BINDING = 400, 0.05
+MOST_EDGES, FARTHEST = 4_000, 1e4
+# Work of a normal tail.
+PER_TAIL = 0.3
+
+
+@remembered(30)
+def opposite_law(
+    mu: float, sample: tuple[float, int, int], other: LossLaw, *, remove: bool
+) -> LossLaw | None:
+    """Return a law below that of the sample whose other records pull the other way.
+
+    Where the cap nearly always binds this is about the upper end that is proved of all data sets;
+    where it does not, s itself is noise, and others that add nothing cost more.
+
+    Rounding. Places are counted from -mu B, so that those that matter are small multiples. z = mu
+    place - edge is off by 3 units of its terms, which moves the log of a normal tail by (|z| + 1)
+    times that. The mass between two edges is the difference of the tails on its own side, of which
+    the larger exceeds the smaller by a factor of at least 1 + SPACED / 2, so that relative errors
+    grow by 2 / SPACED + 1 at most. All of it is far below SLACK, by which masses under P are
+    lowered and those under Q raised; what the window of s truncates is added to the latter. The
+    double for q is off by 2 units, which moves q^s (1 - q)^(n - 1 - s) by s of these and by
+    n - 1 - s times those of 1 - q, that is 2 q / (1 - q) units, and the chance of no change by as
+    much once: that is added to SLACK, and refused beyond MOST_OFF.
+
+    Args:
+        mu: what one record adds, in deviations of the noise; or a little less.
+        sample: q in (0, 1] to 2 units, B < n, and n.
+        other: the law of a record among others that add nothing, which is below as well.
+        remove: whether P has the record.
+
+    Returns:
+        The law, with `other` beside it; None where it would prove less for certain.
+    """
+    q, most, size = sample
+    if not 0.0 < q <= 1.0:
+        return None
+    everybody: tuple[Array, Array, float] = np.array([size - 1.0]), np.ones(1), 0.0
+    drawn, masses, wrong = window(size - 1, q, 1.0 - q) if q < 1.0 else everybody
+    free = drawn < most
+    binding = float(masses[~free].sum())
+    off = 0.0
+    if q < 1.0:
+        rest = size - 1.0 - float(drawn[0])
+        off = 2.0 * UNIT * (float(drawn[-1]) + 1.0 + (rest + 2.0) * q / (1.0 - q)) * MARGIN
+    if not off < MOST_OFF:
+        return None
+    if binding < LEAST_BINDING or int(free.sum()) > MOST_SUMS or not wrong < 1e-9:
+        return None
+    # Places are counted from B others, in multiples of mu, upward.
+    places, without, with_it = _mixtures(drawn, masses, (q, most))
+    last = 2.0 if not free.any() else min(float(places.max()), 3.0 + BEYOND / mu)
+    edges = np.arange(-BEYOND, last * mu + BEYOND, SPACED)
+    charge(PER_TAIL * len(edges) * len(places) * 2.0)
+    if len(edges) > MOST_EDGES or not mu * float(places.max()) < FARTHEST:
+        return None
+    between = _masses(mu * places[:, None] - edges)
+    have: Array = with_it @ between
+    have_not: Array = without @ between
+    pair = (have, have_not) if remove else (have_not, have)
+    return likeliest_law(pair, SLACK + off, 2.0 * TRUNCATED, other)
+
+
+def _masses(z: Array) -> Array:
+    """Return the masses that normals have before, between and beyond edges; a row for each.
+
+    Args:
+        z: how far each mean is above each of the increasing edges.
+    """
+    from scipy.special import ndtr
+
+    below, above = ndtr(-z), ndtr(z)
+    inner = np.where(z[:, 1:] > 0.0, np.diff(below, axis=1), -np.diff(above, axis=1))
+    return np.concatenate([below[:, :1], inner, above[:, -1:]], axis=1)
+
+
+def _mixtures(drawn: Array, masses: Array, sample: tuple[float, int]) -> tuple[Array, Array, Array]:
+    """Return the places of normals, and their weights without the record and with it."""
+    q, most = sample
+    kept = np.minimum(drawn, most)
+    free = drawn < most
+    chance = np.where(free, q, q * most / (drawn + 1.0))
+    moved = np.where(free, 1.0, 2.0)
+    places = most - kept
+    low, high = int(places.min()), int((places + moved).max())
+    without, with_it = np.zeros(high - low + 1), np.zeros(high - low + 1)
+    at = (places - low).astype(np.intp)
+    np.add.at(without, at, masses)
+    np.add.at(with_it, at, masses * (1.0 - chance))
+    np.add.at(with_it, at + moved.astype(np.intp), masses * chance)
+    return np.arange(low, high + 1.0), without, with_it

@@ -1,4 +1,4 @@
-"""What follows of a sampled law from the tails of the base, and from its profile.
+"""What follows of a sampled law from the tails of the base.
 
 R and W are the base's outputs without and with the record, X = log dW/dR; the base's own loss for
 adding the record is -X. Sampling turns X into (`losses/sampled/law.py`)
@@ -10,28 +10,20 @@ l increases, from log(1 - q) to infinity, with slope l' = q e^X / (1 - q + q e^X
 every set {L > l} is a set {X > x} or {X < x}, whose masses under R and W the base's tails give, and
 P and Q are sums of these with positive weights. Outcomes of R alone have the finite loss
 log(1 - q), up to its sign; those of W alone have none: mass q at +inf for remove, at -inf for add.
-
-The privacy profile of one sampled use follows, too. With a = e^epsilon >= 1,
-
-    remove: delta = int ((1 - q) r + q w - a r)_+ = q (W(A) - b R(A)),      b = 1 + (a - 1) / q,
-    add:    delta = int (r - a ((1 - q) r + q w))_+ = s R(A) - a q W(A),    s = 1 - a (1 - q),
-
-where A = {X > log b} or {X < log(s / (a q))} (empty for s <= 0), and nothing cancels but what the
-base's own profile loses: the factor q stands outside.
 """
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
 from privcalc.losses.concentration import sampled_concentration, sampled_range
 from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.sampled.parts import y_and_loss
 from privcalc.losses.sampled.renyi import convexity_bracket, from_excess, listed_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -41,10 +33,6 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
     from privcalc.numerics.arrays import Array, Mask
 
-# e^l leaves the exact formulas for its asymptotic one here; e^40 > 2^57.
-LARGE_LOSS = 40.0
-# Below this, 1 - q + expm1(l) is formed as e^l - (1 - q).
-LOW_LOSS = -0.5
 # No displacement is reported as 0: an atom at a tested loss may be counted on either side.
 LEAST_SHIFT = 1e-300
 
@@ -65,49 +53,19 @@ class LossThresholds:
 
 
 def thresholds(losses: Array, q: float) -> LossThresholds:
-    """Solve log(1 - q + q e^x) = loss, that is x = log(1 + expm1(loss) / q), for 0 < q < 1.
+    """Solve log(1 - q + q e^x) = loss, that is x = loss - log q + log w, for 0 < q < 1.
 
-    Backward error. A relative error h of expm1(l) / q is one of expm1(l), and moves l by
-    h (1 - e^{-l}): 10 units (9 for expm1 and the quotient). Below LOW_LOSS, e^l - (1 - q) is off by
-    10 units of e^l, because 1 - q <= e^l where there is a solution: that moves l by 10 units. The
-    logarithm is off by 8 units of x, and beyond LARGE_LOSS, or where expm1(l) / q leaves the range,
-    x is a sum off by 8 units of its terms; the slope l' carries that to l.
+    w = q - (1 - q) expm1(-loss) is the slope l' as well, and off by 10 units of its terms: that
+    much is the loss displaced by it, and by w times 9 units of the terms of x.
     """
-    log_q = math.log(q)
-    floor = math.log1p(-q)
+    floor, log_q = math.log1p(-q), math.log(q)
     with np.errstate(all="ignore"):
-        rise = np.expm1(np.minimum(losses, LARGE_LOSS))
-        odds = np.maximum(rise / q, -1.0)
-        x = np.log1p(odds)
-        x = np.where(odds > 1e280, np.log(np.abs(rise)) - log_q, x)
-        low = losses < LOW_LOSS
-        if low.any():
-            left = np.maximum(np.exp(np.minimum(losses, 0.0)) - (1.0 - q), 0.0)
-            x = np.where(low, np.log(left / q), x)
-        large = losses > LARGE_LOSS
-        x = np.where(large, losses - log_q + np.log1p(-(1.0 - q) * np.exp(-losses)), x)
-        slope = np.where(x > -math.inf, np.minimum(np.exp(log_q + x - losses), 1.0), 0.0)
-        moved = 10.0 * np.abs(np.expm1(-np.maximum(losses, max(floor, LOW_LOSS))))
-        moved = np.where(low, 10.0, moved)
-        terms = np.abs(x) + 1.0 * low
-        far = large | (odds > 1e280)
-        terms = np.where(far, np.abs(losses) + np.abs(x) + abs(log_q) + 2.0, terms)
-        moved = moved + np.where(slope > 0.0, 9.0 * terms * slope, 0.0)
+        rise = -(1.0 - q) * np.expm1(-np.maximum(losses, floor))
+        slope = np.where(losses > floor, np.clip(q + rise, 0.0, 1.0), 0.0)
+        x = losses - log_q + np.log(slope)
+        terms = np.abs(losses) + abs(log_q) + np.abs(np.log(slope)) + np.abs(x)
+        moved = 10.0 * (q + np.abs(rise)) + np.where(slope > 0.0, 9.0 * slope * terms, 0.0)
     return LossThresholds(x, UNIT * moved * MARGIN, slope)
-
-
-def sampled_loss(x: float, q: float) -> float:
-    """Return l(x) = log(1 - q + q e^x) to 24 units of itself, for an exact x <= 700 and 0 < q < 1.
-
-    (Beyond, to 24 units of x and log q.) For y = q expm1(x) > -1/2 as log1p(y), y off by 9 units,
-    which the logarithm multiplies by at most y / ((1 + y) log1p(y)) < 1.45. Below, 1 - q + q e^x is
-    a sum of positive terms off by 11 units, and its logarithm is at most -log 2.
-    """
-    if x > 700.0:
-        rest = -x - math.log(q)
-        return math.log1p((1.0 - q) * math.exp(rest)) - rest if rest < 700.0 else 0.0
-    y = q * math.expm1(x)
-    return math.log1p(y) if y > -0.5 else math.log((1.0 - q) + q * math.exp(x))
 
 
 def sampled_tails(base: LossLaw, q: float, losses: Array, *, remove: bool) -> Tails:
@@ -146,7 +104,12 @@ def sampled_tails(base: LossLaw, q: float, losses: Array, *, remove: bool) -> Ta
     below_m = (1.0 - q) * below_r + q * below_w
     slope = float(places.slope.max(initial=0.0)) * math.exp(min(tails.shift, 600.0))
     moved = float(places.moved.max(initial=0.0))
-    between_r, between_m, between_error = _between(tails, q, filled)
+    between_r = between_m = between_error = None
+    r, w, wrong = tails.between_p, tails.between_q, tails.between_error
+    if r is not None and w is not None and wrong is not None and inside.any():
+        between_r = filled.cells(r, 0.0)
+        between_m = filled.cells((1.0 - q) * r + q * w, 0.0)
+        between_error = filled.cells(wrong + 8.0 * UNIT, np.inf)
     return Tails(
         above_p=above_m if remove else above_r,
         above_q=above_r if remove else above_m,
@@ -180,31 +143,6 @@ class _Filled:
         full = np.full(max(len(self.inside) - 1, 0), rest)
         full[self.inside[1:] & self.inside[:-1]] = values[self.order]
         return full
-
-
-def _between(
-    tails: Tails, q: float, filled: _Filled
-) -> tuple[Array | None, Array | None, Array | None]:
-    """Return the masses of cells under R and under the mixture, and their relative error."""
-    r, w, error = tails.between_p, tails.between_q, tails.between_error
-    if r is None or w is None or error is None or not filled.inside.any():
-        return None, None, None
-    return (
-        filled.cells(r, 0.0),
-        filled.cells((1.0 - q) * r + q * w, 0.0),
-        filled.cells(error + 8.0 * UNIT, np.inf),
-    )
-
-
-def sampled_atom_locations(
-    atoms: tuple[float, ...], q: float, *, remove: bool, floor: bool
-) -> tuple[float, ...]:
-    """Return the losses of the base's atoms after sampling, and of the floor, if it is one."""
-    sign = 1.0 if remove else -1.0
-    mapped = {sign * sampled_loss(-anchor, q) for anchor in atoms}
-    if floor:
-        mapped.add(sign * math.log1p(-q))
-    return tuple(sorted(mapped)) if len(mapped) <= MOST_ANCHORS else ()
 
 
 @record
@@ -263,7 +201,7 @@ class SampledTailLaw(LossLaw):
         x, _ = self._extreme
         if x == math.inf:
             return math.inf if self.remove else -math.inf
-        loss = math.log1p(-self.q) if x == -math.inf else sampled_loss(x, self.q)
+        loss = float(y_and_loss(np.array([x]), self.q)[1][0])
         return loss if self.remove else -loss
 
     @property
@@ -276,9 +214,9 @@ class SampledTailLaw(LossLaw):
     @property
     def atom_locations(self) -> tuple[float, ...]:
         """Return the base's atoms mapped, and the floor, next to which a rare sample stays."""
-        return sampled_atom_locations(
-            self.base.atom_locations, self.q, remove=self.remove, floor=True
-        )
+        sign, atoms = (1.0 if self.remove else -1.0), -np.array(self.base.atom_locations)
+        mapped = {sign * math.log1p(-self.q), *(sign * y_and_loss(atoms, self.q)[1]).tolist()}
+        return tuple(sorted(mapped)) if len(mapped) <= MOST_ANCHORS else ()
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K: exactly for the bases that know how, else by convexity.
@@ -299,7 +237,7 @@ class SampledTailLaw(LossLaw):
             NotCertifiedError: masses are at infinity.
         """
         remove = self.remove
-        with suppress(NotCertifiedError):
+        if isinstance(self.base, DiscreteGaussianLaw):
             return self.base.sampled_excess(self.q, c, remove=remove, positive=positive)
         laws = self.base, self.reverse
         return listed_excess(laws, self.q, c, remove=remove, likelier=positive or None)
@@ -323,65 +261,3 @@ class SampledTailLaw(LossLaw):
     def tails(self, losses: Array) -> Tails:
         """Return the tails that follow from the base's."""
         return sampled_tails(self.base, self.q, losses, remove=self.remove)
-
-
-# Points this much apart, relatively, are told apart by the tails in spite of their displacement.
-APART = 1e-11
-# Beyond this e^epsilon is out of range.
-LARGEST_EPSILON = 600.0
-TINY = 1e-300
-
-
-def sampled_profile(
-    base: LossLaw, q: float, epsilon: float, *, remove: bool
-) -> tuple[float, float] | None:
-    """Bound the finite part of delta(epsilon) of one sampled use; None where this has no digits.
-
-    Args:
-        base: the event's law for adding a record; its tails are those of -X.
-        q: sampling probability, 0 < q < 1.
-        epsilon: at least 0.
-        remove: which of the two directions.
-
-    For any set A the right-hand sides are at most delta. A differs from the best set by outcomes
-    whose X is within some y of the end, and the integrand there is at most 1 - e^{-y} times its
-    positive term, so what that loses is at most y times the positive term's mass a little further
-    on. y is the displacement of the tails plus the rounding of the end: 16 units of 1 + |end|, and
-    for add the relative error of s, a difference, as well. Products are off by 12 units.
-    """
-    if epsilon > LARGEST_EPSILON:
-        return None
-    rise = math.expm1(epsilon)
-    if remove:
-        b = 1.0 + rise / q
-        if not b < 1e290:
-            return None
-        end, off = -math.log1p(rise / q), 0.0
-        positive, negative, alone = q, q * b, 0.0
-    else:
-        lost = (1.0 - q) * rise
-        s, wrong = q - lost, 8.0 * UNIT * (q + lost)
-        if s + wrong <= 0.0:
-            return 0.0, 0.0
-        if not s > 1e4 * wrong:
-            return None
-        end, off = epsilon - math.log(s / q), wrong / s
-        positive, negative, alone = s, math.exp(epsilon) * q, base.infinity_mass
-    moved = 16.0 * UNIT * (1.0 + abs(end)) + off
-    apart = APART * (1.0 + abs(end))
-    tails = base.tails(np.array([end - apart, end, end + apart]))
-    moved += tails.shift
-    if not 2.0 * moved <= apart:
-        return None
-    error = np.broadcast_to(np.asarray(tails.error, dtype=float), (3,)) + 12.0 * UNIT
-    if remove:
-        plus, minus = tails.below_q[1], tails.below_p[1]
-        around = tails.below_q[2] * (1.0 + error[2])
-    else:
-        plus, minus = tails.above_p[1] + alone, tails.above_q[1]
-        around = (tails.above_p[0] + alone) * (1.0 + error[0])
-    first, second = positive * float(plus), negative * float(minus)
-    wrong = float(error[1]) * (first + second) + off * first + TINY * (1.0 + negative)
-    value = first - second
-    upper = max(0.0, value + wrong) + positive * float(around) * moved
-    return max(0.0, value - wrong) * (1.0 - 4.0 * UNIT), upper * (1.0 + 4.0 * UNIT)

@@ -27,7 +27,7 @@ bounds the probability that j units stay hidden. It is attained at j = g K: by a
 each, or by K of g. So all of the above holds of units with this w.
 
 Discrete noise on one key, g people: old keys with u units are no better than a change by u, along
-the chain of neighbours (`losses/atomic/power.py`; likelihood ratios of the noise increase). It is
+the chain of neighbours (`losses/composed.py`; likelihood ratios of the noise increase). It is
 enough that one new unit and m - 1 old ones cost no more than max(H, 1 - w^m), H that of m old ones,
 for each m: applied unit by unit, mixtures being monotone, that is the claim. With f(s) = P(noise >=
 s) the power functions have corners (f(s + m), f(s)) and (f(s + m), 1 - w + w f(s + 1)). The first
@@ -61,8 +61,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import two_point
-from privcalc.losses.atomic.exact import exact_law
-from privcalc.losses.atomic.profiles import PolygonLaw, with_masses
+from privcalc.losses.atomic.profiles import exact_law
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.term import DirectedMembers, Term
 from privcalc.numerics.log_sums import TINIEST
@@ -74,7 +73,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
-    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atomic.profiles import Outcome
     from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
     from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.noise.laplace import LaplaceLaw
@@ -253,9 +253,9 @@ def laplace_heights(law: LaplaceLaw) -> Heights:
     return law.profile
 
 
-def atomic_heights(law: PolygonLaw) -> Heights:
+def atomic_heights(law: AtomicLaw) -> Heights:
     """Return the sum of (p - e^l q)_+ over outcomes, whose masses and products are off by units."""
-    outcomes = [(float(p), float(q)) for p, q in law.exact]
+    outcomes = [*zip(law.masses, law.lower_masses, strict=True), (law.infinity_mass, 0.0)]
 
     def heights(loss: float) -> tuple[float, float]:
         a, units = math.exp(loss), UNIT * (16.0 + 4.0 * abs(loss))
@@ -519,7 +519,7 @@ def several_new(new: tuple[float, float], keys: int) -> tuple[float, float]:
 
 def law_of_outcomes(
     outcomes: Sequence[Outcome], *, remove: bool, largest: Fraction | None = None
-) -> PolygonLaw:
+) -> AtomicLaw:
     """Return the law of a pair, or of the other order.
 
     Args:
@@ -528,7 +528,7 @@ def law_of_outcomes(
         largest: the largest finite loss, where it is a rational number.
     """
     ordered = outcomes if remove else [(q, p) for p, q in outcomes]
-    return with_masses(replace(exact_law(ordered), known_loss=largest), ordered)
+    return replace(exact_law(ordered), known_loss=largest)
 
 
 def several(p: Fraction, q: Fraction, uses: int) -> list[Outcome]:

@@ -148,8 +148,7 @@ class Gnss(Mechanism):
         The means of the former are in deviations of Q.
         """
         del adjacency
-        from privcalc.losses.noise.gaussian import GaussianLaw
-        from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
         from privcalc.losses.term import Term
         from privcalc.renyi.of_law import LawCurve
 

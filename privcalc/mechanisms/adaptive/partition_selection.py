@@ -15,7 +15,7 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.atomic.profiles import Outcome
     from privcalc.losses.term import Term
 
 SMALLEST_EPSILON, LARGEST_EPSILON, SMALLEST_DELTA = 1e-6, 100.0, 1e-200
@@ -79,7 +79,7 @@ class PartitionSelection(Mechanism):
 
     A group of k people has the corners (p(n), p(n + k)), where all have the key of n others. More
     costs no group: with G for the hull of one person, a chain of k neighbours has at most the
-    k-fold composition of G (`losses/atomic/power.py`). All (p(n), p(n + 1)) lie on G, for the
+    k-fold composition of G (`losses/composed.py`). All (p(n), p(n + 1)) lie on G, for the
     rules are the minimum of increasing linear functions, so that it bends at some p(m) only; the
     composition is p(n + k) at p(n), and bends where some p(n + i), i < k, is such a p(m): at a
     p(n).
@@ -104,7 +104,7 @@ class PartitionSelection(Mechanism):
 
     def grouped(self, records: int) -> PartitionSelection:
         """Return the mechanism for a group of people."""
-        from privcalc.losses.atomic.power import checked_size
+        from privcalc.losses.composed import checked_size
 
         other = copy(self)
         other.records = checked_size(self.records * records)

@@ -261,7 +261,7 @@ class PosteriorRegression(Mechanism):
 
         In units of the deviation with the record the means are (k m)^{1/2} apart.
         """
-        from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
+        from privcalc.losses.noise.gaussian import UnequalGaussiansLaw
         from privcalc.numerics.rounding import UNIT
 
         theta, theta_error, _ = Enclosed(k * m, k * m).root().nearest()

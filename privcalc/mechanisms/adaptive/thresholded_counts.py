@@ -174,7 +174,7 @@ class ThresholdedCounts(Mechanism):
 
     def grouped(self, records: int) -> ThresholdedCounts:
         """Return the mechanism for a group of people."""
-        from privcalc.losses.atomic.power import checked_size
+        from privcalc.losses.composed import checked_size
 
         other = copy(self)
         other.group = checked_size(self.group * records)
@@ -386,7 +386,7 @@ class ThresholdedCounts(Mechanism):
         at most 0, and the numbers between. Mixtures of old and new ones cost no more where 1 - w
         is at most 1 - a (`losses/thresholds/release.py`: that is s_0 >= 0).
         """
-        from privcalc.losses.atomic.exact import SMALLEST_MASS
+        from privcalc.losses.atomic.profiles import SMALLEST_MASS
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,

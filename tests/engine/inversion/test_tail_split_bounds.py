@@ -88,8 +88,7 @@ def test_no_later_modulus_exceeds_the_bound(cut: CutLaw, order: float, *, remove
     seen = np.array([abs(np.exp(1j * t * loss) @ weight) / mass for t in np.append(ts, ts * 1.27)])
     at = np.append(ts, ts * 1.27)
     bounds = {
-        "all": log_suprema(cut.part, exponent, contour.mgf_range, ts, shifted=True),
-        "plain": log_suprema(cut.part, exponent, contour.mgf_range, ts, shifted=False),
+        "all": log_suprema(cut.part, exponent, contour.mgf_range, ts),
     }
     part = cut.part
     assert isinstance(part, SampledPart)
@@ -117,9 +116,9 @@ def test_the_edge_of_the_shifted_line_is_needed(monkeypatch: pytest.MonkeyPatch)
     loss = np.log1p(cut.law.rate * np.expm1(x))
     weight = np.exp(piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x + 7.0 * loss)
     seen = abs(np.exp(1j * ts[0] * loss) @ weight) / weight.sum()
-    assert seen <= math.exp(log_suprema(cut.part, 7.0, contour.mgf_range, ts, shifted=True)[0])
+    assert seen <= math.exp(log_suprema(cut.part, 7.0, contour.mgf_range, ts)[0])
     monkeypatch.setattr(decay, "_vertical", lambda *_: 0.0)
-    assert seen > math.exp(log_suprema(cut.part, 7.0, contour.mgf_range, ts, shifted=True)[0])
+    assert seen > math.exp(log_suprema(cut.part, 7.0, contour.mgf_range, ts)[0])
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -142,7 +141,7 @@ def test_transforms_are_within_their_errors(cut: CutLaw) -> None:
             assert abs(complex(j[k]) - truth) <= j_error[k]
             if log_error < -20.0:
                 assert j_error[k] < 1e-9 * abs(truth)
-    assert far.range[0] <= transform(cut, -2.0, cut.top, cut.far).real <= far.range[1]
+    assert far.mgf_range[0] <= transform(cut, -2.0, cut.top, cut.far).real <= far.mgf_range[1]
 
 
 def test_a_coarse_transform_beyond_needs_its_error() -> None:
@@ -238,7 +237,7 @@ def test_zeroing_the_truncation_is_caught() -> None:
     assert parts is not None
     frame = Frame(parts, parts.cut(0.12, -60.0), EPSILON, math.log(DELTA), 1e-11).small
     whole = tail_lines.make_line(frame, 150.0, 0.0, right=True)
-    line = replace(whole.line, nodes=int(0.3 * whole.line.nodes))
+    line = replace(whole.line, nodes=int(0.15 * whole.line.nodes))
     bounds = tail_lines._Decay(frame, line.c, right=True)
     near, _ = frame.laws(line.c, line.end, right=True).values(line.step, line.nodes)
     short = line_sum.LineSum(replace(line, log_cut=bounds.beyond(line.end)), near)

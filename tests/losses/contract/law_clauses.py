@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from mpmath import mp, mpc, mpf
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import LineLaw
+from privcalc.losses.law import LineLaw
 from privcalc.numerics.rounding import UNIT, few_bits
 from tests.losses.contract.law_densities import DIGITS
 from tests.losses.contract.law_views import (
     FAINT,
     LOWER_UNITS,
     ORDERS,
-    RATIO_TOLERANCE,
     Row,
     Subject,
     difference,
@@ -337,35 +335,6 @@ def truncation(subject: Subject) -> Iterator[str]:
             yield f"truncated({log_mass!r}) misses {shown(missing)}, and says e^{log_mass!r}"
 
 
-def ratio_of_densities(subject: Subject) -> Iterator[str]:
-    """Check that log_ratio is the law of -L, under P and under Q."""
-    law = subject.law
-    ratio = law.log_ratio()
-    if ratio is None:
-        return
-    totals = []
-    for tilt, alone in ((0, ratio.without_only), (1, ratio.with_only)):
-        totals.append(mp.fsum(mpf(atom[1 + tilt]) for atom in ratio.atoms) + mpf(alone))
-    allowed = mpf(RATIO_TOLERANCE)
-    if max(abs(total - 1) for total in totals) > allowed:
-        yield f"log_ratio has the masses {shown(totals[0])} and {shown(totals[1])}"
-    # Sums of the masses of the first atoms, by their places.
-    atoms = sorted(ratio.atoms)
-    places = [mpf(atom[0]) for atom in atoms]
-    sums = [list(accumulate((mpf(atom[k]) for atom in atoms), initial=mpf(0))) for k in (1, 2)]
-    for loss in thresholds(law):
-        seen = row(law, loss)
-        x = -mpf(loss)
-        # How many atoms are below x for certain, and possibly.
-        gap = seen.shift + RATIO_TOLERANCE * abs(x)
-        counts = bisect_left(places, x - gap), bisect_right(places, x + gap)
-        for tilt, name in enumerate(("above_p", "above_q")):
-            low, high = (sums[tilt][count] for count in counts)
-            tolerance = allowed * (1 + abs(x))
-            if low > seen.most(name) + tolerance or high < seen.least(name) - tolerance:
-                yield f"log_ratio has another {name} at {loss!r}"
-
-
 ABSCISSAS = (0.0625, 9.0)
 LOG_ERROR = -46.0
 # Farther out the oscillation is too fast for the quadrature of the truth.
@@ -419,7 +388,7 @@ def contour_and_truth(subject: Subject) -> Iterator[str]:
             if abs(gap) > mpf(float(error)) + 2 * share:
                 yield f"K({c!r} + {float(node)!r}i): off by {shown(abs(gap))}, stated {error!r}"
         for node in t[2:]:
-            bound = mpf(math.exp(contour.log_decay(float(node), -math.inf)))
+            bound = mpf(math.exp(contour.log_decay(float(node))))
             if bound >= 1:
                 continue
             for factor in (1.0, 1.3, 2.9):

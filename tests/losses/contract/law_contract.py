@@ -25,7 +25,6 @@ from tests.losses.contract.law_clauses import (
     order_limits,
     profile_and_tails,
     profile_and_truth,
-    ratio_of_densities,
     renyi_and_contour,
     renyi_and_tails,
     renyi_and_truth,
@@ -61,7 +60,6 @@ CLAUSES: tuple[Callable[[Subject], Iterator[str]], ...] = (
     infinite_masses,
     anchors_and_lattice,
     truncation,
-    ratio_of_densities,
 )
 
 

@@ -25,8 +25,6 @@ FAINT = mpf("1e-299")
 ORDERS = (2.0**-10, 0.25, 1.0, 3.5, 20.0)
 # Q(L = -inf) has no stated error: it is as exact as P(L = inf), or as any mass.
 LOWER_UNITS = 64.0
-# log_ratio states no errors either.
-RATIO_TOLERANCE = 1e-12
 
 
 @record

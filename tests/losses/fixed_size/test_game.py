@@ -18,7 +18,7 @@ from privcalc.losses.fixed_size.scale import Choice
 from privcalc.losses.fixed_size.strategies import Strategies, law_below, time_values_of
 from privcalc.losses.fixed_size.triples import curvature, poisson_values, time_values
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.sampled.glued import glued
+from privcalc.losses.sampled.replaced import glued
 from privcalc.record import replace
 from tests.losses.fixed_size import triple_truth
 
