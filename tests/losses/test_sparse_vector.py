@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from privcalc.losses.choices.noisy_max import law_of_points
+from privcalc.losses.choices.noisy_max import law_with_tail
 from privcalc.losses.thresholds.sparse_vector_bounds import answers_points, gaussian_points
 from privcalc.losses.thresholds.sparse_vector_outcomes import Kind, answer_kinds, outcome_profile
 from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances
@@ -138,7 +138,7 @@ def test_the_law_is_below_the_multiple(sizes: tuple[float, float]) -> None:
     cutoff, length = 1, 200
     mu = math.hypot(1 / sizes[0], 2 / sizes[1])
     points, plain = answers_points(sizes, cutoff, length, mu, 201.0), gaussian_points(mu, 201.0)
-    laws = [law_of_points(each, (201.0, mu), 201.0) for each in (points, plain)]
+    laws = [law_with_tail(each, (201.0, mu), 201.0) for each in (points, plain)]
     epsilons = np.linspace(0.0, 9.0 * mu, 91)
     values, others = (np.array([upper_delta(law, x) for x in epsilons.tolist()]) for law in laws)
     assert (values <= others * (1 + 1e-12)).all()

@@ -10,7 +10,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.profiles import profile_law
-from privcalc.losses.choices.noisy_max import law_of_points, loss_grid
+from privcalc.losses.choices.noisy_max import law_with_tail, loss_grid
 from privcalc.losses.thresholds.sparse_vector_outcomes import (
     answer_kinds,
     outcome_profile,
@@ -131,7 +131,7 @@ def answers_bound(
 ) -> KnownList:
     """Return the law of the least profile through these points, and N h(mu) beyond the last."""
     points = answers_points(sizes, cutoff, length, mu, outcomes)
-    return law_of_points(points, (outcomes, mu), outcomes)
+    return law_with_tail(points, (outcomes, mu), outcomes)
 
 
 # Cells of the noise of the threshold, points of the profile, and of the table of h.

@@ -205,7 +205,7 @@ class AboveThreshold(Mechanism):
     def laws(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.choices.noisy_max_tests import tests_law
+        from privcalc.losses.choices.noisy_max import tests_law
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.sparse_vector_bounds import (
             answers_bound,
