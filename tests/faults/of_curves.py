@@ -536,8 +536,8 @@ OF_CURVES = (
     Fault(
         "noisy-max-laplace-sizes",
         "losses/choices/noisy_max_laplace.py",
-        "else [(candidates - 1, candidates - 1)]",
-        "else [(1, 1)]",
+        "sizes = [(candidates - 1, candidates - 1)]",
+        "sizes = [(1, 1)]",
         "mechanisms",
         "test_noisy_max_laplace.py",
     ),
