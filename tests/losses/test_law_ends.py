@@ -244,7 +244,7 @@ def test_answers_that_reveal_nearly_everything() -> None:
 
 def test_races_of_too_many_points_prove_nothing() -> None:
     """Of a threshold with far more noise than a great many queries nothing is said: 0 and 1."""
-    technique = Technique("gaussian", 1e6, 1e-3, 1)
+    technique = Technique(1e6, 1e-3, 1)
     assert race_chances(technique, Race(10**9, 1, 0, 0.0, 0.0)) == (0.0, 1.0)
 
 
