@@ -28,7 +28,7 @@ from privcalc.losses.term import Term
 from privcalc.losses.thresholds import release, sampled_counts, sparse_vector_bounds
 from privcalc.losses.thresholds.sampled_bound import sampled_bound
 from privcalc.losses.thresholds.screening import screening
-from privcalc.losses.thresholds.sparse_vector_outcomes import stopped_kinds
+from privcalc.losses.thresholds.sparse_vector_bounds import stopped_kinds
 from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances
 from privcalc.record import replace
 from privcalc.relation import Adjacency

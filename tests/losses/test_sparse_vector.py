@@ -13,8 +13,13 @@ import pytest
 from scipy.special import ndtr
 
 from privcalc.losses.choices.noisy_max import law_with_tail
-from privcalc.losses.thresholds.sparse_vector_bounds import answers_points, gaussian_points
-from privcalc.losses.thresholds.sparse_vector_outcomes import Kind, answer_kinds, outcome_profile
+from privcalc.losses.thresholds.sparse_vector_bounds import (
+    Kind,
+    answer_kinds,
+    answers_points,
+    gaussian_points,
+    outcome_profile,
+)
 from privcalc.losses.thresholds.sparse_vector_tests import (
     Race,
     Technique,
