@@ -21,12 +21,7 @@ product of the pairs dominates, in any order of the uses. If all others are sing
 attained, W is attained as well: by the k uses after all others, each offset chosen in view of what
 came out, which is an adaptive mechanism.
 
-V_1 is known in closed form. So is V near the largest loss, epsilon >= S - m, S the sum and m the
-least of the ranges: only the outcome with all losses positive counts there, as another loss is at
-most 0 and the rest at most their ranges, and V is the largest p_1 ... p_k (1 - a e^{-t_1 - ...}).
-With y_i = eta_i - t_i and y_0 = S - epsilon - y_1 - ... - y_k that is the product of all
-1 - e^{-y_i}, i >= 0, over that of all 1 - e^{-eta_i}. As log(1 - e^-y) is concave, all y are best
-the same, (S - epsilon) / (k + 1), which is within the ranges.
+V_1 is known in closed form.
 
 One more use of a bounded range: the highest of all chords over an interval of the range.
 
@@ -59,6 +54,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -340,11 +336,11 @@ BITS = 53
 FINER = 0.2
 
 
+@record
 class UsesProfile:
     """V on a lattice, from above or from below.
 
     Attributes:
-        parts: the ranges in steps, each with the number of its uses.
         step: h, of few bits.
         largest: the largest loss, a multiple of h.
         values: bounds at epsilon = 0, h, ...
@@ -353,35 +349,14 @@ class UsesProfile:
             after; empty otherwise.
     """
 
-    def __init__(
-        self,
-        parts: Sequence[tuple[int, int]],
-        step: float,
-        values: Array,
-        beyond: float,
-        around: tuple[Array, ...],
-    ) -> None:
-        """Take what `largest_uses` and `attained_uses` found."""
-        self.parts, self.step = parts, step
-        self.values, self.beyond, self.around = values, beyond, around
-        self.largest = step * sum(size * count for size, count in parts)
-        self._uses = sum(count for _, count in parts)
-        self._least = step * min(size for size, _ in parts)
-        self._log_whole = math.fsum(
-            count * math.log(-math.expm1(-step * size)) for size, count in parts
-        )
+    step: float
+    largest: float
+    values: Array
+    beyond: float
+    around: tuple[Array, ...]
 
     def at(self, epsilon: float) -> float:
         """Return a bound at any epsilon >= 0 from below."""
-        gap = self.largest - epsilon
-        if gap <= self._least * (1.0 - 8.0 * UNIT):
-            # The gap is rounded once, so that the power is off by few units for each factor.
-            rise = -math.expm1(-max(gap, 0.0) / (self._uses + 1))
-            if rise == 0.0:
-                return 0.0
-            log_value = (self._uses + 1) * math.log(rise) - self._log_whole
-            slack = 64.0 * (self._uses + 1) * UNIT * (1.0 - math.log(rise) - self._log_whole)
-            return math.exp(min(0.0, log_value)) * (1.0 - slack)
         # Multiples of the step are exact, its quotients are not.
         place = int(epsilon / self.step)
         place += (epsilon >= (place + 1) * self.step) - (epsilon < place * self.step)
@@ -437,8 +412,8 @@ def largest_uses(kinds: Kinds) -> tuple[UsesProfile, UsesProfile]:
     found = []
     for state in last[-2:]:
         left = known[state]
-        sizes = [(size, count) for size, count in zip(parts, state, strict=True) if count]
-        found.append(UsesProfile(sizes, step, left.values, left.beyond, ()))
+        largest = step * sum(map(mul, parts, state))
+        found.append(UsesProfile(step, largest, left.values, left.beyond, ()))
     return found[0], found[1]
 
 
@@ -463,8 +438,7 @@ def attained_uses(kinds: Kinds) -> UsesProfile:
         values, *around = np.take_along_axis(padded, best[None, None], axis=0)[0]
         known[state] = _Left(values, around=tuple(around))
     left = known[state]
-    sizes = [(size, count) for size, (_, count) in zip(parts, kinds, strict=True)]
-    return UsesProfile(sizes, step, left.values, 0.0, left.around)
+    return UsesProfile(step, step * sum(map(mul, parts, state)), left.values, 0.0, left.around)
 
 
 def _states(kinds: Kinds) -> list[_State]:
