@@ -85,33 +85,7 @@ if TYPE_CHECKING:
 
 # Of so many different releases the noises are composed by themselves, where new keys are shown with
 # no more than this probability.
-APART = ((5, 1e-10), (24, 1e-5), (100, 1.0))
-
-
-def noises_apart(
-    releases: Sequence[tuple[LossLaw, float, int]],
-) -> Sequence[tuple[LossLaw, int]] | None:
-    """Return laws above those of many different releases together; None of few.
-
-    max(H, p) <= p + (1 - p) H, as H <= 1: that is the profile of the pair of H beside one that is
-    revealed with probability p, and tells nothing otherwise. Of several of the latter one is
-    revealed with probability 1 - prod (1 - p)^n. Each log1p is rounded up by more than the 4 units
-    that it and its product are off by, their sum is rounded once, expm1 is off by 4 units.
-
-    A lattice for many of max(H, p) takes long. What this costs more is at most p of delta for each.
-
-    Args:
-        releases: the law of H, p or slightly more, and how often it is used.
-    """
-    most = max((limit for few, limit in APART if len(releases) >= few), default=0.0)
-    if most == 0.0 or max(p for _, p, _ in releases) >= 1.0:
-        return None
-    hidden = math.fsum(n * math.log1p(-p) * (1.0 + 16.0 * UNIT) for _, p, n in releases)
-    shown = min(1.0, -math.expm1(hidden) * (1.0 + 16.0 * UNIT) + TINIEST)
-    if shown > most:
-        return None
-    revealed = two_point(Enclosed.of(0), Enclosed.of(shown))
-    return [*((law, n) for law, _, n in releases), (revealed, 1)]
+MANY, HARDLY = 5, 1e-6
 
 
 @record
@@ -136,10 +110,20 @@ class ThresholdedLaw(LossLaw):
 
     @classmethod
     def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
-        """Return the noises, and one pair that reveals everything, of many different releases."""
-        most = [law.mass * (1.0 + law.mass_error) * (1.0 + 2.0 * UNIT) for law, _ in uses]
-        apart = [(law.base, p, n) for (law, n), p in zip(uses, most, strict=True)]
-        return noises_apart(apart) or uses
+        """Return the noises, and one pair that reveals everything, of many different releases.
+
+        max(H, p) <= p + (1 - p) H: that is the profile of the pair of H beside one that is revealed
+        with probability p, and tells nothing otherwise. Of several of the latter one is revealed
+        with probability 1 - prod (1 - p)^n; each log1p is rounded up by more than its errors. What
+        this costs more is at most that part of delta, and the noises compose faster.
+        """
+        terms = [(law.mass * (1.0 + law.mass_error) * (1.0 + 2.0 * UNIT), n) for law, n in uses]
+        if len(uses) < MANY or sum(p * n for p, n in terms) > HARDLY:
+            return uses
+        hidden = math.fsum(n * math.log1p(-p) * (1.0 + 16.0 * UNIT) for p, n in terms)
+        shown = -math.expm1(hidden) * (1.0 + 16.0 * UNIT) + TINIEST
+        revealed = two_point(Enclosed.of(0), Enclosed.of(shown))
+        return [*((law.base, n) for law, n in uses), (revealed, 1)]
 
     @property
     def reverse_direction(self) -> ThresholdedLaw:
