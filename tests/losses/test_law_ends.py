@@ -26,7 +26,7 @@ from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.several_steps import sum_law
 from privcalc.losses.term import Term
 from privcalc.losses.thresholds import release, sampled_counts, sparse_vector_bounds
-from privcalc.losses.thresholds.sampled_bound import sampled_bound
+from privcalc.losses.thresholds.sampled_counts import sampled_bound
 from privcalc.losses.thresholds.screening import screening
 from privcalc.losses.thresholds.sparse_vector_bounds import stopped_kinds
 from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances
@@ -209,9 +209,8 @@ def test_samples_that_are_out_of_reach() -> None:
     def tail(x: Array) -> tuple[Array, float]:
         return 0.5 * np.exp(-np.abs(x)), 1e-12
 
-    noise = tail, 1.0, lambda _: (0.0, 1.0)
     for remove in (True, False):
-        found = sampled_bound(noise, 50.0, 0.1, 1e-9, remove=remove, discrete=False)
+        found = sampled_bound((tail, 1.0), 50.0, 1e-9, remove=remove, discrete=False)
         assert found is None
     assert sampled_counts._most_people(10**6, 1, 1e-300) <= 0
     assert sampled_counts._most_people(3, 1, 0.5) > 6

@@ -115,7 +115,7 @@ class ThresholdedCounts(Mechanism):
     A group adds several units to counts: to an old key, where noise for its size is what hides it,
     or to new keys, one each or one for all (`losses/thresholds/release.py`). In a Poisson sample
     the others are sampled as well, which hides old keys better than the noise by itself: for one
-    key and one person all numbers of others are tried (`losses/thresholds/sampled_bound.py`).
+    key and one person all numbers of others are tried (`losses/thresholds/sampled_counts.py`).
 
     Attributes:
         noise: the law of the noise.
@@ -234,7 +234,7 @@ class ThresholdedCounts(Mechanism):
     ) -> Term | None:
         """Return lower ends of a release that sees a sample; the upper end is its law, sampled."""
         from privcalc.losses.thresholds.release import several_new
-        from privcalc.losses.thresholds.sampled_counts import sampled_release
+        from privcalc.losses.thresholds.sampled_counts import sampled_bound, sampled_release
         from privcalc.numerics.rounding import UNIT
         from privcalc.record import replace
 
@@ -248,30 +248,15 @@ class ThresholdedCounts(Mechanism):
         )
         if records > 1 or self.keys > 1:
             return found
-        from privcalc.losses.thresholds.sampled_bound import sampled_bound
-
         q, exact = rate
         upper = sampled_bound(
-            (self._tail, deviation, self._heights()),
+            (self._tail, deviation),
             threshold if discrete else doubles(self._threshold[0])[0],
-            self._new_key(1)[1],
             q if exact else min(q * (1.0 + 4.0 * UNIT), 1.0),
             remove=remove,
             discrete=discrete,
         )
         return replace(found, upper=upper)
-
-    def _heights(self) -> Heights:
-        """Return the profile of the noise on one old key, or slightly more."""
-        if self.noise != DISCRETE_LAPLACE:
-            return self._noise_on(1)[1]
-        import numpy as np
-
-        from privcalc.losses.thresholds.release import atomic_heights, law_of_outcomes
-
-        found, wrong = self._tail(np.ones(1))
-        few = Fraction(float(found[0]) * (1.0 - 2.0 * wrong))
-        return atomic_heights(law_of_outcomes([(1 - few, few), (few, 1 - few)], remove=True))
 
     def _tail(self, x: Array) -> tuple[Array, float]:
         """Return P(noise >= x), and a bound on relative errors.
