@@ -198,9 +198,7 @@ def test_cuts_that_rounding_hides() -> None:
 def test_groups_of_more_keys_than_are_tried() -> None:
     """The number is named, with the largest that is tried."""
     with pytest.raises(NotCertifiedError, match="at most 2000 keys of a group are tried, got 2001"):
-        release.thresholded(
-            lambda _: (NOTHING, lambda _: (0.0, 0.0)), (0.1, 0.1), 2001, remove=True
-        )
+        release.thresholded(lambda _: NOTHING, (0.1, 0.1), 2001, remove=True)
 
 
 def test_samples_that_are_out_of_reach() -> None:

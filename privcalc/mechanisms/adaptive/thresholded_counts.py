@@ -17,7 +17,6 @@ from privcalc.spec.registry import Parameter, mechanism
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
-    from privcalc.losses.thresholds.release import Heights
     from privcalc.numerics.arrays import Array
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
@@ -209,25 +208,20 @@ class ThresholdedCounts(Mechanism):
             return self._tested(term, remove=remove)
         return term
 
-    def _noise_on(self, units: int) -> tuple[LossLaw, Heights]:
-        """Return the law of the noise on old keys with so many changes, and its profile."""
-        from privcalc.losses.thresholds import release as cut
-
+    def _noise_on(self, units: int) -> LossLaw:
+        """Return the law of the noise on old keys with so many changes."""
         if self.noise == DISCRETE_GAUSSIAN:
             from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
-            lattice = DiscreteGaussianLaw(self._spread**2, units)
-            return lattice, cut.discrete_heights(lattice)
+            return DiscreteGaussianLaw(self._spread**2, units)
         if self.noise == GAUSSIAN:
             from privcalc.losses.noise.gaussian import GaussianLaw
 
             rate = self.rate * self.rate * units * self.group
-            normal = GaussianLaw.of(rate.root())
-            return normal, cut.gaussian_heights(normal)
+            return GaussianLaw.of(rate.root())
         from privcalc.losses.noise.laplace import LaplaceLaw
 
-        law = LaplaceLaw(*(self.rate * units).nearest())
-        return law, cut.laplace_heights(law)
+        return LaplaceLaw(*(self.rate * units).nearest())
 
     def in_sample(
         self, rate: tuple[float, bool], adjacency: Adjacency, records: int
@@ -342,7 +336,6 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,
-            atomic_heights,
             larger_of,
             law_of_outcomes,
             several,
@@ -357,7 +350,7 @@ class ThresholdedCounts(Mechanism):
         mass = term.members.mass if isinstance(term.members, KeyMembers) else Fraction(0)
         # Large counts tell of the person either way: noise has one law for both orders.
         old = law_of_outcomes(outcomes, remove=True)
-        law = larger_of(old, atomic_heights(old), doubles(mass), remove=remove)
+        law = larger_of(old, doubles(mass), remove=remove)
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
 
     def _discrete_laplace(self, *, remove: bool) -> Term:
@@ -375,7 +368,6 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,
-            atomic_heights,
             larger_of,
             law_of_outcomes,
             may_mix,
@@ -406,7 +398,7 @@ class ThresholdedCounts(Mechanism):
             most = 1 - least - sum((x for x, _ in outcomes), Fraction(0))
         outcomes += [(most, least), (least, most)]
         old = law_of_outcomes(outcomes, remove=True)
-        law = larger_of(old, atomic_heights(old), doubles(p), remove=remove)
+        law = larger_of(old, doubles(p), remove=remove)
         return Term(law, law, members=KeyMembers(old, p, remove))
 
 
