@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from privcalc.losses.choices.range_uses import Kinds, UsesProfile
     from privcalc.numerics.arrays import Array
 
-# Where the best t is searched for, two terms of a series do below this a eta.
-NEAR_HALF = 0.01
-
 
 @record
 class BoundedRangeCurve(RenyiCurve):
@@ -85,35 +82,28 @@ class BoundedRangeCurve(RenyiCurve):
 
 def best_offset(eta: float, c: float) -> float:
     """Return about the t with the largest divergence at order c + 1 > 1."""
-    if (c + 1.0) * eta < NEAR_HALF:
-        # t = eta / 2 + g(a eta) - g(c eta), and g(x) is about x^2 / 24.
-        return eta * (0.5 + (2.0 * c + 1.0) * eta / 24.0)
     fall, gap = -math.expm1(-c * eta), -math.expm1(-eta)
     t = eta + math.log1p(math.exp(-c * eta) * gap / fall) - math.log1p(1.0 / c)
     return min(max(t, 0.5 * eta), eta)
 
 
-def bounded_range_cumulant(eta: float, c: Array) -> Array:
-    """Return K(c) = c t + log((1 - r^a) / ((1 - r) a)), c > 0, rounded up.
+def rise_of_g(eta: float, c: Array) -> tuple[Array, Array]:
+    """Return g((c + 1) eta) - g(eta), c > 0, and its error: all terms vanish with c."""
+    first, second = 0.5 * c * eta, np.log1p(c)
+    third = np.log1p(-np.expm1(-c * eta) / math.expm1(eta))
+    return first - second + third, 24.0 * UNIT * (first + second + third)
 
-    For c >= 1, log y = log(1 + r^c (1 - r) / (1 - r^c)) - log(1 + 1/c), each off by 24 units of
-    itself; for smaller c both logs in K are of numbers whose errors are 16 units, or log(1 + x) of
-    small x. Where a eta is so small that this has no digits c a eta^2 / 8 is as good.
+
+def bounded_range_cumulant(eta: float, c: Array) -> Array:
+    """Return K(c) = c (g(a eta) - g(c eta)) + g(a eta) - g(eta), c > 0, rounded up.
+
+    Each g(x) is off by 8 units of 1 + x. Where K has no digits c a eta^2 / 8 is as good.
     """
     a = c + 1.0
-    gap = -math.expm1(-eta)
-    fall, whole = -np.expm1(-c * eta), -np.expm1(-a * eta)
-    first = np.log1p(np.exp(-c * eta) * gap / fall)
-    second = np.log1p(1.0 / c)
-    near = c < 1.0
-    log_y = np.where(near, np.log(c / a * whole / fall), first - second)
-    wrong_y = np.where(near, 24.0 + 8.0 * np.abs(log_y), 24.0 * (first + second))
-    rise, spread = np.log1p(math.exp(-eta) * fall / gap), np.log1p(c)
-    rest = np.where(near, rise - spread, np.log(whole / (gap * a)))
-    wrong = np.where(near, 24.0 * (rise + spread), 24.0 + 8.0 * np.abs(rest))
-    value = c * (eta + log_y) + rest
-    error = c * (wrong_y + 4.0 * (eta + np.abs(log_y))) + wrong + 4.0 * np.abs(value)
-    found: Array = np.minimum(value + UNIT * error, c * np.minimum(a * eta / 8.0, 1.0) * eta)
+    high, low = (0.5 * x + np.log(-np.expm1(-x) / x) for x in (a * eta, c * eta))
+    rise, wrong = rise_of_g(eta, c)
+    value = c * (high - low) + rise + wrong + 24.0 * UNIT * c * (1.0 + a * eta)
+    found: Array = np.minimum(value, c * np.minimum(a * eta / 8.0, 1.0) * eta)
     return found
 
 
