@@ -17,7 +17,7 @@ and the square of the second less the product of the others is q^2 (F1^2 - F0 F2
 is at least its limit for n -> infinity, (1 - q)^k, where the largest j of f decides alone.
 
 So at the slope a = d(n + k) / d(n) the profile is r(n + k) - a r(n), and below chords between such
-points; each corner is that of an n, from below. Corners are added where the two differ by much. At
+points; each corner is that of an n, from below. At
 a = (1 - q)^k the profile is 1 - a. Without the people, what is less likely with them is the
 complement: (y, g) becomes (1 - g, 1 - y), and a slope its inverse.
 
@@ -91,8 +91,9 @@ if TYPE_CHECKING:
 
 # Work for one chance; those below e^NO_DOUBLE are 0.
 PER_CHANCE, NO_DOUBLE = 4.0, -650.0
-# More than all chances that are 0, and than probabilities that are no normal doubles.
-FAINT = 1e-275
+# More than chances that are 0 and probabilities that are no normal doubles; more than what
+# underflows.
+FAINT, TINY = 1e-275, 1e-280
 
 
 def binomial_chances(n: Array, counts: Array, q: float, *, exact: bool) -> tuple[Array, float]:
@@ -144,15 +145,12 @@ def law_of_heights(slopes: Array, heights: Array) -> AtomicLaw:
 MOST_COUNTS, MOST_PEOPLE, HALF = 20_000, 2.0**30, 0.5
 # Chances of all but one of the counts with the most people that are looked at, and with a group
 # more: far above what is omitted.
-LEAST_LOG, LEAST_GROUP_LOG = -150.0, -300.0
-# Chords may miss this part of the profile, or of this probability.
-CLOSE, SMALL = 3e-7, 1e-40
+LEAST_LOG, LEAST_GROUP_LOG, SEARCHED = -150.0, -300.0, 4000
 # Corners; products of a probability of N and a p(N) that are formed for them, at once and in all,
 # and the part of the work that is left that one direction may take.
-MOST_CORNERS, AT_ONCE, MOST_PRODUCTS, PART = 1200, 2_000_000, 8_000_000, 0.2
-# Corners among which members are, and other numbers of corners to begin with; the chance that the
-# member without order is shown.
-TRIED, FIRST, PLAIN = 100, 40, Fraction(1, 4)
+MOST_CORNERS, AT_ONCE, MOST_PRODUCTS, PART = 4000, 2_000_000, 16_000_000, 0.4
+# Corners among which members are; the chance that the member without order is shown.
+TRIED, PLAIN = 100, Fraction(1, 4)
 # What is omitted is nothing next to r(n) and d(n) where the least increment is not below.
 LEAST_STEP = Fraction(1, 10**60)
 # More counts, where keys are shown for certain, that have a part in small r(n).
@@ -167,8 +165,8 @@ def _points(corners: Array, error: float) -> list[Point]:
     return [(0 * a if z else a, b) for a, b, z in zip(right, down, of_nobody, strict=True)]
 
 
-def _profile(corners: Array, error: float, *, remove: bool) -> tuple[Array, Array, Array]:
-    """Return slopes in increasing order, bounds on the profile there, and what chords miss.
+def _profile(corners: Array, error: float, *, remove: bool) -> tuple[Array, Array]:
+    """Return slopes in increasing order, and bounds on the profile there.
 
     H(a) = own - a other, with the slope -other. A slope that is too small by less than 4 errors of
     it adds that times what is `other` for smaller slopes, that of the corner before.
@@ -179,11 +177,7 @@ def _profile(corners: Array, error: float, *, remove: bool) -> tuple[Array, Arra
         own, other, a = g[::-1], y[::-1], slope[::-1]
     before = np.append(1.0, other[:-1])
     height = own - a * other + error * (2.0 * own + a * (2.0 * other + 4.0 * before))
-    step, fall = np.diff(a), np.diff(other)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        chord = np.diff(height) / step
-        missed = (chord + other[:-1]) * (chord + other[1:]) / fall * step
-    return a, height, np.nan_to_num(missed)
+    return a, height
 
 
 class Keys:
@@ -191,13 +185,12 @@ class Keys:
 
     Attributes:
         error: bounds the relative error of each number of a corner.
-        products: how many were formed.
     """
 
     def __init__(self, shown: Sequence[Fraction], k: int, rate: tuple[float, bool]) -> None:
         """Take p(0), ..., p(m) = 1, the group, and the sampling probability."""
         self.q, self._exact = rate
-        self.k, self.error, self.products = k, 0.0, 0
+        self.k, self.error = k, 0.0
         self._shown = np.array([*map(float, shown), *[1.0] * BEYOND])
         self._hidden = np.array([*(float(1 - p) for p in shown), *[0.0] * BEYOND])
         self._steps = np.array([float(b - a) for a, b in pairwise(shown)])
@@ -227,12 +220,13 @@ class Keys:
         for i in range(0, len(people), rows):
             n = people[i : i + rows]
             chances, most = binomial_chances(n, counts, self.q, exact=self._exact)
-            self.products += chances.size
             hidden, shown = chances @ self._hidden, chances @ self._shown
             falls = np.maximum(n - counts[-1], 0.0) * self.q / (len(counts) * (1.0 - self.q))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                rest = np.where(falls < 1.0, chances[:, -1] * falls / (1.0 - falls), np.inf)
-                lost = float(np.where(hidden > HALF, rest / shown, 0.0).max())
+            rest = np.where(
+                falls < 1.0, chances[:, -1] * falls / np.maximum(1.0 - falls, TINY), 1.0
+            )
+            # Nobody's key is never shown, and nothing is beyond.
+            lost = float(np.where(hidden > HALF, rest / np.maximum(shown, TINY), 0.0).max())
             wrong = 1.01 * (most + lost + UNIT * (2.0 * len(counts) + 32.0))
             self.error = max(self.error, wrong)
             few = hidden > HALF
@@ -260,23 +254,10 @@ def sampled_counts(
     if end < 1 or min(b - a for a, b in pairwise(shown)) < LEAST_STEP:
         return None
     keys = Keys(shown, k, rate)
-    first = np.concatenate([np.arange(8.0), np.geomspace(1.0, end, FIRST).round()])
-    corners = keys.corners(np.unique(first))
-    most = min(MOST_PRODUCTS, PART * left_over() / PER_CHANCE)
-    while True:
-        slopes, heights, missed = _profile(corners, 2.0 * keys.error, remove=remove)
-        wide = np.diff(corners[0]) > 1.0
-        gap = missed - CLOSE * np.maximum(heights[1:], SMALL)
-        gap = gap[::-1] if remove else gap
-        more = np.flatnonzero(wide & (gap > 0.0))
-        room = min(MOST_CORNERS - len(wide), int((most - keys.products) / (4 * len(shown))))
-        if not len(more) or room <= 0:
-            break
-        # Those where most is missed.
-        more = np.sort(more[np.argsort(-gap[more])[:room]])
-        new = keys.corners(np.floor(0.5 * (corners[0][more] + corners[0][more + 1])))
-        corners = np.concatenate([corners, new], axis=1)
-        corners = corners[:, np.argsort(corners[0], kind="stable")]
+    most = min(MOST_PRODUCTS, PART * left_over() / PER_CHANCE) / (2 * len(shown))
+    people = np.geomspace(1.0, end, max(2, min(MOST_CORNERS, int(most)))).round()
+    corners = keys.corners(np.unique(np.append(people, np.arange(8.0))))
+    slopes, heights = _profile(corners, 2.0 * keys.error, remove=remove)
     # Of slopes that rounding may have exchanged none is needed.
     clear = np.append(True, slopes[1:] > slopes[:-1] * (1.0 + 16.0 * keys.error))
     slopes, heights = slopes[clear], heights[clear]
@@ -299,26 +280,18 @@ def sampled_counts(
 
 
 def _most_people(last: int, k: int, q: float) -> int:
-    """Return the most people with chances that can be told from 0 of N = m - 1; or 0 or less."""
+    """Return about the most people with chances that can be told from 0 of N = m - 1; or 0.
 
-    def chance(n: int) -> float:
-        at = np.array([float(n)]), np.array([float(last - 1)])
-        return float(log_probabilities(*at, q)[0][0])
-
-    # Beyond the mode the chances of a count fall with the people.
-    low, high = math.ceil(last / q), 1
-    if chance(low) < LEAST_LOG or chance(low + k) < LEAST_GROUP_LOG:
+    Beyond the mode the chances of a count fall with the people.
+    """
+    first = math.ceil(last / q)
+    if first + k > MOST_PEOPLE:
         return 0
-    while chance(low + high) >= LEAST_LOG and chance(low + high + k) >= LEAST_GROUP_LOG:
-        high *= 2
-        if low + high + k > MOST_PEOPLE:
-            return 0
-    left, right = low, low + high
-    while right - left > 1:
-        middle = (left + right) // 2
-        enough = chance(middle) >= LEAST_LOG and chance(middle + k) >= LEAST_GROUP_LOG
-        left, right = (middle, right) if enough else (left, middle)
-    return left
+    people = np.geomspace(first, MOST_PEOPLE - k, SEARCHED).round()
+    at = np.array([last - 1.0])
+    one, all_ = (log_probabilities(n, at, q)[0] for n in (people, people + k))
+    seen = np.flatnonzero((one >= LEAST_LOG) & (all_ >= LEAST_GROUP_LOG))
+    return int(people[seen[-1]]) if len(seen) else 0
 
 
 @record
@@ -334,8 +307,6 @@ PEOPLE, TESTS, FARTHEST = 300, 160, 30.0
 MOST_NOISY_COUNTS, MOST_NOISY_PEOPLE = 4000, 2.0**30
 # Slopes, by their logarithms, for which the best tests are kept.
 SLOPES = np.concatenate([[0.0], np.geomspace(1e-4, 40.0, 160)])
-# What is added to upper bounds for what underflows.
-TINY = 1e-280
 
 
 def sampled_release(
