@@ -21,10 +21,11 @@ from privcalc.losses.choices.range_laws import (
 )
 from privcalc.losses.choices.range_uses import (
     Chords,
-    _ChordLines,
     attained_uses,
     largest_uses,
     lattice,
+    lower_step,
+    upper_step,
 )
 from privcalc.losses.members import RangePairs
 from privcalc.numerics.work import allowance
@@ -171,10 +172,9 @@ def test_closed_form_near_the_largest_loss(kinds: tuple[tuple[float, int], ...],
 
 def test_lines_between_points_of_the_lattice_count() -> None:
     """Lines from the lattice alone are below the cost of two uses, and all lines above it."""
-    chords = Chords(0.125, 8)
     first = np.array([v_1(1.0, 0.125 * j) for j in range(8)])
-    proved, beyond = chords.upper(first * (1.0 + 1e-15), 0.0)
-    attained = chords.lower(first)[0]
+    proved, beyond = upper_step(0.125, 8, first * (1.0 + 1e-15), 0.0)
+    attained = lower_step(0.125, 8, first)[0]
     true = np.array([best_of((1.0, 1.0), 0.125 * j) for j in range(16)])
     assert beyond == 0.0
     assert (proved >= true[: len(proved)]).all()
@@ -202,9 +202,8 @@ def test_ranges_are_rounded_to_their_side() -> None:
 
 def test_values_below_a_line_are_not_proved() -> None:
     """Values that some line is above are refused, or raised by as much."""
-    chords = Chords(2.0**-7, 128)
     first = np.array([v_1(1.0, 2.0**-7 * j) for j in range(128)])
-    lines = _ChordLines(chords, first, 0.0, bent=True)
+    lines = Chords(2.0**-7, 128, first, 0.0, bent=True)
     found, _ = lines.highest()
     assert (lines.proved(found * (1.0 - 1e-9)) >= found).all()
     lowered = found.copy()
