@@ -1,11 +1,10 @@
 """Keys above a threshold, of people who are sampled: all tests of counts, noisy or not.
 
-Keys that are published with a probability of their count.
-
-Let p(0) = 0, p(1), ... increase to p(m) = 1 with increments f(j) = p(j + 1) - p(j) that are log-
-concave: the corners (p(j), p(j + 1)) lie on one concave function. Of n people with a key N ~ Bin(n,
-q) are sampled, and it shows with probability r(n) = E p(N). k more people, who are sampled as the
-others are, make that r(n + k). So all tests of a sample are the corners (r(n), r(n + k)), n >= 0.
+Keys that are published with a probability of their count. Let p(0) = 0, p(1), ... increase to
+p(m) = 1 with increments f(j) = p(j + 1) - p(j) that are log-concave: the corners (p(j), p(j + 1))
+lie on one concave function. Of n people with a key N ~ Bin(n, q) are sampled, and it shows with
+probability r(n) = E p(N). k more people, who are sampled as the others are, make that r(n + k). So
+all tests of a sample are the corners (r(n), r(n + k)), n >= 0.
 
 They are the corners of a concave function, too. Its slopes are d(n + k) / d(n) with d(n) = r(n + 1)
 - r(n) = q E f(N), and d is log-concave: with F(j) = E f(N + j), a convolution of log-concave
@@ -21,34 +20,26 @@ points; each corner is that of an n, from below. At
 a = (1 - q)^k the profile is 1 - a. Without the people, what is less likely with them is the
 complement: (y, g) becomes (1 - g, 1 - y), and a slope its inverse.
 
-Noisy counts, from below.
-
-Of n people with a key N ~ Bin(n, q) are in the sample. With R_n for what is published of the key,
-the people who are asked about, k with this key, make R_{n+k} of it: they are sampled as the others
-are. A noisy count of at least c, c >= threshold, has the probability
+Noisy counts. Of n people with a key N ~ Bin(n, q) are in the sample; the people who are asked
+about, k with this key, are sampled as the others are. A noisy count of at least c, c >= threshold,
+is published with the probability
 
     S_n(c) = sum over j >= 1 of P(N = j) P(noise >= c - j),
 
-as a key that is not in the sample is never published. That is a test of the two, for each n and c;
-larger counts are the likelier with more people. New keys, of nobody else, show with probability
-1 - (1 - q + q (1 - p)^K)^k where all of each person's K keys are of that kind.
+as a key that is not in the sample never is. So (S_n(c), S_{n+k}(c)) is a test, for each n and c.
+New keys, of nobody else, show with probability 1 - (1 - q + q (1 - p)^K)^k where all of each
+person's K keys are of that kind.
 
-Noisy counts, from above.
-
-Each of a key's n others is in the sample with probability q; one more is asked about. S_n(c) is the
-probability that a noisy count of at least c is published. For each n all
-tests are corners (S_n(c), S_{n+1}(c)), c >= threshold, and (1, 1): likelihood ratios grow with the
-published count, and are least where nothing is published. (N is binomial, of which ratios grow with
-the count for one more person; the noise is log-concave, so that what is published given N has
-growing ratios, too; and so has the mixture, Karlin 1968, chapter 1, the basic composition formula.
-A key that is not in the sample publishes nothing, as the least of all counts.) So the corners of
-one n are those of a concave function, which between two neighbours of some of them is below the
-chords on either side, extended to where they meet.
-
-All n up to N are listed. With more others the published count is made of the number in the sample
-alone, with noise that nobody adds to: the pair costs no more than Bin(n + 1, q) against Bin(n, q),
-and this no more than the same at N, to which independent people are added. So at some slopes a the
-largest g - a y, which is the profile at a, is known from above.
+From above, for one person more: for each n all tests are the corners (S_n(c), S_{n+1}(c)) and
+(1, 1): likelihood ratios grow with the published count, and are least where nothing is published.
+(N is binomial, of which ratios grow with the count for one more person; the noise is log-concave,
+so that what is published given N has growing ratios, too; and so has the mixture, Karlin 1968,
+chapter 1, the basic composition formula.) So the corners of one n are those of a concave function,
+which between two neighbours of some of them is below the chords on either side, extended to where
+they meet. All n up to N are listed. With more others the published count is made of the number in
+the sample alone, with noise that nobody adds to: the pair costs no more than Bin(n + 1, q) against
+Bin(n, q), and this no more than the same at N, to which independent people are added. So at some
+slopes a the largest g - a y, which is the profile at a, is known from above.
 """
 
 from __future__ import annotations

@@ -96,14 +96,6 @@ class Race(NamedTuple):
     u: float
 
 
-class _Candidates(NamedTuple):
-    """Streams, and about P(A) and P'(A)."""
-
-    races: list[Race]
-    p: Array
-    q: Array
-
-
 def race_tests(technique: Technique, length: int, threshold: float) -> tuple[Array, Array]:
     """Return lower bounds on P(A), and upper ones on P'(A), of the best races.
 
@@ -122,7 +114,7 @@ def race_tests(technique: Technique, length: int, threshold: float) -> tuple[Arr
         rounds = (queries - first) // (1 + others)
         if rounds >= technique.cutoff and (not others or rounds > 1):
             found.append(_searched(technique, first, rounds, others, threshold))
-    races = [race for each in found for race in each.races]
+    races = [race for each, _, _ in found for race in each]
     p, q = (np.concatenate([each[k] for each in found]) for k in (1, 2))
     both = [race_chances(technique, races[k]) for k in _best(p, q, SEARCHED)]
     return np.array([low for low, _ in both]), np.array([high for _, high in both])
@@ -153,8 +145,8 @@ def race_chances(technique: Technique, race: Race) -> tuple[float, float]:
 
 def _searched(
     technique: Technique, first: int, rounds: int, others: int, threshold: float
-) -> _Candidates:
-    """Return streams with some numbers of queries, at all distances."""
+) -> tuple[list[Race], Array, Array]:
+    """Return streams with some numbers of queries, at all distances, and about P(A) and P'(A)."""
     unit, size = technique.threshold + technique.queries, technique.queries
     t = np.zeros(1)
     if first:
@@ -171,7 +163,7 @@ def _searched(
         race = Race(0, rounds, others, 0.0, 0.0)
         found.append(before @ _raced(technique, race, (u[:, None], move), z).T)
     races = [Race(first, rounds, others, float(x), float(y)) for x in t for y in u]
-    return _Candidates(races, found[0].ravel(), found[1].ravel())
+    return races, found[0].ravel(), found[1].ravel()
 
 
 def _chances(technique: Technique, race: Race, move: float, z: Array) -> Array:
