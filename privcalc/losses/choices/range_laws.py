@@ -121,8 +121,8 @@ LARGEST_LOSS = 600.0
 MOST_USES = 10**9
 # Points of a block by itself, and of one of several, on one side of 0.
 ONE_BLOCK, ONE_OF_SEVERAL = 15_000, 4000
-# Lower values of a profile are no tests.
-FAINT = 1e-100
+# Lower values of a profile are neither points nor tests.
+FAINT = 1e-70
 
 
 def block_of(eta: float, uses: int) -> int:
@@ -182,7 +182,8 @@ def _law_above(
     step, values = profile.coarser(points)
     most = math.fsum(eta * count for eta, count in kinds) * (1.0 + 8.0 * UNIT)
     losses = step * np.arange(len(values))
-    inside = losses < most
+    # Of a profile this small chords to the largest loss are enough: others need long sums.
+    inside = (losses < most) & (values > FAINT)
     law = law_of_points(np.append(losses[inside], most), np.append(values[inside], 0.0))
     return replace(law, known_loss=largest, mechanism_rdp_curve=BoundedRangeCurve(tuple(kinds)))
 
