@@ -120,7 +120,7 @@ WIDEST = 100.0
 LARGEST_LOSS = 600.0
 MOST_USES = 10**9
 # Points of a block by itself, and of one of several, on one side of 0.
-ONE_BLOCK, ONE_OF_SEVERAL = 15_000, 4000
+ONE_BLOCK, ONE_OF_SEVERAL = 30_000, 4000
 # Lower values of a profile are neither points nor tests.
 FAINT = 1e-70
 

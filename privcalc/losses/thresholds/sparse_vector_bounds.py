@@ -139,7 +139,7 @@ class _OmegaTable:
         by 2 e^{-(2 pi / h)^2 / (2 (1 + j q))} for the best d. Where that takes too many points the
         limit of many j is taken.
         """
-        from scipy.special import log_ndtr, ndtr
+        from scipy.special import log_ndtr
 
         flat = 1.0 + below * (spread / t) ** 2
         step = min(WIDEST, 2.0 * math.pi / math.sqrt(2.0 * LOG_ERROR * flat))
@@ -147,15 +147,14 @@ class _OmegaTable:
         high = REACH * spread + t * math.sqrt(2.0 * math.log(1e12 * (below + 1.0)))
         # Omega changes on the scale of both.
         self.step = max(STEP * math.hypot(spread, 0.2 * t), (high - self.low) / FINEST)
-        summed = below > 0 and high - self.low < MOST * step * spread
-        if step < WIDEST:
-            summed = summed and step * spread >= self.step
-        if summed:
-            self.step = min(self.step, step * spread)
+        wide = step * spread
+        summed = below > 0 and high - self.low < MOST * wide
+        if summed := summed and (step == WIDEST or wide >= self.step):
+            self.step = min(self.step, wide)
         count = math.ceil((high - self.low) / self.step) + 1
         x = self.low + self.step * np.arange(count)
         if summed:
-            stride = int(step * spread / self.step * (1.0 + 1e-9))
+            stride = int(wide / self.step * (1.0 + 1e-9))
             step = self.step * stride / spread
             reach = math.ceil(REACH / step)
             xi = step * np.arange(-reach, reach + 1)
@@ -183,19 +182,13 @@ class _OmegaTable:
         self.quotient = np.minimum.accumulate(self.quotient[::-1])[::-1]
         self.quotient[0], self.omega[-1] = 0.0, 1.0
 
-    def above(self, x: Array) -> Array:
-        """Return an upper bound on Omega: its value at the next point to the right."""
+    def at(self, high: Array, low: Array) -> tuple[Array, Array]:
+        """Return Omega, or more, and R, or less: those of the next points to the right and left."""
         last = len(self.omega) - 1
-        place = np.ceil(np.clip((x - self.low) / self.step + 1e-6, 0.0, last)).astype(np.int64)
-        found: Array = self.omega[place]
-        return found
-
-    def ratio(self, x: Array) -> Array:
-        """Return a lower bound on R: its value at the next point to the left, or 0."""
-        last = len(self.omega) - 1
-        place = np.floor(np.clip((x - self.low) / self.step - 1e-6, 0.0, last)).astype(np.int64)
-        found: Array = self.quotient[place]
-        return found
+        right, left = ((x - self.low) / self.step for x in (high, low))
+        after = np.ceil(np.clip(right + 1e-6, 0.0, last)).astype(np.int64)
+        before = np.floor(np.clip(left - 1e-6, 0.0, last)).astype(np.int64)
+        return self.omega[after], self.quotient[before]
 
 
 class _Answer:
@@ -203,8 +196,6 @@ class _Answer:
 
     def __init__(self, sizes: tuple[float, float], kind: Kind) -> None:
         """Make the cells of Y, and the table of Omega; of k = 0 there is one cell."""
-        from scipy.special import ndtr
-
         s, t = sizes
         v = s * s + t * t
         self._f = f = s * s / v if kind.above else 0.0
@@ -224,8 +215,9 @@ class _Answer:
     def factors(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Return, for cells of b and of Y, P times Omega, and what stands with a in kappa."""
         charge(0.5 * self.cells * len(low))
-        omega = self._table.above(high[:, None] - self._f * self._left)
-        ratio = self._table.ratio(low[:, None] - self._f * self._right)
+        omega, ratio = self._table.at(
+            high[:, None] - self._f * self._left, low[:, None] - self._f * self._right
+        )
         return omega * self._mass, self._falls * ratio * (1.0 - 1e-12)
 
 
