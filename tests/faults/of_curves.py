@@ -542,6 +542,14 @@ OF_CURVES = (
         "test_noisy_max_laplace.py",
     ),
     Fault(
+        "points-first-mass",
+        "losses/atomic/profiles.py",
+        "alone = rest if x[first] == 0.0 else rest / (1.0 + math.exp(-x[first]))",
+        "alone = rest",
+        "losses",
+        "test_law_ends.py",
+    ),
+    Fault(
         "tests-mirrored",
         "losses/atomic/profiles.py",
         "tests.append(test if k < len(q) else (WHOLE - test[1], WHOLE - test[0]))",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,12 @@ from privcalc.exact import Enclosed
 from privcalc.losses import allocated_measures
 from privcalc.losses.atomic import atoms, power, profiles
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.profiles import law_of_tests, polygon_law, profile_law
+from privcalc.losses.atomic.profiles import (
+    law_of_points,
+    law_of_tests,
+    polygon_law,
+    profile_law,
+)
 from privcalc.losses.choices.range_laws import block_of, range_uses
 from privcalc.losses.concentration import sampled_range
 from privcalc.losses.members import RangePairs
@@ -158,6 +164,31 @@ def test_blocks_of_ranges() -> None:
     assert range_uses(((1e-90, 5),)) == ()
     assert range_uses(((0.1, 1),)) == ()
     assert RangePairs.together(((RangePairs(1e-90, 0.0), 5), (RangePairs(1e-91, 0.0), 2))) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lists_of_points_are_those_of_fractions(seed: int) -> None:
+    """In doubles the profile is no lower than exactly, little higher, and masses add up."""
+    r = random.Random(seed)
+    x = sorted(r.uniform(0.0, 3.0) for _ in range(30))
+    # Some have no point at 0, some an infinite loss, and many are on no hull.
+    x = [0.0, *x] if seed % 2 else x
+    h = [min(1.0, r.uniform(0.2, 1.5) * math.exp(-2.0 * loss)) for loss in x]
+    points = [*zip(x, h, strict=True), (3.5, r.choice([0.0, 1e-4]))]
+    law = law_of_points(*np.array(points).T)
+    exact = profile_law(tuple((Fraction(a), Fraction(b)) for a, b in points))
+    assert math.fsum([*law.masses, law.infinity_mass]) == pytest.approx(1.0, abs=1e-14)
+    for epsilon in (-2.0, -0.3, 0.0, 0.2, 1.0, 2.5, 3.4, 5.0):
+        found, true = (
+            each.infinity_mass
+            + math.fsum(
+                p * -math.expm1(epsilon - loss)
+                for loss, p in zip(each.losses, each.masses, strict=True)
+                if loss > epsilon
+            )
+            for each in (law, exact)
+        )
+        assert true * (1.0 - 1e-15) <= found <= true * (1.0 + 1e-9) + 1e-15
 
 
 @pytest.mark.parametrize("both", [False, True])
