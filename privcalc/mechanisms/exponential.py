@@ -70,7 +70,7 @@ class Exponential(Mechanism):
     One use attains every value of this profile, with the t of that value; after other mechanisms,
     with the t that is best in view of what they told. Several uses cost what the best t of each
     cost, chosen as they go (`losses/choices/range_uses.py`): both ends for epsilon and delta. Many
-    of different epsilons cost no more than normal noise (`losses/choices/range_gaussian.py`). A
+    of different epsilons cost no more than normal noise (`losses/choices/bounded_range.py`). A
     trade-off curve, or a divergence, has the lower end of one t, the same in every use
     (`losses/members.py`), and the upper end of a divergence is the largest of each order
     (`losses/choices/range_laws.py`).

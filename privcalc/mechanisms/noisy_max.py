@@ -195,20 +195,24 @@ class NoisyMax(Mechanism):
         step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":
             return bounded_range(step, error, known)
-        from privcalc.losses.choices import noisy_max_tests as winner_tests
-        from privcalc.losses.choices.noisy_max import noisy_max_law
+        from privcalc.losses.choices.noisy_max import (
+            exponential_tests,
+            gaussian_tests,
+            noisy_max_law,
+            tests_law,
+        )
 
         if self.noise == "exponential":
             law = LaplaceLaw(step, error, known)
-            return Term(law, law, members=winner_tests.exponential_members(step, error))
+            return Term(law, law, members=exponential_tests(step, error))
         if self.noise == "laplace":
             return self._laplace(step, error, known)
-        members = winner_tests.gaussian_members(self.candidates, step, error)
+        tests = gaussian_tests(self.candidates, step, error)
         if self.candidates == 2:
             pair = GaussianLaw.of((self.ratio * self.ratio * Fraction(moved**2, 2)).root())
-            return Term(pair, pair, members=members)
-        tests = winner_tests.gaussian_tests(self.candidates, step, error)
-        return Term(noisy_max_law(self.candidates, step, error), tests, members=members)
+            return Term(pair, pair, members=tests)
+        upper = noisy_max_law(self.candidates, step, error)
+        return Term(upper, tests_law(tests), members=tests)
 
     def _laplace(self, step: float, error: float, known: Fraction | None) -> Term:
         """Return a bracket for Laplace noise; for any number where steps have few digits."""
@@ -217,12 +221,12 @@ class NoisyMax(Mechanism):
             SMALLEST_STEP,
             laplace_attained,
             laplace_law,
-            laplace_members,
+            laplace_tests,
         )
         from privcalc.losses.noise.laplace import LaplaceLaw
         from privcalc.losses.term import Term
 
-        members = laplace_members(self.candidates, step, error)
+        members = laplace_tests(self.candidates, step, error)
         below = laplace_attained(self.candidates, step, error, known)
         if SMALLEST_STEP <= step <= LARGEST_STEP:
             return Term(laplace_law(self.candidates, step, error), below, members=members)

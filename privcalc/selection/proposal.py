@@ -69,8 +69,7 @@ from privcalc.losses.term import DirectedMembers, Term
 from privcalc.losses.thresholds.release import (
     ThresholdedLaw,
     cut,
-    gaussian_heights,
-    laplace_heights,
+    heights_of,
 )
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
@@ -576,14 +575,10 @@ def _with_lower_end(law: LossLaw, parts: tuple[Terms, ...], failure: Enclosed, m
     once = max(laws, key=_size) if laws else None
     good = (known[0] if mode == BIT else once) or bad
     lower, low = once or bad, failure.doubles()[0]
-    heights = None
-    if isinstance(lower, GaussianLaw):
-        heights = gaussian_heights(lower)
-    elif isinstance(lower, LaplaceLaw):
-        heights = laplace_heights(lower)
-    if heights is not None and low > 0.0:
+    if isinstance(lower, GaussianLaw | LaplaceLaw) and low > 0.0:
         with suppress(NotCertifiedError):
-            lower = ThresholdedLaw(lower, low, 0.0, *cut(heights, (low, low)), remove=True)
+            place = cut(heights_of(lower), (low, low))
+            lower = ThresholdedLaw(lower, low, 0.0, *place, remove=True)
     accuracy = 0.0 if law.properties.exact_profile else ACCURACY
     return Term(law, lower, members=GoodOrBad(good, bad), accuracy=accuracy)
 

@@ -544,10 +544,18 @@ OF_CURVES = (
     Fault(
         "noisy-max-laplace-sizes",
         "losses/choices/noisy_max_laplace.py",
-        "else [(candidates - 1, candidates - 1)]",
-        "else [(1, 1)]",
+        "sizes = [(candidates - 1, candidates - 1)]",
+        "sizes = [(1, 1)]",
         "mechanisms",
         "test_noisy_max_laplace.py",
+    ),
+    Fault(
+        "points-first-mass",
+        "losses/atomic/profiles.py",
+        "alone = rest if x[first] == 0.0 else rest / (1.0 + math.exp(-x[first]))",
+        "alone = rest",
+        "losses",
+        "test_law_ends.py",
     ),
     Fault(
         "tests-mirrored",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,11 @@ from privcalc.exact import Enclosed
 from privcalc.losses import allocated_measures, composed
 from privcalc.losses.atomic import atoms, profiles
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.profiles import law_of_tests, profile_law
+from privcalc.losses.atomic.profiles import (
+    law_of_points,
+    law_of_tests,
+    profile_law,
+)
 from privcalc.losses.choices.range_laws import block_of, range_uses
 from privcalc.losses.concentration import sampled_range
 from privcalc.losses.members import RangePairs
@@ -26,9 +31,9 @@ from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.several_steps import sum_law
 from privcalc.losses.term import Term
 from privcalc.losses.thresholds import release, sampled_counts, sparse_vector_bounds
-from privcalc.losses.thresholds.sampled_bound import sampled_bound
+from privcalc.losses.thresholds.sampled_counts import sampled_bound
 from privcalc.losses.thresholds.screening import screening
-from privcalc.losses.thresholds.sparse_vector_outcomes import stopped_kinds
+from privcalc.losses.thresholds.sparse_vector_bounds import stopped_kinds
 from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances
 from privcalc.record import replace
 from privcalc.relation import Adjacency
@@ -141,6 +146,31 @@ def test_blocks_of_ranges() -> None:
     assert RangePairs.together(((RangePairs(1e-90, 0.0), 5), (RangePairs(1e-91, 0.0), 2))) is None
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_lists_of_points_are_those_of_fractions(seed: int) -> None:
+    """In doubles the profile is no lower than exactly, little higher, and masses add up."""
+    r = random.Random(seed)
+    x = sorted(r.uniform(0.0, 3.0) for _ in range(30))
+    # Some have no point at 0, some an infinite loss, and many are on no hull.
+    x = [0.0, *x] if seed % 2 else x
+    h = [min(1.0, r.uniform(0.2, 1.5) * math.exp(-2.0 * loss)) for loss in x]
+    points = [*zip(x, h, strict=True), (3.5, r.choice([0.0, 1e-4]))]
+    law = law_of_points(*np.array(points).T)
+    exact = profile_law(tuple((Fraction(a), Fraction(b)) for a, b in points))
+    assert math.fsum([*law.masses, law.infinity_mass]) == pytest.approx(1.0, abs=1e-14)
+    for epsilon in (-2.0, -0.3, 0.0, 0.2, 1.0, 2.5, 3.4, 5.0):
+        found, true = (
+            each.infinity_mass
+            + math.fsum(
+                p * -math.expm1(epsilon - loss)
+                for loss, p in zip(each.losses, each.masses, strict=True)
+                if loss > epsilon
+            )
+            for each in (law, exact)
+        )
+        assert true * (1.0 - 1e-15) <= found <= true * (1.0 + 1e-9) + 1e-15
+
+
 @pytest.mark.parametrize("both", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_laws_of_tests_have_the_best_of_them(both: bool, reverse: bool) -> None:
@@ -179,9 +209,7 @@ def test_cuts_that_rounding_hides() -> None:
 def test_groups_of_more_keys_than_are_tried() -> None:
     """The number is named, with the largest that is tried."""
     with pytest.raises(NotCertifiedError, match="at most 2000 keys of a group are tried, got 2001"):
-        release.thresholded(
-            lambda _: (NOTHING, lambda _: (0.0, 0.0)), (0.1, 0.1), 2001, remove=True
-        )
+        release.thresholded(lambda _: NOTHING, (0.1, 0.1), 2001, remove=True)
 
 
 def test_samples_that_are_out_of_reach() -> None:
@@ -190,9 +218,8 @@ def test_samples_that_are_out_of_reach() -> None:
     def tail(x: Array) -> tuple[Array, float]:
         return 0.5 * np.exp(-np.abs(x)), 1e-12
 
-    noise = tail, 1.0, lambda _: (0.0, 1.0)
     for remove in (True, False):
-        found = sampled_bound(noise, 50.0, 0.1, 1e-9, remove=remove, discrete=False)
+        found = sampled_bound((tail, 1.0), 50.0, 1e-9, remove=remove, discrete=False)
         assert found is None
     assert sampled_counts._most_people(10**6, 1, 1e-300) <= 0
     assert sampled_counts._most_people(3, 1, 0.5) > 6
@@ -225,7 +252,7 @@ def test_answers_that_reveal_nearly_everything() -> None:
 
 def test_races_of_too_many_points_prove_nothing() -> None:
     """Of a threshold with far more noise than a great many queries nothing is said: 0 and 1."""
-    technique = Technique("gaussian", 1e6, 1e-3, 1)
+    technique = Technique(1e6, 1e-3, 1)
     assert race_chances(technique, Race(10**9, 1, 0, 0.0, 0.0)) == (0.0, 1.0)
 
 

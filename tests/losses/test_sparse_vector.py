@@ -12,17 +12,29 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from privcalc.losses.choices.noisy_max import law_of_points
-from privcalc.losses.thresholds.sparse_vector_bounds import answers_points, gaussian_points
-from privcalc.losses.thresholds.sparse_vector_outcomes import Kind, answer_kinds, outcome_profile
-from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances
+from privcalc.losses.choices.noisy_max import law_with_tail
+from privcalc.losses.thresholds.sparse_vector_bounds import (
+    Kind,
+    answer_kinds,
+    answers_points,
+    gaussian_points,
+    outcome_profile,
+)
+from privcalc.losses.thresholds.sparse_vector_tests import (
+    Race,
+    Technique,
+    race_chances,
+    stream_chances,
+)
 from privcalc.numerics.normal import gaussian_profile
 from tests.losses.noisy_max_bounds import upper_delta
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from privcalc.numerics.arrays import Array
+
+    Below = Callable[[Array], Array]
 
 Z = np.linspace(-11.0, 11.0, 4401)
 WEIGHT = np.exp(-0.5 * Z * Z) * (Z[1] - Z[0]) / math.sqrt(2.0 * math.pi)
@@ -138,7 +150,7 @@ def test_the_law_is_below_the_multiple(sizes: tuple[float, float]) -> None:
     cutoff, length = 1, 200
     mu = math.hypot(1 / sizes[0], 2 / sizes[1])
     points, plain = answers_points(sizes, cutoff, length, mu, 201.0), gaussian_points(mu, 201.0)
-    laws = [law_of_points(each, (201.0, mu), 201.0) for each in (points, plain)]
+    laws = [law_with_tail(each, (201.0, mu), 201.0) for each in (points, plain)]
     epsilons = np.linspace(0.0, 9.0 * mu, 91)
     values, others = (np.array([upper_delta(law, x) for x in epsilons.tolist()]) for law in laws)
     assert (values <= others * (1 + 1e-12)).all()
@@ -159,35 +171,11 @@ def words(race: Race, cutoff: int) -> list[tuple[int, ...]]:
     return found
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-@pytest.mark.parametrize(
-    ("race", "cutoff"),
-    [
-        (Race(2, 3, 1, 8.0, 11.0), 1),
-        (Race(0, 4, 0, 0.0, 5.0), 2),
-        (Race(1, 2, 3, -4.0, 20.0), 1),
-        (Race(3, 3, 1, 14.0, 2.0), 3),
-        (Race(2, 4, 1, 30.0, 9.0), 2),
-    ],
-)
-def test_races(noise: str, race: Race, cutoff: int) -> None:
-    """The chances of all answers in the event, summed; ends of both are on the safe sides."""
+def truths(race: Race, cutoff: int, noise: tuple[Array, Array], below: Below) -> list[float]:
+    """Return the chances of all answers in the event, summed, for both data sets."""
     threshold, queries = 5.0, 8.0
-    if noise == "gaussian":
-        z, weight = Z, WEIGHT
-
-        def below(x: NDArray[np.float64]) -> NDArray[np.float64]:
-            value: NDArray[np.float64] = ndtr(x)
-            return value
-    else:
-        # Middles of cells; kinks cost little where cells are many.
-        z = np.linspace(-40.0, 40.0, 160_001)[:-1] + 2.5e-4
-        weight = 0.5 * np.exp(-np.abs(z)) * 5e-4
-
-        def below(x: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.where(x < 0, 0.5 * np.exp(-np.abs(x)), 1 - 0.5 * np.exp(-np.abs(x)))
-
-    truths = []
+    z, weight = noise
+    found = []
     for move in (0.0, 1.0):
         total = 0.0
         for word in words(race, cutoff):
@@ -199,10 +187,46 @@ def test_races(noise: str, race: Race, cutoff: int) -> None:
                 x = (gap + threshold * z) / queries
                 parts = parts * below(-x if answer else x)
             total += float(parts.sum())
-        truths.append(total)
-    low, high = race_chances(Technique(noise, threshold, queries, cutoff), race)
-    assert low <= truths[0] * (1 + 1e-6)
-    assert high >= truths[1] * (1 - 1e-6)
-    near = 1e-8 if noise == "gaussian" else 0.05
-    assert low == pytest.approx(truths[0], rel=near)
-    assert high == pytest.approx(truths[1], rel=near, abs=1e-15)
+        found.append(total)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("race", "cutoff"),
+    [
+        (Race(2, 3, 1, 8.0, 11.0), 1),
+        (Race(0, 4, 0, 0.0, 5.0), 2),
+        (Race(1, 2, 3, -4.0, 20.0), 1),
+        (Race(3, 3, 1, 14.0, 2.0), 3),
+        (Race(2, 4, 1, 30.0, 9.0), 2),
+    ],
+)
+def test_races(race: Race, cutoff: int) -> None:
+    """Ends of both chances are on the safe sides."""
+    p, q = truths(race, cutoff, (Z, WEIGHT), ndtr)
+    low, high = race_chances(Technique(5.0, 8.0, cutoff), race)
+    assert low <= p * (1 + 1e-6)
+    assert high >= q * (1 - 1e-6)
+    assert low == pytest.approx(p, rel=1e-8)
+    assert high == pytest.approx(q, rel=1e-8, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("m", "c", "t", "u"), [(0, 1, 0.0, 5.0), (3, 3, 14.0, 2.0), (5, 1, -4, 20)]
+)
+def test_laplace_streams(m: int, c: int, t: float, u: float) -> None:
+    """The same with Laplace noise, where all answers at the end are above."""
+    # Middles of cells; kinks cost little where cells are many.
+    z = np.linspace(-40.0, 40.0, 160_001)[:-1] + 2.5e-4
+    weight = 0.5 * np.exp(-np.abs(z)) * 5e-4
+    p, q = truths(
+        Race(m, c, 0, t, u),
+        c,
+        (z, weight),
+        lambda x: np.where(x < 0, 0.5 * np.exp(-np.abs(x)), 1 - 0.5 * np.exp(-np.abs(x))),
+    )
+    ((low,), (high,)) = stream_chances((5.0, 8.0), ([m], c), (np.array([t]), np.array([u])))
+    assert low <= p * (1 + 1e-6)
+    assert high >= q * (1 - 1e-6)
+    assert low == pytest.approx(p, rel=0.01)
+    assert high == pytest.approx(q, rel=0.01)

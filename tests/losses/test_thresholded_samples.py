@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 from mpmath import binomial, mp, mpf
 
-from privcalc.losses.thresholds.sampled_bound import _above, _largest_gains, _one_more, _parts
-from privcalc.losses.thresholds.sampled_counts import Keys
+from privcalc.losses.thresholds.sampled_counts import (
+    Keys,
+    _above,
+    _largest_gains,
+    _one_more,
+    _parts,
+)
 from privcalc.mechanisms.adaptive.thresholded_counts import ThresholdedCounts
 
 SLOPES = [1e-3, 0.2, 0.9, 1.0, 1.1, 3.0, 40.0]

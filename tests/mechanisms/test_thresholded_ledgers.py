@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from mpmath import mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.exact import Enclosed
-from privcalc.losses.atomic.atoms import two_point
-from privcalc.losses.thresholds import release
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
@@ -76,11 +72,8 @@ def on_lattice(parts: list[tuple[float, float]], epsilon: float, *, up: bool) ->
 @pytest.mark.dear("1.2-24")
 @pytest.mark.parametrize("n", [5, 24])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.2, 2.0])
-def test_many_releases_of_laplace_noise(
-    n: int, epsilon: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_releases_of_laplace_noise(n: int, epsilon: float) -> None:
     """The upper end is above a lattice of rounded-down losses, and little above one rounded up."""
-    monkeypatch.setattr(release, "APART", ((5, 1.0),))
     parts = ledger("laplace", n, 6.0, 8.0)
     low, high = (on_lattice(parts, epsilon, up=up) for up in (False, True))
     found = bracket(text("laplace", parts), epsilon=epsilon)
@@ -101,18 +94,3 @@ def test_many_releases_are_narrow_in_any_order(noise: str) -> None:
         assert one.lower is not None
         assert one.lower <= other.upper
         assert one.upper <= one.lower * (1.0 + 1e-6)
-
-
-def test_few_releases_whose_new_keys_show_are_composed_as_they_are() -> None:
-    """The law of the larger profile is the nearer one where p matters, beside few others."""
-    apart, base = release.noises_apart, two_point(Enclosed.of(0.25))
-    assert apart([(base, 1e-300, 1)] * 4) is None
-    assert apart([(base, 1e-3, 1)] * 5) is None
-    assert apart([(base, 1e-300, 1)] * 5) is not None
-    assert apart([(base, 1.0, 1)] * 200) is None
-    *same, (shown, count) = apart([(base, 1e-3, 2)] * 100) or []
-    assert [each for each, _ in same] == [base] * 100
-    true = 1 - (1 - mpf(1e-3)) ** 200
-    assert count == 1
-    assert true <= shown.infinity_mass <= true * (1 + mpf("1e-14"))
-    assert shown.infinity_mass == shown.lower_infinity_mass

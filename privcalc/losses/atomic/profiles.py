@@ -36,12 +36,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from privcalc.errors import DomainError
+from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.atomic.atoms import LARGEST_EPSILON, LOSS_ULPS, AtomicLaw
 from privcalc.losses.cells import OneSided, gathered, lower_law
 from privcalc.losses.cells import merged as merged_masses
 from privcalc.losses.composed import rejoined
-from privcalc.numerics.hull import upper_hull
+from privcalc.numerics.hull import falling_hull, upper_hull
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered, spend
 from privcalc.record import replace
@@ -395,6 +395,74 @@ def polygon_law(
     outcomes = [each for each in outcomes_of(concave_hull(kept, start)) if each != (ZERO, ZERO)]
     law = exact_law(outcomes)
     return replace(law, alternative_dominating_pair=alternative_dominating_pair)
+
+
+# Masses of points below are next to no normal doubles.
+SMALLEST_POINT = 1e-290
+# Values that need more than this are no profile.
+MOST_EXCESS = 1e-3
+
+
+def law_of_points(losses: Array, values: Array) -> AtomicLaw:
+    """Return a law above each pair, the same in both orders, whose profile has these bounds.
+
+    As the profile is convex in a = e^loss and falls, it is below the chords between any of the
+    points, and their mirror images (see above), and after the last one no more than there: what has
+    no bound is an infinite loss. The corners are chosen in doubles. With D_i the fall from one to
+    the next over the increase of a, in units of a_i, the P-masses at a_1, a_2, ... are D_{i-1} e^x
+    less D_i, x the step in loss, and e^-loss times that at the mirror image. The first corner has
+    the rest: its mass counts at no loss from there on, and its chord is that to its mirror image.
+    Corners are omitted until there is a rest.
+
+    The profile K of the masses is compared with the values, and the masses raised by the largest
+    quotient: K_i / a_i is the sum of T_j (1/a_j - 1/a_{j+1}) over j >= i, T_j the P-mass after a_j,
+    of positive terms, whose sums are formed of logarithms below 1500, which are off by 3 units.
+
+    Args:
+        losses: from 0 up to 700; doubles that are meant exactly.
+        values: what bounds the profile at each.
+
+    Raises:
+        NotCertifiedError: the values are no profile.
+    """
+    order = np.lexsort((values, losses))
+    x, h = losses[order], np.minimum.accumulate(np.minimum(values[order], 1.0))
+    kept = (np.diff(x, prepend=-1.0) > 0.0) & (h * np.exp(-x) > SMALLEST_POINT)
+    # What is beyond the first of the least values is no more than there.
+    last = int(np.argmax(h <= h[-1]))
+    kept[last] = True
+    x, h = x[: last + 1][kept[: last + 1]], h[: last + 1][kept[: last + 1]]
+    corners = falling_hull(x, h)
+    x, h = x[corners], h[corners]
+    infinite = float(h[-1])
+    gap = np.diff(x)
+    fall = -np.diff(h) / np.expm1(gap)
+    p = np.maximum(fall * np.exp(gap) - np.append(fall[1:], 0.0), 0.0)
+    p[p * np.exp(-x[1:]) < SMALLEST_POINT] = 0.0
+    with np.errstate(divide="ignore"):
+        parts = np.log(-np.expm1(-gap) * np.cumsum(p[::-1])[::-1]) - x[:-1]
+        profile = np.logaddexp.accumulate(parts[::-1])[::-1] + x[:-1]
+        excess = float((np.log(h[:-1] - infinite) - profile).max(initial=0.0))
+    if not excess < MOST_EXCESS:
+        raise NotCertifiedError("values of a profile are not convex")
+    p *= math.exp(excess) * (1.0 + 6000.0 * len(x) * UNIT)
+    sides = p * (1.0 + np.exp(-x[1:]))
+    rests = 1.0 - infinite - np.append(np.cumsum(sides[::-1])[::-1], 0.0)
+    first = int(np.argmax(rests >= 0.0))
+    rest = max(0.0, 1.0 - math.fsum([infinite, *sides[first:].tolist()]))
+    alone = rest if x[first] == 0.0 else rest / (1.0 + math.exp(-x[first]))
+    x, p = x[first:], np.append(alone, p[first:])
+    x, p = x[p > 0.0], p[p > 0.0]
+    mirrored = x[x > 0.0][::-1], (p * np.exp(-x))[x > 0.0][::-1]
+    masses = *mirrored[1].tolist(), *p.tolist()
+    return AtomicLaw(
+        (*(-mirrored[0]).tolist(), *x.tolist()),
+        masses,
+        infinite,
+        infinite,
+        loss_units=0.0,
+        lower_masses=masses[::-1],
+    )
 
 
 def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False) -> AtomicLaw:

@@ -2,6 +2,6 @@
 
 `bounded_range.py` is the envelope of all mechanisms of a range, once; `range_uses.py` has what
 several adaptive uses cost, step by step, `range_laws.py` their laws from above and from below, and
-the largest divergences. `noisy_max.py` has the theorem on Gaussian noise and the law of its bounds,
-`noisy_max_laplace.py` Laplace noise, and `noisy_max_tests.py` the data sets that attain lower ends.
+the largest divergences. `noisy_max.py` has Gaussian noise, and tests that attain lower ends;
+`noisy_max_laplace.py` has Laplace noise.
 """

@@ -1,4 +1,4 @@
-"""An upper bound on every choice of a noisy maximum with Gaussian noise, as a privacy loss law.
+"""The choice of a noisy maximum with Gaussian noise, bounded, and tests that attain lower ends.
 
 m candidates have scores f_i(x) + sigma Z_i with independent standard normal Z_i, and only the index
 of the largest is released. Write s for the most that f_i - f_j changes between neighbours x and x',
@@ -33,8 +33,8 @@ P(X > z + s) where P(D > 0) = P(X > z).
 
 All three hold for both orders of x and x'. The profile is convex in a = e^epsilon, so that it is
 below the chords of any of their values, and their mirror images: the law of this module is that of
-about a thousand such points (`losses/atomic/profiles.py`), and beyond the last one of the union
-bound, of which one member with a factor bounds all. For h(mu') / h(mu) increases with the loss for
+about a thousand such points (`law_of_points`), and beyond the last one of the union bound, of which
+one member with a factor bounds all. For h(mu') / h(mu) increases with the loss for
 mu' > mu: with Mills' ratio R, h'/h in the loss is -1 / (P / (a Q) - 1) and P / (a Q) = R(x) / R(y)
 at x = l / mu - mu / 2, y = l / mu + mu / 2 > |x|; with kappa = -R'/R = 1/R - id, positive and
 decreasing, d log(R(x) / R(y)) / d log mu = y kappa(x) - x kappa(y) > 0. It dominates the mechanism
@@ -44,23 +44,33 @@ Composing it is never worse than a factor on compositions (Theorem 3.3 of Koskel
 if H_a(A || B) <= m H_a(P || Q) for all a > 0, as of the envelope A, B of min(1, m H_a(P || Q)),
 then H_a(A^k || B^k) <= m^k H_a(P^k || Q^k), replacing one factor at a time: given the others, it is
 a mean of H at a over their likelihood ratio.
+
+Lower bounds. Under x, k candidates have the score 0 and j = m - k the score -t; under x' the former
+are lower by s, relative to the latter (in units of the noise). The event that one of the k wins has
+probability G(t) = P(D > -t) and G(t - s), D the largest noise of the k less the largest of the j.
+So each k and t give a test with errors that are attained, and by symmetry one for the other order.
+The pair whose tests are the convex hull of these is below the mechanism: at each a its profile is
+that of one of them. That is for one use. The hull is no mechanism, and its self-composition costs
+more than several uses with any one k and t do: of those, one test by itself proves a lower end
+(`losses/members.py`). Fewer candidates do for a lower bound, as others may have scores far below.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.profiles import profile_law
+from privcalc.losses.atomic.profiles import law_of_points, law_of_tests
 from privcalc.losses.cells import KnownList
 from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.members import threshold_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.log_sums import TINIEST, log1p_bracket
 from privcalc.numerics.normal import gaussian_profile, gaussian_profiles
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
@@ -69,6 +79,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.members import ThresholdTests
     from privcalc.numerics.arrays import Array
 
 # Places of points, u = l / mu - mu / 2, in steps of FINE up to NEAR; from there on steps of u^2 / 2
@@ -88,8 +99,8 @@ LARGEST_STEP = 12.0
 PER_BOUND, PER_TERM = 5e5, 1.0
 # Orders at which a bound at all orders is asked for, and the first.
 ORDERS, FIRST = 250, 1e-3
-# Of a search for a distance, and what probabilities of fewer than 36 deviations are off by.
-HALVINGS, MOST_TIMES, SLACK = 50, 1e4, 2e-12
+# Of a search for a distance, and what differences of masses are off by.
+HALVINGS, MOST_TIMES, SLACK = 50, 1e4, 1e-9
 
 
 @remembered(32)
@@ -119,7 +130,7 @@ def noisy_max_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
     x, h = _largest(candidates - 1.0, step)
     inner = (x > 0.0) & (x < losses[-1])
     points = np.concatenate([losses, x[inner]]), np.concatenate([values, h[inner]])
-    return law_of_points(points, (count, mu), float(candidates), vector)
+    return law_with_tail(points, (count, mu), float(candidates), vector)
 
 
 def loss_grid(mu: float) -> Array:
@@ -179,7 +190,7 @@ def _largest(count: float, step: float) -> tuple[Array, Array]:
     return loss, np.minimum(1.0, p - q + 1.01 * UNIT * (units * (p + q) + 2.0 * wrong))
 
 
-def law_of_points(
+def law_with_tail(
     points: tuple[Array, Array], tail: tuple[float, float], most: float, vector: float = math.inf
 ) -> KnownList:
     """Return the law of the largest profile that meets points, and what is known besides.
@@ -190,10 +201,8 @@ def law_of_points(
         most: a factor with which that bounds the profile of the mechanism at every loss.
         vector: a distance whose normal profile bounds that of the mechanism at every loss.
     """
-    # Of two bounds at one loss the smaller one is last.
-    pairs = sorted(zip(points[0].tolist(), points[1].tolist(), strict=True), key=lambda x: -x[1])
-    law = profile_law(tuple((Fraction(x), Fraction(h)) for x, h in pairs))
-    mu = min(vector, _enough_mu(law, dict(pairs), tail[1]))
+    law = law_of_points(*points)
+    mu = min(vector, _enough_mu(law, np.unique(points[0]), tail[1]))
     return KnownList.of(law, PointsCurve(law, *tail, most, vector), (0.0, mu))
 
 
@@ -274,27 +283,18 @@ def _largest_quotient(curve: PointsCurve) -> float:
     return min(0.5 * curve.vector**2, max(largest, beyond)) * (1.0 + 1e-11)
 
 
-def _enough_mu(law: AtomicLaw, known: dict[float, float], least: float) -> float:
-    """Return a mu whose normal profile is at least that of points, or infinity.
+def _enough_mu(law: AtomicLaw, losses: Array, least: float) -> float:
+    """Return a mu whose normal profile is at least that of a law, or infinity.
 
-    A normal profile is above its tangents P - a Q. Between two corners it is enough that one of
-    these is at or above both, also between the first and its mirror image. Beyond the last it is
-    enough to be so there, as mu is at least that of the tail. With size = 1 + the modulus of their
-    arguments, P and Q are off by 16 + 6 size^2 units: less than SLACK.
+    It falls, so that it is enough to be no less at the end of each step between losses than the law
+    is at its beginning. Beyond the last it is enough to be so there, as mu is at least that of the
+    tail.
     """
-    from scipy.special import ndtr
-
-    x = np.array([loss for loss in law.losses if loss >= 0.0])
-    h = np.array([known[loss] for loss in x.tolist()])
-    if x[0] > 0.0:
-        x, h = np.insert(x, 0, -x[0]), np.insert(h, 0, 1.0 - math.exp(-x[0]) * (1.0 - h[0]))
-    middle = 0.5 * (x[:-1] + x[1:])
+    tails = law.tails(losses)
+    h = tails.above_p - np.exp(losses) * tails.above_q + SLACK * tails.above_p
 
     def enough(mu: float) -> bool:
-        p, q = ndtr(0.5 * mu - middle / mu), ndtr(-0.5 * mu - middle / mu)
-        tangents = (p - np.exp(end) * q * (1.0 + SLACK) for end in (x[:-1], x[1:]))
-        below = (t - SLACK * p >= value for t, value in zip(tangents, (h[:-1], h[1:]), strict=True))
-        return all(bool(each.all()) for each in below)
+        return bool((gaussian_profiles(mu, losses[1:])[0] >= h[:-1]).all())
 
     low = high = least * (1.0 + 4.0 * UNIT)
     while not enough(high):
@@ -305,3 +305,116 @@ def _enough_mu(law: AtomicLaw, known: dict[float, float], least: float) -> float
         mean = math.sqrt(low * high)
         low, high = (low, mean) if enough(mean) else (mean, high)
     return high
+
+
+# More candidates are not used in tests.
+MOST_CANDIDATES = 1000
+# Thresholds of a split into k and j: dense where an answer may lie, sparse beyond.
+DENSE, SPARSE = 0.05, 0.4
+NEAREST, BETWEEN, FARTHEST = -8.0, 8.0, 26.0
+# Larger moves tell no more, as the chances are next to 0 or 1: in deviations, and in scales.
+LARGEST_MOVE, LARGEST_SCALES = 60.0, 700.0
+# At most so many values of k on either side.
+SPLITS = 5
+# Where the sum begins and ends; a step of it whose error is e^-40; and what underflows.
+BEGIN, END = -10.0, 34.0
+LOG_ERROR, SMALLEST = 40.0, 1e-300
+# Work for a test of a law, and for a term of a sum.
+PER_TEST, PER_SUMMAND = 40.0, 0.1
+
+
+def lowered(step: float, error: float, largest: float) -> float:
+    """Return a move that is allowed, and no larger than the thresholds show."""
+    return min(math.nextafter(step * (1.0 - error), 0.0) if error else step, largest)
+
+
+def _moved(thresholds: Array, step: float) -> Array:
+    """Return thresholds + s: the sum is off by a unit of itself, and must not be more than that."""
+    moved: Array = thresholds + step
+    return moved - 2.0 * UNIT * (np.abs(moved) + np.abs(thresholds))
+
+
+@remembered(32)
+def gaussian_tests(candidates: int, step: float, error: float = 0.0) -> ThresholdTests:
+    """Return the tests for Gaussian noise; m >= 2, s > 0 in deviations of the noise.
+
+    A move that is larger than s would not be allowed: it is lowered by its relative error.
+    """
+    m, step = min(candidates, MOST_CANDIDATES), lowered(step, error, LARGEST_MOVE)
+    lower: list[Array] = []
+    upper: list[Array] = []
+    grid = np.concatenate(
+        [np.arange(NEAREST, BETWEEN, DENSE), np.arange(BETWEEN, FARTHEST, SPARSE)]
+    )
+    for k in _splits(m):
+        # About the median of D.
+        thresholds = grid + math.sqrt(2.0 * math.log(k)) - math.sqrt(2.0 * math.log(m - k))
+        lower.append(_chances(k, m - k, thresholds)[0])
+        upper.append(_chances(k, m - k, _moved(thresholds, step))[1])
+    return threshold_tests(np.concatenate(lower), np.concatenate(upper))
+
+
+@lru_cache(maxsize=32)
+def exponential_tests(step: float, error: float = 0.0) -> ThresholdTests:
+    """Return the tests for two candidates with exponential noise; s in scales.
+
+    The difference of two such numbers is a Laplace number, P(D > t) = e^-t / 2 for t >= 0.
+    """
+    step = lowered(step, error, LARGEST_SCALES)
+    thresholds = np.concatenate([np.linspace(-step, 0.0, 200), np.arange(0.05, 20.0, 0.05)])
+    above = _double_exponential(thresholds)
+    other = _double_exponential(_moved(thresholds, step))
+    wrong = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
+    return threshold_tests(above * (1.0 - wrong), other * (1.0 + wrong))
+
+
+def _double_exponential(t: Array) -> Array:
+    """Return P(D > t) of a Laplace number of scale 1; below 0 as a complement."""
+    tail = 0.5 * np.exp(-np.abs(t))
+    value: Array = np.where(t >= 0.0, tail, 1.0 - tail)
+    return value
+
+
+@remembered(32)
+def tests_law(tests: ThresholdTests) -> AtomicLaw:
+    """Return the law of the pair whose tests are the convex hull of those given.
+
+    The images for the other order, (1 - q, 1 - p), are added.
+    """
+    charge(PER_TEST * len(tests.p))
+    return law_of_tests(tests.p, tests.q)
+
+
+def _splits(m: int) -> list[int]:
+    """Return values of k from 1 to m - 1, dense on both sides."""
+    half = {round(float(k)) for k in np.geomspace(1.0, max(1.0, m / 2), SPLITS)}
+    few = set(range(1, m)) if m <= 2 * SPLITS else half | {m - k for k in half}
+    return sorted(k for k in few if 1 <= k < m)
+
+
+def _chances(k: int, j: int, thresholds: Array) -> tuple[Array, Array]:
+    """Return bounds on P(D > t) = int k phi(x) Phi(x)^{k-1} Phi(x - t)^j dx.
+
+    By the trapezoidal rule with step h. On the line Im x = b the integrand is at most
+    e^{m b^2 / 2} times that at Re x, as |phi(x + ib)| = phi(x) e^{b^2 / 2} and hence
+    |Phi(x + ib)| <= e^{b^2 / 2} Phi(x). So with b = 2 pi / (h m) the rule is off by at most
+    2 / (1 - e^{-2 pi b / h}) e^{-2 pi^2 / (h^2 m)} of the integral (Trefethen, Weideman 2014,
+    Theorem 5.1). The integrand is log-concave, and the slope of its logarithm is 9 at least at
+    BEGIN, -9 at most at END for t up to 30 and 1000 candidates: what is omitted on either side
+    is less than a ninth of its value there. Logarithms are off by 16 units of their terms, of which
+    the positive ones add up to less than 10; terms below e^-60 of the largest are next to nothing.
+    """
+    from scipy.special import log_ndtr
+
+    m = k + j
+    longest = math.sqrt(2.0 * math.pi**2 / (LOG_ERROR * m))
+    h = longest / math.ceil(longest / 0.3)
+    x = np.arange(BEGIN, END, h)
+    charge(PER_SUMMAND * len(x) * len(thresholds))
+    here = math.log(k) - 0.5 * x * x - 0.5 * math.log(2.0 * math.pi) + (k - 1) * log_ndtr(x)
+    logs = here + j * log_ndtr(x - thresholds[:, None])
+    peak = logs.max(axis=1)
+    total = np.exp(peak) * np.exp(logs - peak[:, None]).sum(axis=1) * h
+    error = UNIT * (2.0 * len(x) + 16.0 * (np.abs(peak) + 80.0)) + 3.0 * math.exp(-LOG_ERROR)
+    rest = np.exp(logs[:, 0]) + np.exp(logs[:, -1])
+    return total * (1.0 - error), (total + rest) * (1.0 + error) * MARGIN + SMALLEST

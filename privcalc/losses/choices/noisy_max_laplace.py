@@ -47,7 +47,7 @@ whose density is log-concave: at a, the best t has log d(t) / d(t + s) = log a. 
 is the exact profile. As R_k grows with k, what k and j cost at most grows with both.
 
 Each t gives a point of the profile, or of what bounds it: P and Q are tails of D at t and t + s, at
-the loss of their densities. Chords of these are above it, and each of two candidates is a test.
+the loss of their densities. Chords of these are above it.
 
 Lower bounds on the choice of a noisy maximum with Laplace noise: scores that attain them.
 
@@ -76,8 +76,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import ProvedLaw
-from privcalc.losses.atomic.profiles import law_of_tests, profile_law
+from privcalc.losses.atomic.profiles import law_of_points
+from privcalc.losses.choices.noisy_max import lowered, tests_law
 from privcalc.losses.members import threshold_tests
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.rounding import UNIT
@@ -86,35 +86,32 @@ from privcalc.record import replace
 
 if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.law import LossLaw
     from privcalc.losses.members import ThresholdTests
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.arrays import Array
 
-# Thresholds t: steps up to each end, from 0 on, the first of them for two candidates or more. A
-# profile that falls as e^-t is below its chord by the square of the step, over 8, relatively.
-FINE, COARSE = 0.0125, 0.025
-STEPS = ((12.0, 0.1), (32.0, 0.5), (60.0, 3.0), (250.0, 0.0))
-# Those between -s / 2 and 0, at least.
-ACROSS = 100
-# Losses at which points of more candidates are taken.
-MOST_POINTS = 1500
-# Parts of a cell of these in one use of two candidates.
-PARTS = 256
-# A law of many candidates is cut where F is 2^-SEGMENTS; what that hides.
-SEGMENTS = 60
-HIDDEN = 2.0**-58
-# Of more candidates than this the bound for sets of m - 1 against m - 1 is less than 0.1 % higher.
-FEW_CANDIDATES = 9
-# Relative error of a tail and of a density of a gap: of `Gap`, and of two candidates.
-GAP_UNITS, PAIR_UNITS = 600.0, 32.0
+# Thresholds t: steps up to each end, from 0 on, for two candidates or more. A profile that falls as
+# e^-t is below its chord by the square of the step, over 8, relatively.
+OF_TWO = ((12.0, 0.0018), (32.0, 0.02), (60.0, 0.5), (250.0, 3.0))
+OF_MORE = ((12.0, 0.05), (32.0, 0.1), (60.0, 0.5), (250.0, 3.0))
+# Those between -s / 2 and 0, at least, and how far the best one at a = 1 may be from there.
+ACROSS, ASIDE = 100, 1.0
+# A law of many candidates is cut where F is 2^-SEGMENTS; where it is one exponential, F falls by
+# 2^TOGETHER on a segment. What that hides.
+SEGMENTS, TOGETHER = 60, 4
+HIDDEN = 2.0**-50
+# Of more candidates than this the bound for sets of m - 1 against m - 1 is 2 % higher at most.
+FEW_CANDIDATES = 7
+# Losses at which points are taken.
+MOST_POINTS = 9000
+# Relative error of a tail and of a density of a gap.
+GAP_UNITS = 600.0
 # Below this step differences of tails have no digits; the bound for any number serves.
 SMALLEST_STEP = 1e-9
 # Above this one probabilities under Q leave the range of doubles, as they do where t + s is larger.
 LARGEST_STEP, LARGEST_SUM = 600.0, 650.0
-# Work for an end of a segment at a gap.
-PER_END = 4.0
-# Arguments below are taken by series, of so many terms.
-NEAR, TERMS = 0.1, 10
+# Gauss' rule on an interval, and work for one of its points.
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(10)
+PER_NODE = 0.5
 # Densities below are next to what underflows.
 LEAST = 1e-280
 # More than what a number below the normal range is off by.
@@ -122,163 +119,83 @@ SUBNORMAL = 1e-320
 
 
 class Steepest:
-    """The law A_k: places where its segments begin, and what it has there.
+    """The law A_k.
 
     Attributes:
-        places: upper ends of the segments, the first at 0.
-        slopes: slopes of the logarithm of the density on each.
-        masses: F at the upper ends.
-        heights: the density there.
+        places: upper ends of segments, the first at 0, and the last lower end.
     """
 
     def __init__(self, count: int) -> None:
-        """Put segments below one another: F falls by half on each but the last, which has no end.
+        """Put segments below one another, on which the logarithm of the density has one slope."""
+        n = min(count - 1, SEGMENTS)
+        i, last = np.arange(n), np.arange(0, max(1, SEGMENTS - n), TOGETHER)
+        k = float(min(count, SEGMENTS + 1))
+        # As good as 0 for the first.
+        self._slopes = np.append(np.maximum(i, 1e-300), np.full(len(last), k))
+        self._masses = 0.5 ** np.append(i + 1.0, n + 1.0 + last)
+        self._heights = self._masses * np.append(i + 1.0, np.full(len(last), k))
+        lengths = np.log(2.0 * (i + 1.0) / (i + 2.0)) / self._slopes[:n]
+        lengths[:1] = 0.5
+        lengths = np.append(lengths, np.full(len(last), TOGETHER * math.log(2.0) / k))
+        self.places = -np.append(0.0, np.cumsum(lengths))
 
-        On a segment the density goes from h to h - i F / 2, F at its upper end.
-        """
-        places, slopes, masses, heights = [0.0], [0.0], [0.5], [0.5]
-        for i in range(min(count - 1, SEGMENTS)):
-            mass, height = masses[-1], heights[-1]
-            slopes[-1] = float(i)
-            length = 0.5 * mass / height if i == 0 else -math.log1p(-0.5 * i * mass / height) / i
-            places.append(places[-1] - length)
-            masses.append(0.5 * mass)
-            heights.append(height - 0.5 * i * mass)
-            slopes.append(0.0)
-        slopes[-1] = float(min(count, SEGMENTS + 1))
-        self.places, self.slopes = np.array(places), np.array(slopes)
-        self.masses, self.heights = np.array(masses), np.array(heights)
-
-    def slope(self, x: Array) -> Array:
-        """Return the slope of the logarithm of the density at points inside of segments."""
-        return np.where(x >= 0.0, -1.0, self.slopes[self._segment(x)])
-
-    def at(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return 1 - F, F and the density."""
-        i = self._segment(x)
-        down = np.minimum(x - self.places[i], 0.0)
-        slope, mass, height = self.slopes[i], self.masses[i], self.heights[i]
-        fallen = height * down * _mean(slope * down)
-        below = np.where(i == len(self.places) - 1, mass * np.exp(slope * down), mass + fallen)
+    def at(self, x: Array) -> tuple[Array, Array]:
+        """Return 1 - F and the density."""
+        i = np.searchsorted(-self.places[1:-1], -x)
+        down, slope = np.minimum(x - self.places[i], 0.0), self._slopes[i]
+        fallen = np.expm1(slope * down)
         tail = 0.5 * np.exp(-np.maximum(x, 0.0))
+        below = self._masses[i] + self._heights[i] / slope * fallen
         up = x >= 0.0
-        return (
-            np.where(up, tail, 1.0 - below),
-            np.where(up, 1.0 - tail, below),
-            np.where(up, tail, height * np.exp(slope * down)),
+        return np.where(up, tail, 1.0 - below), np.where(
+            up, tail, self._heights[i] * (1.0 + fallen)
         )
 
-    def _segment(self, x: Array) -> Integers:
-        """Return the segment that a point below 0 is in."""
-        return np.clip(np.searchsorted(-self.places, -x, side="left") - 1, 0, len(self.places) - 1)
 
+def _gap(k: int, j: int, t: Array) -> tuple[Array, Array]:
+    """Return P(A_k - B_j > t) and the density at t >= 0.
 
-class Gap:
-    """The law of A_k - B_j: its tail and its density.
-
-    On an interval between neighbouring ends of segments, of either law, both densities are
-    exponentials, with slopes i and r. With X the integral of f_B and Y that of f_A f_B, each from
-    the end where it is larger, 1 - F_A is f_A above 0, and c - f_A / i elsewhere, c a number: the
-    integral of (1 - F_A) f_B is Y, or c X - Y / i, of which c X is at most three times as much. For
-    i = 0, F_A is linear. The same with F_A, which is f_A / i where it is exponential. So all terms
-    are off by some tens of units, and the sums are of positive ones, 2 SEGMENTS at most.
+    Between neighbouring ends of segments, of either law, the integrands are sums of exponentials,
+    which grow or fall by e^5.6 at most, and Gauss' rule with 10 points is off by less than rounding
+    [its bound for e^{cx} is c^20 (10!)^4 2^21 / (21 (20!)^3)]. Only the interval from the lowest
+    end of B_j to an end of A_k may be longer, where hardly anything of B_j is: what the rule makes
+    of it is at most its length times the largest density, and counts as hidden. Above 0 both are
+    exponentials.
     """
-
-    def __init__(self, k: int, j: int) -> None:
-        """Take the sizes of the set and of the others."""
-        self._a, self._b = Steepest(k), Steepest(j)
-
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """Return P(D > t), P(D <= t) and the density at t."""
-        # Quotients and exponents that no interval has are not used.
-        with np.errstate(all="ignore"):
-            return self._at(t)
-
-    def _at(self, t: Array) -> tuple[Array, Array, Array]:
-        a, b = self._a, self._b
-        count = len(a.places) + len(b.places)
-        charge(PER_END * len(t) * count)
-        ends = np.empty((len(t), count))
-        ends[:, : len(a.places)] = a.places[None, :] - t[:, None]
-        ends[:, len(a.places) :] = b.places
-        ends.sort(axis=1)
-        values, weights = a.at(ends + t[:, None]), b.at(ends)
-        low, high = ends[:, :-1], ends[:, 1:]
-        length, middle = high - low, 0.5 * (low + high)
-        i, r = a.slope(middle + t[:, None]), b.slope(middle)
-        density, weight = (each[2] for each in (values, weights))
-        up = r >= 0.0
-        first = length * np.where(
-            up, weight[:, 1:] * _mean(-r * length), weight[:, :-1] * _mean(r * length)
-        )
-        product = density * weight
-        joint = length * np.where(
-            i + r >= 0.0,
-            product[:, 1:] * _mean(-(i + r) * length),
-            product[:, :-1] * _mean((i + r) * length),
-        )
-        # The mean distance from the end where f_B is larger.
-        bent = (
-            length
-            * length
-            * np.where(
-                up, weight[:, 1:] * _moment(-r * length), weight[:, :-1] * _moment(r * length)
-            )
-        )
-        bent = bent * np.where(up, density[:, 1:], -density[:, :-1])
-        above, below = (np.where(up, each[:, 1:], each[:, :-1]) for each in values[:2])
-        edge = np.where(up, density[:, 1:], density[:, :-1])
-        tail = np.where(i == 0.0, above * first + bent, (above + edge / i) * first - joint / i)
-        tail = np.where(i < 0.0, joint, tail)
-        rest = np.where(i == 0.0, below * first - bent, (below - edge / i) * first + joint / i)
-        rest = np.where(i == a.slopes[-1], joint / i, np.where(i < 0.0, first - joint, rest))
-        # Below the first end both fall as e^{ky} and e^{jy}; above the last both as e^-y.
-        k, j = float(a.slopes[-1]), float(b.slopes[-1])
-        under, over = values[1][:, 0], weights[1][:, 0]
-        last, other = values[0][:, -1], weights[0][:, -1]
-        part = over * under * j / (k + j)
-        half = 0.5 * last * other
-        return (
-            tail.sum(axis=1) + (over - part) + half,
-            rest.sum(axis=1) + part + (other - half),
-            joint.sum(axis=1) + product[:, 0] / (k + j) + 0.5 * product[:, -1],
-        )
+    a, b = Steepest(k), Steepest(j)
+    ends = np.empty((len(t), len(a.places) + len(b.places)))
+    ends[:, : len(a.places)] = a.places - t[:, None]
+    ends[:, len(a.places) :] = b.places
+    ends.sort(axis=1)
+    charge(PER_NODE * ends.size * len(NODES))
+    half = 0.5 * np.diff(ends)[..., None]
+    y = ends[:, :-1, None] + half * (1.0 + NODES)
+    weight = half * NODE_WEIGHTS * b.at(y)[1]
+    tail, density = ((weight * x).sum(axis=(1, 2)) for x in a.at(y + t[:, None, None]))
+    return tail + 0.125 * np.exp(-t), density + 0.125 * np.exp(-t)
 
 
-def _mean(z: Array) -> Array:
-    """Return (e^z - 1) / z."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value: Array = np.where(np.abs(z) > 1e-12, np.expm1(z) / z, 1.0 + 0.5 * z)
-    return value
+def _pair(t: Array) -> tuple[Array, Array]:
+    """Return the same of the difference of two Laplace numbers."""
+    return 0.5 * (1.0 + 0.5 * t) * np.exp(-t), 0.25 * (1.0 + t) * np.exp(-t)
 
 
-def _moment(z: Array) -> Array:
-    """Return the integral of x e^{zx} over [0, 1]; of the series for small z ten terms."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = (np.exp(z) - _mean(z)) / z
-    short = np.where(np.abs(z) < NEAR, z, 0.0)
-    series, term = np.full(z.shape, 0.5), np.ones(z.shape)
-    for n in range(1, TERMS):
-        term = term * short / n
-        series += term / (n + 2.0)
-    found: Array = np.where(np.abs(z) < NEAR, series, value)
-    return found
-
-
-def _two(t: Array) -> tuple[Array, Array, Array]:
-    """Return P(D > t), P(D <= t) and the density at t of the difference of two Laplace numbers."""
-    size = np.abs(t)
-    tail = 0.5 * (1.0 + 0.5 * size) * np.exp(-size)
+def _gap_at(k: int, j: int, t: Array) -> tuple[Array, Array]:
+    """Return P(A_k - B_j > t) and the density at any increasing t."""
     up = t >= 0.0
-    density = 0.25 * (1.0 + size) * np.exp(-size)
-    return np.where(up, tail, 1.0 - tail), np.where(up, 1.0 - tail, tail), density
+    if k == j == 1:
+        parts = _pair(t[up]), _pair(-t[~up])
+    else:
+        parts = _gap(k, j, t[up]), _gap(j, k, -t[~up])
+    (tail, density), (other, before) = parts
+    return np.append(1.0 - other, tail), np.append(before, density)
 
 
-def thresholds(step: float, fine: float) -> Array:
+def thresholds(candidates: int, step: float) -> Array:
     """Return values of t from -s / 2 on; those below are its mirror images."""
-    steps = [fine, *(each for _, each in STEPS)]
-    ends = [0.0, *(end for end, _ in STEPS)]
-    parts = [np.arange(a, b, h) for a, b, h in zip(ends, ends[1:], steps, strict=False)]
+    steps = OF_TWO if candidates == 2 else OF_MORE
+    starts = (0.0, *(end for end, _ in steps))
+    parts = [np.arange(a, b, h) for a, (b, h) in zip(starts, steps, strict=False)]
     far = np.concatenate(parts)
     far = far[far < max(LARGEST_SUM - step, 1.0)]
     inner = np.concatenate([-far[far < 0.5 * step], np.linspace(-0.5 * step, 0.0, ACROSS)])
@@ -286,120 +203,45 @@ def thresholds(step: float, fine: float) -> Array:
     return found
 
 
-def _pair_points(step: float, t: Array) -> tuple[Array, Array, Array, Array]:
-    """Return losses, P and Q of tests of two candidates, and an error of P - e^loss Q.
-
-    Each is the best test at its loss, the log of the ratio of the densities: 1 + t by 1 + t + s
-    and s, or of w = -t and v = s - w for t < 0. t + s is rounded once, which moves a tail and a
-    density by as much at most. What a loss is off by counts as much as e^loss Q.
-    """
-    v, w = t + step, np.maximum(-t, 0.0)
-    loss = np.where(
-        t >= 0.0,
-        step - np.log1p(step / (1.0 + np.maximum(t, 0.0))),
-        np.log1p((w - v) / (1.0 + v)) + (v - w),
-    )
-    p, q = _two(t)[0], _two(v)[0]
-    units = PAIR_UNITS + 16.0 * (np.abs(t) + step)
-    return loss, p, q, UNIT * units * (p + np.exp(loss) * q) + np.exp(loss) * SUBNORMAL
-
-
-def _pair_ends(step: float, epsilons: Array) -> tuple[Array, Array]:
-    """Return both ends of the profile of two candidates at any epsilon >= 0, in one use.
-
-    Below, the best of neighbouring tests; above, the chord of what two of them have.
-    """
-    t = thresholds(step, FINE)
-    table = _pair_points(step, t)[0]
-    low, high = np.zeros(len(epsilons)), np.zeros(len(epsilons))
-    for i, x in enumerate(epsilons.tolist()):
-        place = min(max(int(np.searchsorted(table, x)) - 1, 0), len(t) - 1)
-        if x >= step:
-            continue
-        end = t[place + 1] if place + 1 < len(t) else 2.0 * t[place]
-        near = np.linspace(t[max(place - 1, 0)], end, 2 * PARTS)
-        loss, p, q, error = _pair_points(step, near)
-        a = math.exp(x)
-        low[i] = max(0.0, float((p - a * q - UNIT * PAIR_UNITS * (p + a * q) - error).max()))
-        values = p - np.exp(loss) * q + error
-        inside = float(loss[0]) <= x <= float(loss[-1])
-        high[i] = min(1.0, float(_chords(loss, values, np.array([x]))[0]) if inside else values[0])
-    return low, high
-
-
-def _gap_points(candidates: int, step: float) -> tuple[Array, Array]:
-    """Return losses, and bounds on the profile there, for m candidates; see the module.
+def _table(k: int, j: int, step: float, t: Array) -> tuple[Array, Array]:
+    """Return losses, and bounds on the profile there.
 
     The test with threshold t is the best one at a = d(t) / d(t + s), and so at a^ next to it its
-    value falls short of the profile by at most |log a^ / a| times what a^ Q is. The profile is no
-    larger than that of Laplace noise of scale 1 and sensitivity s.
+    value falls short of the profile by at most |log a^ / a| times what a^ Q is. t + s is rounded
+    once, which moves a tail and a density by as much at most.
     """
-    right = thresholds(step, COARSE)
-    t = np.unique(np.concatenate([-step - right, right]))
-    hidden = HIDDEN if candidates > SEGMENTS else 0.0
-    sizes = [(k, candidates - k) for k in range(1, candidates // 2 + 1)]
-    tables: list[tuple[Array, Array]] = []
-    for k, j in sizes if candidates <= FEW_CANDIDATES else [(candidates - 1, candidates - 1)]:
-        gap = Gap(k, j)
-        columns = np.array([*gap.at(t), *gap.at(t + step)])
-        above, below, density, other, rest, shifted = columns[
-            :, (columns[2] > LEAST) & (columns[5] > LEAST)
-        ]
-        loss = np.log(density / shifted)
-        for losses, p, q in ((loss, above, other), (-loss, rest, below)):
-            a = np.exp(losses)
-            values = p - a * q + 4.0 * GAP_UNITS * UNIT * (p + a * q) + hidden * (1.0 + a)
-            order = np.argsort(losses, kind="stable")
-            tables.append((losses[order], values[order]))
-    x = np.unique(np.concatenate([losses for losses, _ in tables]))
-    x = x[(x >= 0.0) & (x < step)]
-    x = x[:: -(-len(x) // MOST_POINTS)]
-    best = np.max([_chords(*table, x) for table in tables], axis=0)
-    return x, np.minimum(best, -np.expm1(0.5 * (x - step)) * (1.0 + 16.0 * UNIT))
-
-
-def _chords(losses: Array, values: Array, x: Array) -> Array:
-    """Return chords between values of a convex function of e^loss; its last value beyond."""
-    place = np.clip(np.searchsorted(losses, x, side="right") - 1, 0, len(losses) - 2)
-    low, high = losses[place], losses[place + 1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.clip(np.expm1(x - low) / np.expm1(high - low), 0.0, 1.0)
-    share = np.where(high > low, share, 0.0)
-    found: Array = (values[place] * (1.0 - share) + values[place + 1] * share) * (1.0 + 32.0 * UNIT)
-    return found
-
-
-def laplace_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
-    """Return the law above for m >= 2 candidates; s > 0 in scales, raised by its relative error."""
-    moved = math.nextafter(step * (1.0 + error), math.inf) if error else step
-    if candidates == 2:
-        return _pair_law(moved, above=True)
-    return _above(candidates, moved)
+    (p, density), (q, shifted) = (_gap_at(k, j, x) for x in (t, t + step))
+    used = (density > LEAST) & (shifted > LEAST)
+    losses = np.log(density[used] / shifted[used])
+    p, q = p[used], np.exp(losses) * q[used]
+    values = p - q + 4.0 * GAP_UNITS * UNIT * (p + q)
+    if max(k, j) > 1:
+        values += HIDDEN * (1.0 + np.exp(losses))
+    order = np.argsort(losses, kind="stable")
+    return losses[order], values[order]
 
 
 @remembered(32)
-def _above(candidates: int, step: float) -> AtomicLaw:
-    if candidates == 2:
-        x, p, q, error = _pair_points(step, thresholds(step, FINE))
-        h: Array = p - np.exp(x) * q + error
-    else:
-        x, h = _gap_points(candidates, step)
-    kept = (x >= 0.0) & (x < step)
-    points = zip(x[kept].tolist(), np.minimum(h[kept], 1.0).tolist(), strict=True)
-    return profile_law(
-        (*((Fraction(a), Fraction(b)) for a, b in points), (Fraction(step), Fraction(0)))
-    )
+def laplace_law(candidates: int, step: float, error: float = 0.0) -> AtomicLaw:
+    """Return the law above for m >= 2 candidates; s > 0 in scales, raised by its relative error.
 
-
-def _pair_law(step: float, *, above: bool) -> ProvedLaw:
-    """Return the law of two candidates: as it is in one use, and else that of many tests."""
-    return ProvedLaw(
-        0.0,
-        step,
-        ("two candidates", step, above),
-        lambda x: _pair_ends(step, x),
-        lambda: _above(2, step) if above else law_of_tests(*_tests(2, step)),
-    )
+    The profile is no larger than that of Laplace noise of scale 1 and sensitivity s.
+    """
+    step = math.nextafter(step * (1.0 + error), math.inf) if error else step
+    t = thresholds(candidates, step)
+    t = np.append(np.linspace(t[0] - ASIDE, t[0], ACROSS, endpoint=False), t)
+    sizes = [(k, candidates - k) for k in range(1, candidates)]
+    if candidates > FEW_CANDIDATES:
+        sizes = [(candidates - 1, candidates - 1)]
+    tables = [_table(k, j, step, t) for k, j in sizes]
+    x = np.unique(np.concatenate([losses for losses, _ in tables]))
+    x = x[(x >= 0.0) & (x < step)]
+    x = x[:: -(-len(x) // MOST_POINTS)]
+    # Chords in a, and the last value beyond.
+    a = np.exp(x)
+    found = np.max([np.interp(a, np.exp(losses), values) for losses, values in tables], axis=0)
+    best = np.minimum(found * (1.0 + 1e-11), -np.expm1(0.5 * (x - step)) * (1.0 + 16.0 * UNIT))
+    return law_of_points(np.append(x, step), np.append(best, 0.0))
 
 
 # Of one candidate against j others, and of k against j. Where epsilon is near s many others are
@@ -463,12 +305,13 @@ def _rest(k: int, j: int, t: Array) -> tuple[Array, Array]:
 
 
 @remembered(32)
-def _tests(candidates: int, step: float) -> tuple[Array, Array]:
-    """Return P, rounded down, and Q, rounded up, of many tests.
+def laplace_tests(candidates: int, step: float, error: float = 0.0) -> ThresholdTests:
+    """Return tests for m >= 2 candidates; s > 0 in scales, lowered by its relative error.
 
     t + s is rounded once, which moves a tail by at most that; it is charged twice.
     """
-    right = thresholds(step, FINE if candidates == 2 else COARSE)
+    step = lowered(step, error, LARGEST_MOVE)
+    right = thresholds(candidates, step)
     everywhere = np.unique(np.concatenate([-step - right, right]))
     lower: list[Array] = []
     upper: list[Array] = []
@@ -481,25 +324,13 @@ def _tests(candidates: int, step: float) -> tuple[Array, Array]:
         moved = 4.0 * UNIT * (np.abs(t) + step)
         lower.append(p - p_error)
         upper.append(q * (1.0 + moved) + q_error + SUBNORMAL)
-    p, q = np.concatenate(lower), np.concatenate(upper)
-    useful = (p > q) & (q > 0.0)
-    return p[useful], q[useful]
+    return threshold_tests(np.concatenate(lower), np.concatenate(upper))
 
 
-def laplace_members(candidates: int, step: float, error: float = 0.0) -> ThresholdTests:
-    """Return the tests one by one; s in scales, lowered by its error."""
-    return threshold_tests(*_tests(candidates, _lowered(step, error)))
-
-
-def _lowered(step: float, error: float) -> float:
-    return min(math.nextafter(step * (1.0 - error), 0.0) if error else step, LARGEST_MOVE)
-
-
-@remembered(32)
 def laplace_attained(
     candidates: int, step: float, error: float = 0.0, known: Fraction | None = None
-) -> LossLaw:
-    """Return the law of the best tests; its largest loss is s, which far thresholds come near to.
+) -> AtomicLaw:
+    """Return the law of the tests; its largest loss is s, which far thresholds come near to.
 
     Args:
         candidates: m >= 2.
@@ -507,7 +338,5 @@ def laplace_attained(
         error: its relative error.
         known: s itself, where it is known.
     """
-    least = _lowered(step, error)
-    if candidates == 2:
-        return _pair_law(least, above=False)
-    return replace(law_of_tests(*_tests(candidates, least)), known_loss=known or Fraction(least))
+    law = tests_law(laplace_tests(candidates, step, error))
+    return replace(law, known_loss=known or Fraction(lowered(step, error, LARGEST_MOVE)))

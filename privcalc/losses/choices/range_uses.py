@@ -21,12 +21,7 @@ product of the pairs dominates, in any order of the uses. If all others are sing
 attained, W is attained as well: by the k uses after all others, each offset chosen in view of what
 came out, which is an adaptive mechanism.
 
-V_1 is known in closed form. So is V near the largest loss, epsilon >= S - m, S the sum and m the
-least of the ranges: only the outcome with all losses positive counts there, as another loss is at
-most 0 and the rest at most their ranges, and V is the largest p_1 ... p_k (1 - a e^{-t_1 - ...}).
-With y_i = eta_i - t_i and y_0 = S - epsilon - y_1 - ... - y_k that is the product of all
-1 - e^{-y_i}, i >= 0, over that of all 1 - e^{-eta_i}. As log(1 - e^-y) is concave, all y are best
-the same, (S - epsilon) / (k + 1), which is within the ranges.
+V_1 is known in closed form.
 
 One more use of a bounded range: the highest of all chords over an interval of the range.
 
@@ -59,6 +54,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,122 +92,55 @@ LEVEL = 1e-9
 
 
 class Chords:
-    """The chords of one lattice.
+    """The chords of V that begin at b_l, l = 0, 1, ..., where log b_l = (l - m) h, as lines.
 
     Attributes:
         step: h, of few bits, so that multiples of it are exact.
         parts: m; the range is m h.
         gap: 1 - 1/u.
-    """
-
-    def __init__(self, step: float, parts: int) -> None:
-        """Prepare the probabilities of both losses, for t = 0, h, ..., m h."""
-        self.step, self.parts = step, parts
-        t = step * np.arange(parts + 1)
-        rest = t[::-1]
-        self.gap = -math.expm1(-parts * step)
-        self._first = -np.expm1(-rest) / self.gap
-        self._second = np.exp(-rest) * -np.expm1(-t) / self.gap
-        # e^t / (u - 1).
-        self._growth = np.exp(-rest) / self.gap
-
-    def upper(self, value: Array, beyond: float) -> tuple[Array, float]:
-        """Bound what one more use costs from above.
-
-        Args:
-            value: upper bounds on V at epsilon = 0, h, ...
-            beyond: an upper bound on V at all later points: 0, or a value that was cut off.
-
-        Returns:
-            The same for one more use.
-
-        Raises:
-            NotCertifiedError: rounding leaves open which line is the highest.
-        """
-        lines = _ChordLines(self, value, beyond, bent=True)
-        found, _ = lines.highest()
-        # Lines from later points are at most what is beyond, and so below all values that are kept.
-        small = np.flatnonzero(found < max(LEAST, beyond * (1.0 + 1e-6)))
-        if not len(small):
-            return np.maximum(lines.proved(found), beyond), beyond
-        proved = lines.proved(found[: int(small[0]) + 1])
-        beyond = max(beyond, float(proved[-1]))
-        return np.maximum(proved[:-1], beyond), beyond
-
-    def lower(self, value: Array) -> tuple[Array, Array, Array]:
-        """Return what lines from the lattice attain, rounded down.
-
-        Args:
-            value: lower bounds on V at epsilon = 0, h, ...; those beyond are 0.
-
-        Returns:
-            The values, and those of the line that is highest at a point one point before and one
-            after it, 0 where the line ends there.
-        """
-        lines = _ChordLines(self, value, 0.0, bent=False)
-        found, places = lines.highest()
-        small = np.flatnonzero(found < LEAST)
-        if len(small):
-            found, places = found[: int(small[0])], places[: int(small[0])]
-        down = 1.0 - STEP_UNITS * UNIT
-        points = np.arange(len(found))
-        before = np.where(places < points + self.parts, lines.at(places, points, -1), 0.0)
-        after = np.where(places > points, lines.at(places, points, 1), 0.0)
-        return found * down, before * down, after * down
-
-    def ends(self, value: Array, beyond: float) -> Array:
-        """Return V at epsilon = -m h, ..., 0, and up to 2 m + 1 points after the last value."""
-        left = self.step * np.arange(self.parts, 0, -1)
-        known = np.append(value, np.full(2 * self.parts + 1, beyond))
-        mirrored = -np.expm1(-left) + np.exp(-left) * known[self.parts : 0 : -1]
-        return np.concatenate([mirrored, known])
-
-    def mean(self, t: Integers, near: Array, far: Array, bent: Array | None) -> Array:
-        """Return p_t near + (1 - p_t) far + e^t / (u - 1) bent at multiples t h."""
-        found: Array = self._first[t] * near + self._second[t] * far
-        return found if bent is None else found + self._growth[t] * bent
-
-
-class _ChordLines:
-    """The lines from b_l, l = 0, 1, ..., where log b_l = (l - m) h.
-
-    Attributes:
         drop: V(b) - V(u b) less what was added: -slope b (u - 1).
         lift: V(b) - V(u b) / u: the value at 0, times 1 - 1/u.
-        bent: what was added to slopes, times b (u - 1).
+        bent: what was added to slopes, times b (u - 1); None where nothing was.
     """
 
-    def __init__(self, chords: Chords, value: Array, beyond: float, *, bent: bool) -> None:
-        """Take the ends of the chords; `bent` where all lines between are wanted below.
+    def __init__(self, step: float, parts: int, value: Array, beyond: float, *, bent: bool) -> None:
+        """Take bounds on V at epsilon = 0, h, ...; `bent` where lines between are wanted below.
 
         Differences of values over a step are off by 32 units of the values.
         """
-        self._chords = chords
-        h, m, count = chords.step, chords.parts, len(value) + chords.parts
-        known = chords.ends(value, beyond)
-        self._near, self._far = known[:count], known[m : m + count]
+        self.step, self.parts, self.gap = step, parts, -math.expm1(-parts * step)
+        t = step * np.arange(parts + 1)
+        rest, count = t[::-1], len(value) + parts
+        # The probabilities of both losses for all t, and e^t / (u - 1).
+        self._first = -np.expm1(-rest) / self.gap
+        self._second = np.exp(-rest) * -np.expm1(-t) / self.gap
+        self._growth = np.exp(-rest) / self.gap
+        later = np.append(value, np.full(2 * parts + 1, beyond))
+        mirrored = -np.expm1(-rest[:-1]) + np.exp(-rest[:-1]) * later[parts:0:-1]
+        known = np.concatenate([mirrored, later])
+        self._near, self._far = known[:count], known[parts : parts + count]
         self.drop = self._near - self._far
-        self.lift = self.drop + chords.gap * self._far
+        self.lift = self.drop + self.gap * self._far
         self.bent: Array | None = None
         if bent:
-            grow = math.expm1(h)
+            grow = math.expm1(step)
             at_zero = known[:-1] + (known[:-1] - known[1:]) / grow
-            between = at_zero[:count] - at_zero[m : m + count]
+            between = at_zero[:count] - at_zero[parts : parts + count]
             between += 32.0 * UNIT * (self._near + self._far) * (1.0 + 1.0 / grow)
-            cells = np.maximum(between, 0.0) * math.expm1(-0.5 * h) ** 2 * (1.0 + 32.0 * UNIT)
+            cells = np.maximum(between, 0.0) * math.expm1(-0.5 * step) ** 2 * (1.0 + 32.0 * UNIT)
             self.bent = cells.copy()
-            self.bent[1:] = np.maximum(cells[1:], cells[:-1] * math.exp(h))
+            self.bent[1:] = np.maximum(cells[1:], cells[:-1] * math.exp(step))
             self.drop = self.drop - self.bent
 
     def at(self, places: Integers, points: Integers, moved: int = 0) -> Array:
         """Return lines at points of the lattice, or at their neighbours: sums of positive terms."""
-        t = np.clip(points - places + (self._chords.parts + moved), 0, self._chords.parts)
-        bent = None if self.bent is None else self.bent[places]
-        return self._chords.mean(t, self._near[places], self._far[places], bent)
+        t = np.clip(points - places + (self.parts + moved), 0, self.parts)
+        found: Array = self._first[t] * self._near[places] + self._second[t] * self._far[places]
+        return found if self.bent is None else found + self._growth[t] * self.bent[places]
 
     def highest(self) -> tuple[Array, Integers]:
         """Return the value of the highest line at each point, and which it is."""
-        m = self._chords.parts
+        m = self.parts
         # Lines that fall by no more than rounding are about 1 everywhere.
         kept = np.flatnonzero(self.drop > LEVEL * self._near)
         if not len(kept):
@@ -234,7 +163,7 @@ class _ChordLines:
 
         Both are positive; where rounding hides that, any of the two lines will do.
         """
-        h = self._chords.step
+        h = self.step
         fall = self.lift[i] - self.lift[k]
         rise = self.drop[i] - self.drop[k] * np.exp((i - k) * h)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -247,7 +176,7 @@ class _ChordLines:
         Raises:
             NotCertifiedError: some line may be above.
         """
-        h, m = self._chords.step, self._chords.parts
+        h, m = self.step, self.parts
         last = len(found) - 1
         # Next to 1 lines are below each other by less than rounding; no V is above 1.
         flat = found[0] > FLAT
@@ -261,9 +190,7 @@ class _ChordLines:
         lines, first, end = (each[first <= end] for each in (lines, first, end))
         with np.errstate(divide="ignore"):
             # Slopes of the lines, times 1 - u, in logarithms.
-            line = (
-                np.log(np.maximum(self.drop[lines], 0.0)) - h * lines - math.log(self._chords.gap)
-            )
+            line = np.log(np.maximum(self.drop[lines], 0.0)) - h * lines - math.log(self.gap)
         # The first point from which W falls less than the line.
         place = np.searchsorted(-steep, -line).clip(first, end)
         places = [np.clip(place + shift, first, end) for shift in range(-AROUND, AROUND + 1)]
@@ -284,7 +211,7 @@ class _ChordLines:
         Those are of W times -1, with a in units of b_m. Differences are off by twice the rounding
         of the values.
         """
-        h = self._chords.step
+        h = self.step
         kept = np.append(0, np.arange(max(1, int((found > FLAT).sum())), len(found)))
         for _ in range(ROUNDS):
             ahead = np.expm1(h * np.diff(kept))
@@ -304,7 +231,7 @@ class _ChordLines:
 
     def _between(self, kept: Integers, proved: Array, last: int) -> Array:
         """Return chords between values that are proved: V is convex."""
-        h = self._chords.step
+        h = self.step
         points = np.arange(last + 1)
         place = np.clip(np.searchsorted(kept, points, side="right") - 1, 0, len(kept) - 2)
         start, end = kept[place], kept[place + 1]
@@ -312,6 +239,56 @@ class _ChordLines:
         chords = proved[place] * (1.0 - share) + proved[place + 1] * share
         values: Array = np.minimum(chords * (1.0 + 16.0 * UNIT), 1.0)
         return values
+
+
+def upper_step(step: float, parts: int, value: Array, beyond: float) -> tuple[Array, float]:
+    """Bound what one more use costs from above.
+
+    Args:
+        step: h.
+        parts: m.
+        value: upper bounds on V at epsilon = 0, h, ...
+        beyond: an upper bound on V at all later points: 0, or a value that was cut off.
+
+    Returns:
+        The same for one more use.
+
+    Raises:
+        NotCertifiedError: rounding leaves open which line is the highest.
+    """
+    lines = Chords(step, parts, value, beyond, bent=True)
+    found, _ = lines.highest()
+    # Lines from later points are at most what is beyond, and so below all values that are kept.
+    small = np.flatnonzero(found < max(LEAST, beyond * (1.0 + 1e-6)))
+    if not len(small):
+        return np.maximum(lines.proved(found), beyond), beyond
+    proved = lines.proved(found[: int(small[0]) + 1])
+    beyond = max(beyond, float(proved[-1]))
+    return np.maximum(proved[:-1], beyond), beyond
+
+
+def lower_step(step: float, parts: int, value: Array) -> tuple[Array, Array, Array]:
+    """Return what lines from the lattice attain, rounded down.
+
+    Args:
+        step: h.
+        parts: m.
+        value: lower bounds on V at epsilon = 0, h, ...; those beyond are 0.
+
+    Returns:
+        The values, and those of the line that is highest at a point one point before and one after
+        it, 0 where the line ends there.
+    """
+    lines = Chords(step, parts, value, 0.0, bent=False)
+    found, places = lines.highest()
+    small = np.flatnonzero(found < LEAST)
+    if len(small):
+        found, places = found[: int(small[0])], places[: int(small[0])]
+    down = 1.0 - STEP_UNITS * UNIT
+    points = np.arange(len(found))
+    before = np.where(places < points + parts, lines.at(places, points, -1), 0.0)
+    after = np.where(places > points, lines.at(places, points, 1), 0.0)
+    return found * down, before * down, after * down
 
 
 def _count_below(sorted_places: Array | Integers, size: int) -> Integers:
@@ -340,11 +317,11 @@ BITS = 53
 FINER = 0.2
 
 
+@record
 class UsesProfile:
     """V on a lattice, from above or from below.
 
     Attributes:
-        parts: the ranges in steps, each with the number of its uses.
         step: h, of few bits.
         largest: the largest loss, a multiple of h.
         values: bounds at epsilon = 0, h, ...
@@ -353,35 +330,14 @@ class UsesProfile:
             after; empty otherwise.
     """
 
-    def __init__(
-        self,
-        parts: Sequence[tuple[int, int]],
-        step: float,
-        values: Array,
-        beyond: float,
-        around: tuple[Array, ...],
-    ) -> None:
-        """Take what `largest_uses` and `attained_uses` found."""
-        self.parts, self.step = parts, step
-        self.values, self.beyond, self.around = values, beyond, around
-        self.largest = step * sum(size * count for size, count in parts)
-        self._uses = sum(count for _, count in parts)
-        self._least = step * min(size for size, _ in parts)
-        self._log_whole = math.fsum(
-            count * math.log(-math.expm1(-step * size)) for size, count in parts
-        )
+    step: float
+    largest: float
+    values: Array
+    beyond: float
+    around: tuple[Array, ...]
 
     def at(self, epsilon: float) -> float:
         """Return a bound at any epsilon >= 0 from below."""
-        gap = self.largest - epsilon
-        if gap <= self._least * (1.0 - 8.0 * UNIT):
-            # The gap is rounded once, so that the power is off by few units for each factor.
-            rise = -math.expm1(-max(gap, 0.0) / (self._uses + 1))
-            if rise == 0.0:
-                return 0.0
-            log_value = (self._uses + 1) * math.log(rise) - self._log_whole
-            slack = 64.0 * (self._uses + 1) * UNIT * (1.0 - math.log(rise) - self._log_whole)
-            return math.exp(min(0.0, log_value)) * (1.0 - slack)
         # Multiples of the step are exact, its quotients are not.
         place = int(epsilon / self.step)
         place += (epsilon >= (place + 1) * self.step) - (epsilon < place * self.step)
@@ -420,14 +376,16 @@ def largest_uses(kinds: Kinds) -> tuple[UsesProfile, UsesProfile]:
     """
     step, parts, points = lattice(kinds, up=True)
     charge(PER_UPPER * points)
-    chords = [Chords(step, size) for size in parts]
     known: dict[_State, _Left] = {}
     last: list[_State] = []
     for state in _states(kinds):
         if sum(state) == 1:
-            known[state] = _Left(_first(chords[state.index(1)]) * (1.0 + FIRST_UNITS * UNIT))
+            known[state] = _Left(_first(step, parts[state.index(1)]) * (1.0 + FIRST_UNITS * UNIT))
         else:
-            steps = [chords[i].upper(left.values, left.beyond) for i, left in _next(known, state)]
+            steps = [
+                upper_step(step, parts[i], left.values, left.beyond)
+                for i, left in _next(known, state)
+            ]
             beyond = max(each for _, each in steps)
             values = np.full(max(len(each) for each, _ in steps), beyond)
             for each, _ in steps:
@@ -437,8 +395,8 @@ def largest_uses(kinds: Kinds) -> tuple[UsesProfile, UsesProfile]:
     found = []
     for state in last[-2:]:
         left = known[state]
-        sizes = [(size, count) for size, count in zip(parts, state, strict=True) if count]
-        found.append(UsesProfile(sizes, step, left.values, left.beyond, ()))
+        largest = step * sum(map(mul, parts, state))
+        found.append(UsesProfile(step, largest, left.values, left.beyond, ()))
     return found[0], found[1]
 
 
@@ -450,21 +408,19 @@ def attained_uses(kinds: Kinds) -> UsesProfile:
     """
     step, parts, points = lattice(kinds, up=False)
     charge(PER_LOWER * points)
-    chords = [Chords(step, size) for size in parts]
     known: dict[_State, _Left] = {}
     for state in _states(kinds):
         if sum(state) == 1:
-            known[state] = _Left(_first(chords[state.index(1)]) * (1.0 - FIRST_UNITS * UNIT))
+            known[state] = _Left(_first(step, parts[state.index(1)]) * (1.0 - FIRST_UNITS * UNIT))
             continue
-        steps = [chords[i].lower(left.values) for i, left in _next(known, state)]
+        steps = [lower_step(step, parts[i], left.values) for i, left in _next(known, state)]
         size = max(len(values) for values, _, _ in steps)
         padded = np.array([[np.pad(row, (0, size - len(row))) for row in each] for each in steps])
         best = np.argmax(padded[:, 0], axis=0)
         values, *around = np.take_along_axis(padded, best[None, None], axis=0)[0]
         known[state] = _Left(values, around=tuple(around))
     left = known[state]
-    sizes = [(size, count) for size, (_, count) in zip(parts, kinds, strict=True)]
-    return UsesProfile(sizes, step, left.values, 0.0, left.around)
+    return UsesProfile(step, step * sum(map(mul, parts, state)), left.values, 0.0, left.around)
 
 
 def _states(kinds: Kinds) -> list[_State]:
@@ -481,11 +437,10 @@ def _next(known: dict[_State, _Left], state: _State) -> list[tuple[int, _Left]]:
     ]
 
 
-def _first(chords: Chords) -> Array:
-    """Return V_1 at 0, h, ... below eta; see `law.py`. Arguments of expm1 are exact."""
-    gaps = chords.step * np.arange(chords.parts, 0, -1)
-    rises = np.expm1(-0.5 * gaps)
-    values: Array = rises * rises / chords.gap
+def _first(step: float, parts: int) -> Array:
+    """Return V_1 at 0, h, ... below eta; see `bounded_range.py`. Arguments of expm1 are exact."""
+    rises = np.expm1(-0.5 * step * np.arange(parts, 0, -1))
+    values: Array = rises * rises / -math.expm1(-parts * step)
     return values
 
 

@@ -65,7 +65,6 @@ from privcalc.losses.atomic.profiles import exact_law
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.term import DirectedMembers, Term
 from privcalc.numerics.log_sums import TINIEST
-from privcalc.numerics.normal import gaussian_profile
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record, replace
 
@@ -76,8 +75,6 @@ if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.atomic.profiles import Outcome
     from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-    from privcalc.losses.noise.gaussian import GaussianLaw
-    from privcalc.losses.noise.laplace import LaplaceLaw
     from privcalc.numerics.arrays import Array
 
     Heights = Callable[[float], tuple[float, float]]
@@ -85,33 +82,7 @@ if TYPE_CHECKING:
 
 # Of so many different releases the noises are composed by themselves, where new keys are shown with
 # no more than this probability.
-APART = ((5, 1e-10), (24, 1e-5), (100, 1.0))
-
-
-def noises_apart(
-    releases: Sequence[tuple[LossLaw, float, int]],
-) -> Sequence[tuple[LossLaw, int]] | None:
-    """Return laws above those of many different releases together; None of few.
-
-    max(H, p) <= p + (1 - p) H, as H <= 1: that is the profile of the pair of H beside one that is
-    revealed with probability p, and tells nothing otherwise. Of several of the latter one is
-    revealed with probability 1 - prod (1 - p)^n. Each log1p is rounded up by more than the 4 units
-    that it and its product are off by, their sum is rounded once, expm1 is off by 4 units.
-
-    A lattice for many of max(H, p) takes long. What this costs more is at most p of delta for each.
-
-    Args:
-        releases: the law of H, p or slightly more, and how often it is used.
-    """
-    most = max((limit for few, limit in APART if len(releases) >= few), default=0.0)
-    if most == 0.0 or max(p for _, p, _ in releases) >= 1.0:
-        return None
-    hidden = math.fsum(n * math.log1p(-p) * (1.0 + 16.0 * UNIT) for _, p, n in releases)
-    shown = min(1.0, -math.expm1(hidden) * (1.0 + 16.0 * UNIT) + TINIEST)
-    if shown > most:
-        return None
-    revealed = two_point(Enclosed.of(0), Enclosed.of(shown))
-    return [*((law, n) for law, _, n in releases), (revealed, 1)]
+MANY, HARDLY = 5, 1e-6
 
 
 @record
@@ -136,10 +107,20 @@ class ThresholdedLaw(LossLaw):
 
     @classmethod
     def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
-        """Return the noises, and one pair that reveals everything, of many different releases."""
-        most = [law.mass * (1.0 + law.mass_error) * (1.0 + 2.0 * UNIT) for law, _ in uses]
-        apart = [(law.base, p, n) for (law, n), p in zip(uses, most, strict=True)]
-        return noises_apart(apart) or uses
+        """Return the noises, and one pair that reveals everything, of many different releases.
+
+        max(H, p) <= p + (1 - p) H: that is the profile of the pair of H beside one that is revealed
+        with probability p, and tells nothing otherwise. Of several of the latter one is revealed
+        with probability 1 - prod (1 - p)^n; each log1p is rounded up by more than its errors. What
+        this costs more is at most that part of delta, and the noises compose faster.
+        """
+        terms = [(law.mass * (1.0 + law.mass_error) * (1.0 + 2.0 * UNIT), n) for law, n in uses]
+        if len(uses) < MANY or sum(p * n for p, n in terms) > HARDLY:
+            return uses
+        hidden = math.fsum(n * math.log1p(-p) * (1.0 + 16.0 * UNIT) for p, n in terms)
+        shown = -math.expm1(hidden) * (1.0 + 16.0 * UNIT) + TINIEST
+        revealed = two_point(Enclosed.of(0), Enclosed.of(shown))
+        return [*((law.base, n) for law, n in uses), (revealed, 1)]
 
     @property
     def reverse_direction(self) -> ThresholdedLaw:
@@ -233,53 +214,29 @@ class ThresholdedLaw(LossLaw):
 # Beyond, e^l is no double.
 LARGEST_LOSS = 700.0
 # A wider place is refused: engines take losses to be known far better.
-WIDEST = 1e-12
+WIDEST = 1e-11
 # A loss is looked at from below by this much, which is more than tails displace any.
-STEP = 1e-13
+STEP = 1e-12
 
 
-def gaussian_heights(law: GaussianLaw) -> Heights:
-    """Return bounds on the profile of two normal laws, which grows with mu."""
-    low, high = law.mu * (1.0 - 2.0 * law.error), law.mu * (1.0 + 2.0 * law.error)
+def heights_of(law: LossLaw) -> Heights:
+    """Return bounds on a profile at losses >= 0.
 
-    def heights(loss: float) -> tuple[float, float]:
-        return gaussian_profile(low, loss).lower, gaussian_profile(high, loss).upper
-
-    return heights
-
-
-def laplace_heights(law: LaplaceLaw) -> Heights:
-    """Return the closed form of Laplace noise: 0 from the largest loss on."""
-    return law.profile
-
-
-def atomic_heights(law: AtomicLaw) -> Heights:
-    """Return the sum of (p - e^l q)_+ over outcomes, whose masses and products are off by units."""
-    outcomes = [*zip(law.masses, law.lower_masses, strict=True), (law.infinity_mass, 0.0)]
-
-    def heights(loss: float) -> tuple[float, float]:
-        a, units = math.exp(loss), UNIT * (16.0 + 4.0 * abs(loss))
-        near = [(p, a * q) for p, q in outcomes if a * q * (1.0 - units) < p]
-        value = math.fsum(max(0.0, p - other) for p, other in near)
-        wrong = 2.0 * units * math.fsum(p for p, _ in near)
-        return max(0.0, value - wrong), value + wrong
-
-    return heights
-
-
-def discrete_heights(law: DiscreteGaussianLaw) -> Heights:
-    """Return P(A) - e^l Q(A) for the outcomes A with a loss above l, but for displaced ones.
-
-    What A misses or has too much has losses within the shift of l. It changes the difference by at
-    most the shift times its P-mass, which is at most that above l less the step.
+    Where it is not known in closed form it is P(A) - e^l Q(A) for the outcomes A with a loss above
+    l, but for displaced ones. What A misses or has too much has losses within the shift of l. It
+    changes the difference by at most the shift times its P-mass, which is at most that above l less
+    the step.
     """
 
     def heights(loss: float) -> tuple[float, float]:
+        known = law.profile(loss)
+        if known is not None:
+            return known
         before = loss - STEP * (1.0 + loss)
         tails = law.tails(np.array([before, loss]))
         error = float(np.max(np.asarray(tails.error)))
         if not tails.shift <= 0.25 * (loss - before):
-            raise NotCertifiedError("rounding hides the losses of discrete noise")
+            raise NotCertifiedError("rounding hides the losses of noise")
         p, q = float(tails.above_p[1]), math.exp(loss) * float(tails.above_q[1])
         slack = (error + 8.0 * UNIT) * (p + q) * MARGIN
         around = float(tails.above_p[0]) * (1.0 + error) * tails.shift
@@ -337,21 +294,18 @@ def cut(heights: Heights, mass: tuple[float, float]) -> tuple[float, float]:
     raise NotCertifiedError("rounding hides where the profile of the noise meets that of new keys")
 
 
-def larger_of(
-    law: LossLaw, heights: Heights, mass: tuple[float, float], *, remove: bool
-) -> ThresholdedLaw:
+def larger_of(law: LossLaw, mass: tuple[float, float], *, remove: bool) -> ThresholdedLaw:
     """Return the law of max(H, p).
 
     Args:
         law: of H, the same for both orders.
-        heights: H.
         mass: bounds on p.
         remove: whether P has the record.
 
     Raises:
         NotCertifiedError: rounding hides where both meet.
     """
-    x, error = cut(heights, mass)
+    x, error = cut(heights_of(law), mass)
     middle = 0.5 * (mass[0] + mass[1])
     wrong = (0.5 * (mass[1] - mass[0]) / middle) * (1.0 + 4.0 * UNIT) + 2.0 * UNIT
     return ThresholdedLaw(law, middle, wrong, x, error, remove)
@@ -426,7 +380,7 @@ MOST_UNITS = 2000
 
 
 def thresholded(
-    noise: Callable[[int], tuple[LossLaw, Heights]],
+    noise: Callable[[int], LossLaw],
     new: tuple[float, float],
     keys: int,
     *,
@@ -436,7 +390,7 @@ def thresholded(
     """Return the term of a release.
 
     Args:
-        noise: the law of the noise on so many counts, the same for both orders, and its profile.
+        noise: the law of the noise on so many counts, the same for both orders.
         new: bounds on p.
         keys: k, or units.
         remove: whether P has the person.
@@ -447,15 +401,14 @@ def thresholded(
     """
     if keys > MOST_UNITS:
         raise NotCertifiedError(f"at most {MOST_UNITS} keys of a group are tried, got {keys}")
-    law, heights = noise(keys)
-    mass = several_new(new, keys)
-    found = larger_of(law, heights, mass, remove=remove)
+    law, mass = noise(keys), several_new(new, keys)
+    found = larger_of(law, mass, remove=remove)
     for old in range(1, keys if continuous else 1):
         # -log w^j, rounded down; G falls.
         shift = -(keys - old) * math.log1p(-new[0]) * (1.0 - 8.0 * UNIT)
         loss = found.cut - found.cut_error + shift
         loss -= 4.0 * UNIT * (1.0 + abs(found.cut) + shift)
-        if at_any(noise(old)[1], loss)[1] >= several_new(new, old)[0]:
+        if at_any(heights_of(noise(old)), loss)[1] >= several_new(new, old)[0]:
             raise may_mix(new[1], keys)
     return Term(found, found, members=KeyMembers(law, Fraction(mass[0]), remove))
 

@@ -53,7 +53,7 @@ from privcalc.losses.members import DirectedTests, threshold_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.term import Term
-from privcalc.losses.thresholds.chances import binomial_chances, moved
+from privcalc.losses.thresholds.sampled_counts import binomial_chances, moved
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered

@@ -19,12 +19,10 @@ Normal noise. The integrand is a sum, over places of the answers "above", of pro
 of rho = s z and of n = m + R (1 + b) or fewer normal distribution functions of (+-(gap + s z)) /
 size. At z + i d each is at most e^{(1 + n (s / size)^2) d^2 / 2} times what it is at z, as
 |Phi(x + i y)| <= e^{y^2 / 2} Phi(x). So a sum over a lattice of z with the step h is off by at most
-2 e^{-(2 pi / h)^2 / (2 (1 + n (s / size)^2))} of itself, nearly (`sparse_vector_outcomes.py`).
+2 e^{-(2 pi / h)^2 / (2 (1 + n (s / size)^2))} of itself, nearly (`sparse_vector_bounds.py`).
 
-Laplace noise. On a cell of r the factors are between their values at its ends, each at one of them.
-Where all answers at the end are "above" (R = c, b = 0) they are known far better: let f be a factor
-of the integrand, about the middle z of a cell of half width w, with |(log f)'| <= l and
-|(log f)''| <= k on the cell. Then
+Laplace noise. All answers at the end are "above": R = c, b = 0. Let f be a factor of the integrand,
+about the middle z of a cell of half width w, with |(log f)'| <= l and |(log f)''| <= k there. Then
 
     f(z) e^{-k w^2 / 2} <= (f(z + y) f(z - y))^{1/2},    f(z + y) <= f(z) e^{l |y| + k y^2 / 2}.
 
@@ -52,24 +50,11 @@ if TYPE_CHECKING:
     from privcalc.losses.members import ThresholdTests
     from privcalc.numerics.arrays import Array
 
-# How far cells and sums reach, in units of the noise: beyond is a mass of less than e^-36.
-REACH = {"laplace": 36.0, "gaussian": 9.0}
 # What functions, powers that are not negligible and sums of thousands of terms are off by, with
 # room; rounding the sizes of the noise moves arguments by no more.
 ROUNDING = 1e-9
-
-
-def log_below(noise: str, x: Array) -> Array:
-    """Return log F."""
-    if noise == "gaussian":
-        from scipy.special import log_ndtr
-
-        value: Array = log_ndtr(x)
-        return value
-    half = 0.5 * np.exp(-np.abs(x))
-    return np.where(x < 0.0, -np.log(2.0) - np.abs(x), np.log1p(-half))
-
-
+# Of normal noise: how far sums reach, in deviations.
+REACH = 9.0
 # Shares of the queries that come first, and the others of a round.
 SHARES, OTHERS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0), (0, 1, 3)
 # Streams of any length, or longer ones, have so many queries.
@@ -77,32 +62,28 @@ LONGEST = 1_000_000
 # Of nonnegative queries streams that are so many times shorter are tried as well.
 SHORTER = 6
 # Distances to the thresholds, in units of both noises, from where one answer of all is "above".
-FIRST = {"gaussian": np.linspace(-4.0, 1.0, 31), "laplace": np.linspace(-1.5, 2.5, 12)}
-ROUNDS = {"gaussian": np.linspace(-3.0, 2.5, 34), "laplace": np.linspace(-2.0, 5.0, 16)}
-# Points for the search and how far they reach; those of a test, at most; cells for Laplace noise.
-POINTS, SEARCHED = 160, {"gaussian": 9.0, "laplace": 22.0}
-MOST_POINTS, CELLS = 20_000, 10_000
-# Tests that are kept are best at one of so many slopes.
-SLOPES, LEAST = {"gaussian": 150, "laplace": 12}, 1e-30
+FIRST, ROUNDS = np.linspace(-4.0, 1.0, 31), np.linspace(-3.0, 2.5, 34)
+# Points for the search; those of a test, at most.
+POINTS, MOST_POINTS = 160, 20_000
+# Tests that are kept are best at one of so many slopes, at first and in the end.
+SEARCHED, SLOPES, LEAST = 150, 400, 1e-30
 # The error of a sum over a lattice is e^-LOG_ERROR; beyond it is a mass below OUTSIDE.
 LOG_ERROR, OUTSIDE = 25.0, 1e-18
 
 
 class Technique(NamedTuple):
-    """What is asked with: the law of both noises, their sizes in units of D, and c."""
+    """What is asked with normal noise: the sizes of both in units of D, and c."""
 
-    noise: str
     threshold: float
     queries: float
     cutoff: int
 
-    def log_below(self, gap: Array | float, z: Array) -> Array:
-        """Return log F((gap + rho) / nu) for rho = z times its size; each gap with each z."""
-        return log_below(self.noise, (np.asarray(gap) + self.threshold * z) / self.queries)
+    def log_below(self, gap: Array | float, z: Array, sign: float = 1.0) -> Array:
+        """Return log F((gap + rho) / nu), or of 1 - F, for rho = z deviations."""
+        from scipy.special import log_ndtr
 
-    def log_above(self, gap: Array | float, z: Array) -> Array:
-        """Return the same of 1 - F."""
-        return log_below(self.noise, -(np.asarray(gap) + self.threshold * z) / self.queries)
+        found: Array = log_ndtr(sign * (np.asarray(gap) + self.threshold * z) / self.queries)
+        return found
 
 
 class Race(NamedTuple):
@@ -113,14 +94,6 @@ class Race(NamedTuple):
     others: int
     t: float
     u: float
-
-
-class _Candidates(NamedTuple):
-    """Streams, and about P(A) and P'(A)."""
-
-    races: list[Race]
-    p: Array
-    q: Array
 
 
 def race_tests(technique: Technique, length: int, threshold: float) -> tuple[Array, Array]:
@@ -141,9 +114,9 @@ def race_tests(technique: Technique, length: int, threshold: float) -> tuple[Arr
         rounds = (queries - first) // (1 + others)
         if rounds >= technique.cutoff and (not others or rounds > 1):
             found.append(_searched(technique, first, rounds, others, threshold))
-    races = [race for each in found for race in each.races]
+    races = [race for each, _, _ in found for race in each]
     p, q = (np.concatenate([each[k] for each in found]) for k in (1, 2))
-    both = [race_chances(technique, races[k]) for k in _best(p, q, SLOPES[technique.noise])]
+    both = [race_chances(technique, races[k]) for k in _best(p, q, SEARCHED)]
     return np.array([low for low, _ in both]), np.array([high for _, high in both])
 
 
@@ -157,81 +130,60 @@ def _best(p: Array, q: Array, count: int) -> list[int]:
 
 def race_chances(technique: Technique, race: Race) -> tuple[float, float]:
     """Return a lower bound on P(A), and an upper one on P'(A); 0 and 1 where that is too much."""
-    reach = REACH[technique.noise]
-    if technique.noise == "laplace":
-        edges = np.linspace(-reach, reach, CELLS + 1)
-        charge(4.0 * CELLS)
-        left, right = edges[:-1], edges[1:]
-        mass = 0.5 * np.abs(np.exp(-np.abs(right)) - np.exp(-np.abs(left)))
-        low = float(_chances(technique, race, 0.0, (left, right)) @ mass)
-        high = float(_chances(technique, race, 1.0, (right, left)) @ mass)
-        return low * (1.0 - ROUNDING), min(1.0, high * (1.0 + ROUNDING) + math.exp(-reach))
     queries = race.first + race.rounds * (1 + race.others)
     ratio = technique.threshold / technique.queries
     step = 2.0 * math.pi / math.sqrt(2.0 * LOG_ERROR * (1.0 + queries * ratio**2))
-    count = math.ceil(reach / min(step, 0.1))
+    count = math.ceil(REACH / min(step, 0.1))
     if count > MOST_POINTS:
         return 0.0, 1.0
     charge((1.0 if technique.cutoff == 1 else 4.0) * count)
-    z = np.linspace(-reach, reach, 2 * count + 1)
+    z = np.linspace(-REACH, REACH, 2 * count + 1)
     weight = np.exp(-0.5 * z * z) * (z[1] - z[0]) / math.sqrt(2.0 * math.pi)
-    low, high = (float(_chances(technique, race, move, (z, z)) @ weight) for move in (0.0, 1.0))
+    low, high = (float(_chances(technique, race, move, z) @ weight) for move in (0.0, 1.0))
     return low * (1.0 - ROUNDING), min(1.0, high * (1.0 + ROUNDING) + OUTSIDE)
 
 
 def _searched(
     technique: Technique, first: int, rounds: int, others: int, threshold: float
-) -> _Candidates:
-    """Return streams with some numbers of queries, at all distances."""
-    laplace = technique.noise == "laplace"
+) -> tuple[list[Race], Array, Array]:
+    """Return streams with some numbers of queries, at all distances, and about P(A) and P'(A)."""
     unit, size = technique.threshold + technique.queries, technique.queries
     t = np.zeros(1)
     if first:
-        t = size * _reached(technique.noise, first) + unit * FIRST[technique.noise]
-    u = size * _reached(technique.noise, rounds) + unit * ROUNDS[technique.noise]
+        t = size * math.sqrt(2.0 * math.log(first)) + unit * FIRST
+    u = size * math.sqrt(2.0 * math.log(rounds)) + unit * ROUNDS
     t, u = np.unique(np.minimum(t, threshold)), np.unique(np.minimum(u, threshold - 1.0))
-    reach = SEARCHED[technique.noise]
-    z = np.linspace(-reach, reach, POINTS)
-    weight = np.exp(-np.abs(z)) if laplace else np.exp(-0.5 * z * z)
+    z = np.linspace(-REACH, REACH, POINTS)
+    weight = np.exp(-0.5 * z * z)
     weight /= weight.sum()
     charge((0.3 if technique.cutoff == 1 else 3.0) * POINTS * (len(t) + len(u)))
     found = []
     for move in (0.0, 1.0):
         before = np.exp(first * technique.log_below(t[:, None] - move, z)) * weight
         race = Race(0, rounds, others, 0.0, 0.0)
-        found.append(before @ _raced(technique, race, (u[:, None], move), (z, z)).T)
+        found.append(before @ _raced(technique, race, (u[:, None], move), z).T)
     races = [Race(first, rounds, others, float(x), float(y)) for x in t for y in u]
-    return _Candidates(races, found[0].ravel(), found[1].ravel())
+    return races, found[0].ravel(), found[1].ravel()
 
 
-def _reached(noise: str, count: int) -> float:
-    """Return about how large the largest of so many noises is."""
-    if noise == "laplace":
-        return math.log(0.5 * count + 0.5)
-    return math.sqrt(2.0 * math.log(count))
+def _chances(technique: Technique, race: Race, move: float, z: Array) -> Array:
+    """Return P(A | r)."""
+    before: Array = np.exp(race.first * technique.log_below(race.t - move, z))
+    return before * _raced(technique, race, (np.array([race.u]), move), z)
 
 
-def _chances(technique: Technique, race: Race, move: float, points: tuple[Array, Array]) -> Array:
-    """Return P(A | r): r of what is to be "below", and of the beginnings of rounds."""
-    before: Array = np.exp(race.first * technique.log_below(race.t - move, points[0]))
-    after = _raced(technique, race, (np.array([race.u]), move), points)
-    return before * after
-
-
-def _raced(
-    technique: Technique, race: Race, gaps: tuple[Array, float], points: tuple[Array, Array]
-) -> Array:
+def _raced(technique: Technique, race: Race, gaps: tuple[Array, float], z: Array) -> Array:
     """Return P(A | r) without the first queries, for distances u and a move.
 
     With logarithms of x, which keep 1 - x where alpha and 1 - beta are small.
     """
     from scipy.special import betainc
 
-    (u, move), (low, high), c = gaps, points, technique.cutoff
-    log_alpha = technique.log_above(u + move, high)
-    log_beta = race.others * technique.log_below(u - move, low)
+    (u, move), c = gaps, technique.cutoff
+    log_alpha = technique.log_below(u + move, z, -1.0)
+    log_beta = race.others * technique.log_below(u - move, z)
     # Away from 0, where nothing is ever "above" and log alpha is far below it.
-    log_x = np.minimum(technique.log_below(u + move, high) + log_beta, -1e-300)
+    log_x = np.minimum(technique.log_below(u + move, z) + log_beta, -1e-300)
     rest = -np.expm1(log_x)
     some = -np.expm1(race.rounds * log_x) if c == 1 else betainc(c, race.rounds - c + 1.0, rest)
     chance = some * np.exp(c * (log_alpha - np.log(rest)) + (c - 1) * log_beta)
@@ -239,14 +191,12 @@ def _raced(
     return found
 
 
-# Of streams with Laplace noise: cells, of which two meet at 0, numbers of queries below, and
-# distances to the threshold, in units of both noises.
-NOISE_CELLS, BELOW = 2000, (0, 1, 2, 5, 20, 100, 1000, 10_000)
+# Of streams with Laplace noise: cells, of which two meet at 0, and how far these reach in scales;
+# numbers of queries below, and distances to the threshold, in units of both noises.
+CELLS, FAR, BELOW = 2000, 36.0, (0, 1, 2, 5, 20, 100, 1000, 10_000)
 DISTANCES = 24
 # A distance at which every answer is "above".
 NO_TOP = -1e9
-# Of the tests those are kept that are best at one of so many slopes.
-STREAM_SLOPES = 400
 
 
 @remembered(32)
@@ -264,16 +214,16 @@ def stream_tests(
             below, and the others u, and D more where they are lower.
     """
     tops = min(cutoff, length)
-    p, q = race_tests(Technique(noise, *sizes, tops), length, threshold)
-    if noise == "laplace":
+    if noise == "gaussian":
+        p, q = race_tests(Technique(*sizes, tops), length, threshold)
+    else:
         below = [m for m in BELOW if m <= length - tops]
         t = np.linspace(-2.0, 8.0, DISTANCES) * sum(sizes)
         u = np.append(np.linspace(-3.0, 9.0, DISTANCES), NO_TOP) * sum(sizes)
         # Many are the same where the threshold is low.
         t, u = np.unique(np.minimum(t, threshold)), np.unique(np.minimum(u, threshold - 1.0))
-        lower, upper = stream_chances(sizes, (below, tops), (t, u))
-        p, q = np.append(p, lower), np.append(q, upper)
-    kept = _best(p, q, STREAM_SLOPES)
+        p, q = stream_chances(sizes, (below, tops), (t, u))
+    kept = _best(p, q, SLOPES)
     return threshold_tests(p[kept], q[kept])
 
 
@@ -292,12 +242,12 @@ def stream_chances(
         distances: several t, and several u.
 
     Returns:
-        Arrays with a row for each m and t, in this order, and a column for each u.
+        Arrays of all m, t and u.
     """
-    (below, tops), (t, u), reach = counts, distances, REACH["laplace"]
-    charge(1.0 * NOISE_CELLS * len(t) * len(below))
-    edges = np.linspace(-reach, reach, NOISE_CELLS + 1)
-    middle, half = 0.5 * (edges[1:] + edges[:-1]), reach / NOISE_CELLS
+    (below, tops), (t, u) = counts, distances
+    charge(1.0 * CELLS * len(t) * len(below))
+    edges = np.linspace(-FAR, FAR, CELLS + 1)
+    middle, half = 0.5 * (edges[1:] + edges[:-1]), FAR / CELLS
     weight = np.exp(-np.abs(middle)) * half
     found = []
     for move, least in ((0.0, True), (1.0, False)):
@@ -307,8 +257,14 @@ def stream_chances(
         ends, centres = ((u + move)[:, None] + sizes[0] * z for z in (edges, middle))
         cells = -ends[:, 1:], -centres, -ends[:, :-1]
         found.append((first * weight) @ _powers(cells, sizes, tops, least=least).T)
-    lower, upper = found[0], found[1] * math.exp(1.5 * half**2) + math.exp(-reach)
-    return lower * (1.0 - ROUNDING), upper * (1.0 + ROUNDING)
+    lower, upper = found[0], found[1] * math.exp(1.5 * half**2) + math.exp(-FAR)
+    return lower.ravel() * (1.0 - ROUNDING), upper.ravel() * (1.0 + ROUNDING)
+
+
+def _log_laplace(x: Array) -> Array:
+    """Return log F of a Laplace number."""
+    half = 0.5 * np.exp(-np.abs(x))
+    return np.where(x < 0.0, -np.log(2.0) - np.abs(x), np.log1p(-half))
 
 
 def _powers(
@@ -326,8 +282,8 @@ def _powers(
         least: which of the two.
     """
     x, _, end = (each / sizes[1] for each in cells)
-    left, middle, right = (log_below("laplace", each / sizes[1]) for each in cells)
-    half = REACH["laplace"] / NOISE_CELLS * sizes[0] / sizes[1] * (1.0 + ROUNDING)
+    left, middle, right = (_log_laplace(each / sizes[1]) for each in cells)
+    half = FAR / CELLS * sizes[0] / sizes[1] * (1.0 + ROUNDING)
     s = 0.5 * np.exp(-np.maximum(x, 0.0))
     slope = np.where(x < 0.0, 1.0, s / (1.0 - s))
     curved = np.where(end <= 0.0, 0.0, 0.5 * s / (1.0 - s) ** 2 * half**2)

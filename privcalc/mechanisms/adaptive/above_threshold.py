@@ -125,7 +125,7 @@ class AboveThreshold(Mechanism):
 
     Gaussian noise of deviations s (rho) and t (nu): the profile is at most the sum, over all
     possible answers to the whole stream, of what the worst stream for that one costs, by an
-    integral over the threshold's noise (`losses/thresholds/sparse_vector_outcomes.py`). For
+    integral over the threshold's noise (`losses/thresholds/sparse_vector_bounds.py`). For
     cutoff=1 each term is what streams attain; the sum is that of streams in which every answer is
     the worst at once. It is at most N times the profile of a Gaussian mechanism with mu^2 = D^2 /
     s^2 + 4 c D^2 / t^2, where N, the sum of `length` choose k for k <= c, counts the answers, and
@@ -205,7 +205,7 @@ class AboveThreshold(Mechanism):
     def laws(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.choices.noisy_max_tests import tests_law
+        from privcalc.losses.choices.noisy_max import tests_law
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.sparse_vector_bounds import (
             answers_bound,

@@ -17,7 +17,6 @@ from privcalc.spec.registry import Parameter, mechanism
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
-    from privcalc.losses.thresholds.release import Heights
     from privcalc.numerics.arrays import Array
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
@@ -115,7 +114,7 @@ class ThresholdedCounts(Mechanism):
     A group adds several units to counts: to an old key, where noise for its size is what hides it,
     or to new keys, one each or one for all (`losses/thresholds/release.py`). In a Poisson sample
     the others are sampled as well, which hides old keys better than the noise by itself: for one
-    key and one person all numbers of others are tried (`losses/thresholds/sampled_bound.py`).
+    key and one person all numbers of others are tried (`losses/thresholds/sampled_counts.py`).
 
     Attributes:
         noise: the law of the noise.
@@ -209,32 +208,27 @@ class ThresholdedCounts(Mechanism):
             return self._tested(term, remove=remove)
         return term
 
-    def _noise_on(self, units: int) -> tuple[LossLaw, Heights]:
-        """Return the law of the noise on old keys with so many changes, and its profile."""
-        from privcalc.losses.thresholds import release as cut
-
+    def _noise_on(self, units: int) -> LossLaw:
+        """Return the law of the noise on old keys with so many changes."""
         if self.noise == DISCRETE_GAUSSIAN:
             from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
-            lattice = DiscreteGaussianLaw(self._spread**2, units)
-            return lattice, cut.discrete_heights(lattice)
+            return DiscreteGaussianLaw(self._spread**2, units)
         if self.noise == GAUSSIAN:
             from privcalc.losses.noise.gaussian import GaussianLaw
 
             rate = self.rate * self.rate * units * self.group
-            normal = GaussianLaw.of(rate.root())
-            return normal, cut.gaussian_heights(normal)
+            return GaussianLaw.of(rate.root())
         from privcalc.losses.noise.laplace import LaplaceLaw
 
-        law = LaplaceLaw(*(self.rate * units).nearest())
-        return law, cut.laplace_heights(law)
+        return LaplaceLaw(*(self.rate * units).nearest())
 
     def in_sample(
         self, rate: tuple[float, bool], adjacency: Adjacency, records: int
     ) -> Term | None:
         """Return lower ends of a release that sees a sample; the upper end is its law, sampled."""
         from privcalc.losses.thresholds.release import several_new
-        from privcalc.losses.thresholds.sampled_counts import sampled_release
+        from privcalc.losses.thresholds.sampled_counts import sampled_bound, sampled_release
         from privcalc.numerics.rounding import UNIT
         from privcalc.record import replace
 
@@ -248,30 +242,15 @@ class ThresholdedCounts(Mechanism):
         )
         if records > 1 or self.keys > 1:
             return found
-        from privcalc.losses.thresholds.sampled_bound import sampled_bound
-
         q, exact = rate
         upper = sampled_bound(
-            (self._tail, deviation, self._heights()),
+            (self._tail, deviation),
             threshold if discrete else doubles(self._threshold[0])[0],
-            self._new_key(1)[1],
             q if exact else min(q * (1.0 + 4.0 * UNIT), 1.0),
             remove=remove,
             discrete=discrete,
         )
         return replace(found, upper=upper)
-
-    def _heights(self) -> Heights:
-        """Return the profile of the noise on one old key, or slightly more."""
-        if self.noise != DISCRETE_LAPLACE:
-            return self._noise_on(1)[1]
-        import numpy as np
-
-        from privcalc.losses.thresholds.release import atomic_heights, law_of_outcomes
-
-        found, wrong = self._tail(np.ones(1))
-        few = Fraction(float(found[0]) * (1.0 - 2.0 * wrong))
-        return atomic_heights(law_of_outcomes([(1 - few, few), (few, 1 - few)], remove=True))
 
     def _tail(self, x: Array) -> tuple[Array, float]:
         """Return P(noise >= x), and a bound on relative errors.
@@ -357,7 +336,6 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,
-            atomic_heights,
             larger_of,
             law_of_outcomes,
             several,
@@ -372,7 +350,7 @@ class ThresholdedCounts(Mechanism):
         mass = term.members.mass if isinstance(term.members, KeyMembers) else Fraction(0)
         # Large counts tell of the person either way: noise has one law for both orders.
         old = law_of_outcomes(outcomes, remove=True)
-        law = larger_of(old, atomic_heights(old), doubles(mass), remove=remove)
+        law = larger_of(old, doubles(mass), remove=remove)
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
 
     def _discrete_laplace(self, *, remove: bool) -> Term:
@@ -390,7 +368,6 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,
-            atomic_heights,
             larger_of,
             law_of_outcomes,
             may_mix,
@@ -421,7 +398,7 @@ class ThresholdedCounts(Mechanism):
             most = 1 - least - sum((x for x, _ in outcomes), Fraction(0))
         outcomes += [(most, least), (least, most)]
         old = law_of_outcomes(outcomes, remove=True)
-        law = larger_of(old, atomic_heights(old), doubles(p), remove=remove)
+        law = larger_of(old, doubles(p), remove=remove)
         return Term(law, law, members=KeyMembers(old, p, remove))
 
 
