@@ -38,6 +38,23 @@ and T omega e^{T omega} x; delta is T omega e^{T omega} more. Clipped triples co
 their time values are 0 beyond c, at most those of triples before, and omega less at least. With a
 mean that is not 1, T V also has x V' (x) times E_Q Y - 1, in modulus at most omega times the
 largest of (g^{lam + 1} w_{i+1} - w_i) / (g - 1) in modulus.
+
+The circle. V(x) = x^{lam + 1} w(log x), with w on the points l = m h, m modulo `size`. Read as
+periodic, w and so V is a function on all of the line: a bound that holds there holds on the circle,
+and nothing wraps around. x^{lam + 1} is an eigenfunction of all T: constants stay constants.
+
+Between points V is at most its chord in x where it is convex. Its slope changes at x_i by C_i, and
+(T V)(x_m) = V_m + x_m sum_j h(e^{jh}) C_{m+j} for the chords. In terms of w: w_m + sum_j h(e^{jh})
+e^{lam j h} D_{m+j}, D = C x^{-lam}, which is
+
+    D_i = (g^{lam + 1} w_{i+1} - w_i) / (g - 1) - (w_i - g^{-lam - 1} w_{i-1}) / (1 - 1/g), g = e^h.
+
+A law on the lattice with Q-masses p_j has (T V)_m = sum p_j V_{m+j}.
+
+Rounding. With eta for the error of a transform (`numerics/convolution.py`), a sum of products with
+weights of total s, of which each value is off by eta s, is off by at most 3 eta s times the root of
+squares, in each value: an inverse transform divides the root of squares by N^{1/2}. One with the
+n-th power of a law of total s is by (n + 2) eta s^n times it.
 """
 
 from __future__ import annotations
@@ -49,18 +66,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.fixed_size.circle import Circle, size_of
-from privcalc.losses.fixed_size.scale import FINE, GROWTH, ROUGHER, blocks, chord_weights, graded
 from privcalc.losses.fixed_size.triples import RELATIVE, curvature, poisson_values, time_values
-from privcalc.numerics.convolution import power
+from privcalc.numerics.convolution import fast_size, power, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.fixed_size.circle import Kernel
-    from privcalc.losses.fixed_size.scale import Scale
-    from privcalc.numerics.arrays import Array, ComplexArray, Mask
+    from privcalc.numerics.arrays import Array, ComplexArray, Integers, Mask
 
 # Work that is counted for a point of a transform: a third of what it takes.
 PER_POINT = 0.06
@@ -72,6 +85,147 @@ LEVELS = 3
 LARGEST_LOG = 300.0
 # So that nothing is divided by 0.
 TINY = 1e-280
+# How much longer cells of losses become with the loss.
+GROWTH = 0.025
+
+
+@record
+class Scale:
+    """The circle and the blocks.
+
+    Attributes:
+        lam: tilt.
+        step: of the lattice.
+        length: of the circle.
+        epsilon: about where the bound is best.
+        deviation: of the tilted loss.
+        reach: the loss at which those of a step are cut off.
+    """
+
+    lam: float
+    step: float
+    length: float
+    epsilon: float
+    deviation: float
+    reach: float
+
+
+def graded(last: int, growth: float) -> Integers:
+    """Return increasing indices from -last to last, every one near 0 and fewer far out."""
+    found, place = [0], 0
+    while place < last:
+        place = min(last, place + max(1, int(growth * place)))
+        found.append(place)
+    up = np.array(found)
+    return np.concatenate([-up[:0:-1], up])
+
+
+def chord_weights(points: Array, values: Array) -> Array:
+    """Return the Q-masses of the law whose time values are chords between these at e^points.
+
+    The time value of 0 loss has a corner there, of the identity's mass 1.
+    """
+    x = np.exp(points)
+    fall = np.diff(values) / np.diff(x)
+    slopes = np.concatenate([[0.0], fall, [0.0]])
+    found = np.diff(slopes)
+    found[points == 0.0] += 1.0
+    return found
+
+
+# Single steps first, as V_0 has a corner; then blocks of a part of the steps so far, and at most of
+# one of the whole. Any will do.
+FIRST, RATIO, MOST = 20, 10, 150
+
+
+def blocks(count: int) -> list[int]:
+    """Return how many steps each block has."""
+    found, done = [], 0
+    while done < count:
+        size = 1 if done < FIRST else min(done // RATIO, max(1, count // MOST))
+        size = min(size, count - done)
+        found.append(size)
+        done += size
+    return found
+
+
+class Circle:
+    """The lattice.
+
+    Attributes:
+        step: h.
+        size: number of points.
+        lam: tilt.
+        factor: g^{lam + 1}.
+        eta: error of one transform, relatively to the root of squares.
+    """
+
+    def __init__(self, step: float, length: float, lam: float) -> None:
+        """Take the least length; points are as many as a transform is fast for."""
+        self.step, self.lam = step, lam
+        self.size = fast_size(math.ceil(length / step))
+        self.factor = math.exp((lam + 1.0) * step)
+        self.eta = transform_error(self.size)
+
+    @property
+    def length(self) -> float:
+        """Return the length of the circle."""
+        return self.step * self.size
+
+    def back(self, spectrum: ComplexArray) -> Array:
+        """Return the values of a transform."""
+        found: Array = np.fft.irfft(spectrum, self.size)
+        return found
+
+    def slopes(self, values: Array) -> Array:
+        """Return D."""
+        ahead, behind = np.roll(values, -1), np.roll(values, 1)
+        rise = (ahead * self.factor - values) / math.expm1(self.step)
+        fall = (values - behind / self.factor) / -math.expm1(-self.step)
+        found: Array = rise - fall
+        return found
+
+    def steepest(self, values: Array) -> float:
+        """Return the largest slope of x V in modulus, tilted as w is, or a little more."""
+        rise = np.roll(values, -1) * self.factor - values
+        error = self.slope_error(float(np.abs(values).max()))
+        return float(np.abs(rise).max()) / math.expm1(self.step) + error
+
+    @property
+    def slope_of_one(self) -> float:
+        """Return D of the constant 1, which is positive."""
+        e, h = (self.lam + 1.0) * self.step, self.step
+        return math.expm1(e) / math.expm1(h) - math.expm1(-e) / math.expm1(-h)
+
+    def slope_error(self, largest: float) -> float:
+        """Bound the rounding of D, of values up to `largest` in modulus."""
+        return 32.0 * UNIT * largest * (1.0 + self.factor) / -math.expm1(-self.step)
+
+    def kernel(self, indices: Integers, weights: Array) -> Kernel:
+        """Return weights at lattice steps as what is correlated with values on the circle.
+
+        Args:
+            indices: steps.
+            weights: of shape (..., len(indices)), non-negative; rows.
+        """
+        rows = weights.reshape(-1, len(indices))
+        places = indices % self.size
+        cyclic = [np.bincount(places, weights=row, minlength=self.size) for row in rows]
+        spectrum = np.conj(np.fft.rfft(cyclic)).reshape(*weights.shape[:-1], -1)
+        return Kernel(spectrum, float(rows.sum(axis=1).max()))
+
+
+def size_of(values: Array) -> float:
+    """Return the root of the sum of squares, or a little more."""
+    return math.sqrt(float(values @ values)) * (1.0 + 1e-9)
+
+
+@record
+class Kernel:
+    """The transforms of rows of weights, and their largest sum."""
+
+    spectrum: ComplexArray
+    total: float
 
 
 @record
@@ -99,7 +253,7 @@ class Game:
 
     @np.errstate(all="ignore")
     def __init__(
-        self, q: float, mu: float, scale: Scale, intervals: int, *, rough: bool = False
+        self, q: float, mu: float, scale: Scale, intervals: int = 12, fine: float = 0.025
     ) -> None:
         """Prepare the kernels.
 
@@ -108,19 +262,18 @@ class Game:
             mu: distance, as large as it may be.
             scale: the circle.
             intervals: of tau.
-            rough: whether few digits will do.
+            fine: width of cells of log E.
         """
         self.q, self.mu, self.scale = q, mu, scale
         self.circle = Circle(scale.step, scale.length, scale.lam)
         h, lam = self.circle.step, scale.lam
         last = math.ceil(scale.reach / h)
         self._all = np.arange(-last, last + 1)
-        self._some = graded(last, ROUGHER * GROWTH if rough else GROWTH)
+        self._some = graded(last, GROWTH)
         self._points = self._some * h
         self._x, self._all_x = np.exp(self._points), np.exp(self._all * h)
         self._tilt = np.exp(lam * self._all * h)
-        self._intervals = intervals
-        self._fine = ROUGHER * FINE if rough else FINE
+        self._intervals, self._fine = intervals, fine
         self.cut = self._cut(last)
         most = self._most()
         self.largest = self._kernel(most[1])
@@ -129,10 +282,9 @@ class Game:
         self.families = [self._family(nodes, mirrored=way) for way in (False, True)]
         self.moment = 1.0 + self.circle.slope_of_one * self.largest.total
         self.moment += self.cut * self.circle.steepest(np.ones(2))
-        self.moment *= 1.0 + RELATIVE
         self.base = self._base(nodes[1][intervals])
         # Constants grow by that of the base law where a gain over it is cut off at 0.
-        self.moment = max(self.moment, self.base.total * (1.0 + RELATIVE))
+        self.moment = max(self.moment, self.base.total) * (1.0 + RELATIVE)
 
     def _cut(self, last: int) -> float:
         """Return omega: by how much clipping at the last step lowers one step at most."""
@@ -225,17 +377,17 @@ class Game:
         That of the larger moment: it costs more over many steps.
         """
         points = self._all * self.circle.step
-        single = poisson_values(self.q, self.mu, points)[1]
         found = []
-        for values in (np.interp(self._all_x, self._x, equal), single):
+        for values in (
+            np.interp(self._all_x, self._x, equal),
+            poisson_values(self.q, self.mu, points)[1],
+        ):
             weights = np.maximum(chord_weights(points, values), 0.0) * self._all_x
             found.append(self.circle.kernel(self._all, weights * self._tilt))
-        # Chords of E far out may have made more of it than any triple has.
-        known = [each for each in found if each.total <= self.moment]
-        return max(known or found[1:], key=lambda each: each.total)
+        return max(found, key=lambda each: each.total)
 
     @np.errstate(all="ignore")
-    def value(self, count: int, *, rough: bool = False) -> Array:
+    def value(self, count: int) -> Array:
         """Return upper bounds on w of V at the points of the circle after so many steps.
 
         V_0 = (x - 1)_+ is x^{lam + 1} (e^{-lam l} - e^{-(lam + 1) l}) above 0, and 0 below. On the
@@ -248,7 +400,7 @@ class Game:
         turn = -math.expm1(-lam * circle.length), -math.expm1(-(lam + 1.0) * circle.length)
         first = np.exp(-lam * places) / turn[0] - np.exp(-(lam + 1.0) * places) / turn[1]
         w: Array = np.maximum(first, 0.0) + 64.0 * UNIT
-        for size in blocks(count, rough=rough):
+        for size in blocks(count):
             w = self._block(w, size)
         return w
 
@@ -257,13 +409,13 @@ class Game:
         circle, base = self.circle, self.base
         charge(PER_POINT * circle.size * (10.0 + 4.0 * self._intervals))
         w, bends = self._convex(w)
-        spectrum = circle.transform(w)
+        spectrum = np.fft.rfft(w)
         gained = self._gained(w, spectrum, bends)
         norm, total = base.total, power(base.spectrum, size) * spectrum
         sizes = norm**size * size_of(w)
         rest = math.inf
         for k in range(1, min(size, LEVELS) + 1):
-            spectrum = circle.transform(gained)
+            spectrum = np.fft.rfft(gained)
             following = self._crude(gained, spectrum) if k < size else gained
             left = self._rest(size, k + 1, following) if k < size else 0.0
             # Differences of what is all rounding grow: a constant is better then.
@@ -294,7 +446,7 @@ class Game:
     def _gained(self, w: Array, spectrum: ComplexArray, bends: Array) -> Array:
         """Return g_1."""
         circle = self.circle
-        bend = circle.transform(bends)
+        bend = np.fft.rfft(bends)
         best = np.full(circle.size, -np.inf)
         for family in self.families:
             best = np.maximum(best, self._highest(family, bend))
@@ -328,8 +480,8 @@ class Game:
         bends = circle.slopes(g)
         up, down = np.maximum(bends, 0.0), np.maximum(-bends, 0.0)
         found = circle.back(
-            self.largest.spectrum * circle.transform(up)
-            - self.least.spectrum * circle.transform(down)
+            self.largest.spectrum * np.fft.rfft(up)
+            - self.least.spectrum * np.fft.rfft(down)
             - self.base.spectrum * spectrum
         )
         total = self.largest.total

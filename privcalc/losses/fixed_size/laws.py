@@ -1,6 +1,6 @@
 """All uses of one kind of fixed-size step together: what they cost at most, and what is attained.
 
-`FixedSizeUses` is above: the value of the game (`game.py`) is the profile of a pair that dominates
+Above, the value of the game (`game.py`) is the profile of a pair that dominates
 all uses together. Others may come in between, or be games themselves: let W(a) be the mean of V_k
 (a e^-l) over the loss l of a pair that dominates the others. The next of the k uses leaves at most
 the supremum over triples of a mean of V_{k-1} over both losses, hence at most the mean over l of
@@ -9,12 +9,11 @@ the product of the pairs dominates, in any order of the uses. Of other parts in 
 its profile at points is above, and the largest convex one that meets them is that of finitely many
 losses (`atomic/profiles.py`).
 
-`AttainedUses` is below (`strategies.py`): at each epsilon by itself, by uses after all others.
-Listed, V is at least its lower bound at the next point, so that chords of values moved by one point
-are below it.
+Below (`strategies.py`) are uses after all others, at each epsilon by itself. Listed, V is at least
+its lower bound at the next point, so that chords of values moved by one point are below it.
 
-One game serves a range of epsilons around that of its tilt. It is played once for each, and kept as
-long as the law.
+One game serves a range of epsilons around that of its tilt. Nothing is proved of tilt, step and
+length of its circle, and nothing has to be: any give a bound.
 """
 
 from __future__ import annotations
@@ -30,10 +29,9 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.profiles import profile_law
-from privcalc.losses.fixed_size.game import Game
-from privcalc.losses.fixed_size.scale import COARSE, Choice, graded
-from privcalc.losses.fixed_size.strategies import Strategies, law_below
-from privcalc.losses.fixed_size.triples import time_values
+from privcalc.losses.fixed_size.game import Game, Scale, chord_weights, graded
+from privcalc.losses.fixed_size.strategies import COARSE, MOST_TILT, Strategies, law_below
+from privcalc.losses.fixed_size.triples import poisson_values, time_values
 from privcalc.losses.law import LawProperties, LossLaw, rough_variance
 from privcalc.losses.term import Members
 from privcalc.numerics.rounding import UNIT
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from privcalc.losses.fixed_size.scale import Scale
     from privcalc.losses.law import Tails
     from privcalc.numerics.arrays import Array
 
@@ -55,15 +52,122 @@ FEWEST, MOST_USES = 2, 200_000
 # log 1 / delta of games for given epsilons, and of those for sums.
 LEVELS = (0.5, 2.0, 5.0, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 70.0, 100.0, 150.0, 230.0, 340.0)
 USUAL = 14.0
-# From this tolerance on games are rough. Intervals of tau.
+# From this tolerance on games are rough. Steps in deviations of one use and points at most, of fine
+# and of rough ones: above, and below; widths of cells of log E, and intervals of tau.
 ROUGH = 5e-3
-FINE_INTERVALS, ROUGH_INTERVALS = 14, 8
+GRIDS = {True: ((0.055, 15_000), (0.15, 4000)), False: ((0.015, 54_000), (0.08, 10_000))}
+CELLS, INTERVALS = (0.025, 0.05), (12, 8)
 # Relative rounding of a value that is read.
 READ = 1e-11
 # No game goes so far.
 FARTHEST = 1e5
-# Losses of a listed law on either side of 0, and deviations beyond the epsilon of its game.
-LISTED, BEYOND = 3000, 3.0
+# Losses of a listed law on either side of 0, and deviations beyond the epsilon of its game; values
+# below LEAST are left out.
+LISTED, BEYOND, LEAST = 3000, 3.0, 1e-60
+# Lengths of the circle in deviations of the tilted loss of all steps.
+SPAN = 8.5
+# A rough look at a step.
+LOOK, LOOK_FINE, LOOK_GROWTH = 0.1, 0.06, 0.05
+ORDERS = np.geomspace(0.3, 6000.0, 210)
+# Of few uses, steps are so many times the least.
+SHORTEST = 4.0
+# log delta of which no epsilon above 0 may be seen roughly.
+LARGE = -9.0
+# Tilted mass that single losses beyond half of the cut may have in all uses: where they take over a
+# circle that is long enough for usual losses is too short, and losses vary so many times more.
+MOST_FAR, LITTLE_MORE = 1e-4, 1.1
+# So much larger may the epsilon be that a less steep tilt proves by itself.
+MOST_LOSS = 1.25
+# Log of what is cut off of all uses, beside delta.
+CUT = -25.0
+
+
+class Choice:
+    """What is chosen for one kind of step and one number of uses."""
+
+    @np.errstate(all="ignore")
+    def __init__(self, q: float, mu: float, count: int) -> None:
+        """Look at E and at R, roughly."""
+        self._q, self._mu, self._count = q, mu, count
+        self._log_q = math.log(q)
+        square = math.exp(0.5 * mu * mu)
+        spread = math.sqrt(2.0 * square * (square - 1.0)) * q
+        last = math.log1p(q * math.exp(10.0 * mu + mu * mu))
+        self._points = graded(math.ceil(last / (LOOK * spread)), LOOK_GROWTH) * (LOOK * spread)
+        equal = time_values(q, mu, 1.0, self._points, fine=LOOK_FINE, under=COARSE)[1]
+        single = poisson_values(q, mu, self._points)[1]
+        self._laws = [
+            np.maximum(chord_weights(self._points, values), 0.0) for values in (equal, single)
+        ]
+        self._plain = max(float(weights @ self._points**2) for weights in self._laws)
+
+    def scale(self, log_delta: float, part: float, most: int) -> Scale | None:
+        """Choose for a delta, or for a smaller one where that is large; None where out of reach.
+
+        Args:
+            log_delta: the delta.
+            part: the step in deviations of one step.
+            most: points.
+        """
+        found = self._scale(log_delta, part, most)
+        while found is None and log_delta > LARGE:
+            log_delta -= 1.0
+            found = self._scale(log_delta, part, most)
+        return found
+
+    @np.errstate(all="ignore")
+    def _scale(self, log_delta: float, part: float, most: int) -> Scale | None:
+        best = []
+        reach = self._reach(min(log_delta, LARGE) + CUT)
+        if not reach < math.inf:
+            return None
+        within = self._points <= reach
+        orders = ORDERS[(ORDERS + 2.0) * reach <= MOST_TILT]
+        if not len(orders):
+            return None
+        powers = np.exp(np.outer(orders + 1.0, self._points[within]))
+        for law in self._laws:
+            tilted = law[within] * powers
+            moments = tilted.sum(axis=1)
+            # (x - a)_+ is at most x^{lam + 1} times a number that makes them touch.
+            logs = self._count * np.log(moments) - log_delta - np.log1p(orders)
+            epsilons = logs / orders - np.log1p(1.0 / orders)
+            epsilons = np.where(np.isfinite(epsilons), epsilons, np.inf)
+            mean, square = (tilted @ self._points[within] ** k / moments for k in (1, 2))
+            variances = square - mean * mean
+            far = self._count * tilted @ (self._points[within] > 0.5 * reach)
+            steep = (far > MOST_FAR) & (variances > LITTLE_MORE * variances[0])
+            best_place = int(np.argmin(epsilons))
+            least = float(epsilons[best_place])
+            if not math.isfinite(least):
+                return None
+            # The steepest that is not too steep, but for a part of what the tilt is for.
+            place = min(int(np.argmax(np.append(steep, True))) - 1, best_place)
+            place = max(place, int(np.argmax(epsilons <= MOST_LOSS * least)))
+            lam, variance = float(orders[place]), float(variances[place])
+            # About what the saddle point says of delta.
+            width = math.log(max(2.0 * math.pi * self._count * variance, 1e-300))
+            closer = float(logs[place]) - math.log(lam) - 0.5 * width
+            best.append((min(float(epsilons[place]), closer / lam), lam, variance))
+        epsilon, lam, variance = max(best)
+        if not (epsilon > 0.0 and variance > 0.0):
+            return None
+        deviation = math.sqrt(self._count * variance)
+        length = max(SPAN * deviation, 2.0 * deviation + epsilon + 8.0 / lam)
+        length = max(length, (8.0 - log_delta) / lam)
+        # Large losses that the tilt brings up need no finer lattice than usual ones.
+        fine = part * math.sqrt(min(variance, self._plain))
+        step = max(min(fine, SHORTEST * length / most), length / most)
+        return Scale(lam, step, length, epsilon, deviation, reach)
+
+    def _reach(self, log_mass: float) -> float:
+        """Return about the loss of R beyond which all uses have this mass."""
+        log_tail = log_mass - math.log(self._count) - self._log_q
+        # P(N > z) is about e^(-z^2/2) / (z (2 pi)^(1/2)).
+        z = math.sqrt(max(1.0, -2.0 * log_tail))
+        z = math.sqrt(max(1.0, -2.0 * (log_tail + math.log(z * math.sqrt(2.0 * math.pi)))))
+        exponent = z * self._mu + 0.5 * self._mu * self._mu
+        return math.log1p(self._q * math.exp(exponent)) if exponent < MOST_TILT else math.inf
 
 
 @record
@@ -74,14 +178,14 @@ class Played:
         scale: the circle's.
         step: its step.
         values: w, or what is below it.
-        turns: pairs of a rate and a logarithm that bound other turns (`Strategies.turns`).
+        turns: a rate and a logarithm that bound other turns (`Strategies.turns`).
         left_out: from above, what is not in w.
     """
 
     scale: Scale
     step: float
     values: Array
-    turns: tuple[tuple[float, float], ...] = ()
+    turns: tuple[float, float] = (0.0, math.inf)
     left_out: float = 0.0
 
     __eq__ = object.__eq__
@@ -111,9 +215,7 @@ class Played:
             return 0.0
         lam = self.scale.lam
         other = math.exp(-lam * (length - at)) / -math.expm1(-lam * length)
-        other += min(
-            (math.exp(min(log - rate * at, 700.0)) for rate, log in self.turns), default=math.inf
-        )
+        other += math.exp(min(self.turns[1] - self.turns[0] * at, 700.0))
         w = float(self.values[place]) - other * (1.0 + 1e-6)
         return max(0.0, w * math.exp(-lam * at) * (1.0 - READ * (1.0 + lam * at)))
 
@@ -161,23 +263,24 @@ class Step:
 
 
 @record
-class Uses(LossLaw):
-    """So many uses of one kind of step.
+class FixedSizeUses(LossLaw):
+    """So many uses of one kind of step, from above, or from below after all others.
 
     Attributes:
         pair: glued of R and A, of one use.
         step: what it is.
         uses: how many.
         rough: whether few digits will do.
+        upper: from which side.
     """
 
+    max_loss = math.inf
+    properties = LawProperties(game=True, exact_profile=True, one_sided=True)
     pair: LossLaw
     step: Step
     uses: int
     rough: bool = False
-
-    max_loss = math.inf
-    properties = LawProperties(game=True, exact_profile=True, one_sided=True)
+    upper: bool = True
 
     def resolved(self, tolerance: float) -> Self:
         """Return the same for a tolerance."""
@@ -194,46 +297,33 @@ class Uses(LossLaw):
             epsilon: where.
             log_delta: about that delta, if known.
         """
-        if log_delta is not None:
-            return (self.bound(0.5 * round(-2.0 * log_delta), epsilon),) * 2
-        levels = self._levels(epsilon)
+        levels = self._levels(epsilon, log_delta)
         for level in levels[:-1]:
             # Where no work is left for the game near it, others that were played say something.
             with suppress(OutOfWorkError):
-                return (self.bound(level, epsilon),) * 2
-        return (self.bound(levels[-1], epsilon),) * 2
+                return (self._bound(level, epsilon),) * 2
+        return (self._bound(levels[-1], epsilon),) * 2
 
-    def bound(self, level: float, epsilon: float) -> float:
-        """Return the bound of the game of one level."""
+    def _bound(self, level: float, epsilon: float) -> float:
         game = played(self, level)
-        return self.trivial if game is None else self.read(game, epsilon)
+        if game is None:
+            return float(self.upper)
+        return game.above(epsilon) if self.upper else game.below(epsilon)
 
     def about(self, epsilon: float, log_delta: float | None) -> float:
         """Return about delta; see `bounds`."""
-        near = self._levels(epsilon)[0] if log_delta is None else 0.5 * round(-2.0 * log_delta)
-        game = played(self, near)
-        return self.trivial if game is None else game.about(epsilon)
+        game = played(self, self._levels(epsilon, log_delta)[0])
+        return float(self.upper) if game is None else game.about(epsilon)
 
     def guess(self, log_delta: float) -> float:
         """Return about the epsilon of a delta."""
         scale = choice_of(*self.step.ends(0.0), self.uses).scale(log_delta, 1.0, 100)
         return 0.0 if scale is None else scale.epsilon
 
-    # What is known without a game; for fine and rough ones, steps in deviations of one use and
-    # points at most.
-    trivial: ClassVar[float]
-    grids: ClassVar[tuple[tuple[float, int], tuple[float, int]]]
-
-    def play(self, scale: Scale) -> Played:
-        """Play the game on a circle."""
-        raise NotImplementedError
-
-    def read(self, game: Played, epsilon: float) -> float:
-        """Return what a game says of delta."""
-        raise NotImplementedError
-
-    def _levels(self, epsilon: float) -> list[float]:
-        """Return the levels of games, first those that are best near an epsilon."""
+    def _levels(self, epsilon: float, log_delta: float | None) -> list[float]:
+        """Return the level of a delta, or those of games, first that which is best near epsilon."""
+        if log_delta is not None:
+            return [0.5 * round(-2.0 * log_delta)]
         choice = choice_of(*self.step.ends(0.0), self.uses)
         # A rough game serves twice as many epsilons.
         levels = LEVELS[1::2] if self.rough else LEVELS
@@ -241,8 +331,40 @@ class Uses(LossLaw):
         known = [(abs(scale.epsilon - epsilon), level) for scale, level in found if scale]
         return [level for _, level in sorted(known)] or [USUAL]
 
+    @cached_property
+    def listed(self) -> AtomicLaw | None:
+        """A law with finitely many losses whose profile is above, or below; None for none.
+
+        From below V is at least its bound at the next point: chords of values that are moved by one
+        point are below.
+        """
+        game = played(self, USUAL)
+        if game is None:
+            return None if self.upper else NOTHING
+        last = min(
+            1.3 * game.scale.epsilon + BEYOND * game.scale.deviation, 0.95 * game.scale.length
+        )
+        stride = max(1, math.ceil(last / game.step / LISTED))
+        points = (game.step * np.arange(0.0, last / game.step, stride)).tolist()
+        if self.upper:
+            known = [(x, game.above(x)) for x in points]
+        else:
+            # V falls: what is known farther out is known here.
+            values = np.maximum.accumulate([game.below(x) for x in points[:0:-1]])[::-1].tolist()
+            known = [(x, y) for x, y in zip(points, values, strict=False) if y > LEAST]
+            known.append((points[len(known)], 0.0))
+        return profile_law(tuple((Fraction(x), Fraction(y)) for x, y in known))
+
+    def tails(self, losses: Array) -> Tails:
+        """Return those of the listed law."""
+        if self.listed is None:
+            raise NotCertifiedError("the game of a step is out of reach")
+        return self.listed.tails(losses)
+
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K by that of glued pairs, which the game is below, and by 0."""
+        """Return those of the listed law below; above bound K by that of glued pairs, and by 0."""
+        if not self.upper and self.listed is not None:
+            return self.listed.renyi(c)
         upper = self.uses * self.pair.renyi(c)[1]
         return np.zeros(c.shape), upper * (1.0 + 4.0 * UNIT)
 
@@ -252,92 +374,7 @@ class Uses(LossLaw):
         return found
 
 
-@record
-class FixedSizeUses(Uses):
-    """All uses, from above."""
-
-    trivial: ClassVar[float] = 1.0
-    grids: ClassVar[tuple[tuple[float, int], tuple[float, int]]] = (0.06, 14_000), (0.15, 4000)
-
-    def play(self, scale: Scale) -> Played:
-        """Play from above."""
-        intervals = ROUGH_INTERVALS if self.rough else FINE_INTERVALS
-        game = Game(*self.step.ends(1.0), scale, intervals, rough=self.rough)
-        values = game.value(self.uses, rough=self.rough)
-        return Played(scale, game.circle.step, values, left_out=game.left_out(self.uses))
-
-    def read(self, game: Played, epsilon: float) -> float:
-        """Return an upper bound on delta."""
-        return game.above(epsilon)
-
-    def tails(self, losses: Array) -> Tails:
-        """Return those of the listed law."""
-        law = self.listed()
-        return self.pair.tails(losses) if law is None else law.tails(losses)
-
-    def listed(self) -> AtomicLaw | None:
-        """Return a law with finitely many losses whose profile is above; None for none."""
-        game = played(self, USUAL, listed=True)
-        return None if game is None else law_of_profile([(x, game.above(x)) for x in _points(game)])
-
-
-@record
-class AttainedUses(Uses):
-    """All uses after all others, from below."""
-
-    trivial: ClassVar[float] = 0.0
-    grids: ClassVar[tuple[tuple[float, int], tuple[float, int]]] = (0.02, 40_000), (0.08, 10_000)
-
-    def play(self, scale: Scale) -> Played:
-        """Play from below."""
-        game = Strategies(*self.step.ends(-1.0), scale, rough=self.rough)
-        values = game.value(self.uses, rough=self.rough)
-        return Played(scale, game.circle.step, values, game.turns(self.uses))
-
-    def read(self, game: Played, epsilon: float) -> float:
-        """Return a lower bound on delta."""
-        return game.below(epsilon)
-
-    def tails(self, losses: Array) -> Tails:
-        """Return those of the listed law."""
-        return self.listed.tails(losses)
-
-    def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Return that of the listed law, which is below."""
-        return self.listed.renyi(c)
-
-    @cached_property
-    def listed(self) -> AtomicLaw:
-        """A law with finitely many losses whose profile is below.
-
-        Between two points V is at least its bound at the second: chords of values that are moved by
-        one point are below.
-        """
-        game = played(self, USUAL, listed=True)
-        if game is None:
-            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
-        points = _points(game)
-        # V falls: what is known farther out is known here.
-        values = np.maximum.accumulate([game.below(x) for x in points[:0:-1]])[::-1].tolist()
-        known = [(x, y) for x, y in zip(points, values, strict=False) if y > LEAST]
-        return law_of_profile([*known, (points[len(known)], 0.0)])
-
-
-# Values below are left out.
-LEAST = 1e-60
-
-
-def _points(game: Played) -> list[float]:
-    """Return 0 and further losses at which a law is listed."""
-    last = min(1.3 * game.scale.epsilon + BEYOND * game.scale.deviation, 0.95 * game.scale.length)
-    stride = max(1, math.ceil(last / game.step / LISTED))
-    found: list[float] = (game.step * np.arange(0.0, last / game.step, stride)).tolist()
-    return found
-
-
-def law_of_profile(points: Sequence[tuple[float, float]]) -> AtomicLaw:
-    """Return the law of the largest convex profile that meets points, the same in both orders."""
-    return profile_law(tuple((Fraction(x), Fraction(y)) for x, y in points))
+NOTHING = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
 
 
 @remembered(8)
@@ -347,11 +384,18 @@ def choice_of(q: float, mu: float, uses: int) -> Choice:
 
 
 @remembered(16)
-def played(law: Uses, level: float, *, listed: bool = False) -> Played | None:
-    """Play near the epsilon of e^-level, or also far from there; None where it is out of reach."""
+def played(law: FixedSizeUses, level: float) -> Played | None:
+    """Play near the epsilon of e^-level; None where that is out of reach."""
     choice = choice_of(*law.step.ends(0.0), law.uses)
-    scale = choice.scale(-level, *law.grids[law.rough], listed=listed)
-    return None if scale is None else law.play(scale)
+    scale = choice.scale(-level, *GRIDS[law.upper][law.rough])
+    if scale is None:
+        return None
+    if law.upper:
+        game = Game(*law.step.ends(1.0), scale, INTERVALS[law.rough], CELLS[law.rough])
+        left_out = game.left_out(law.uses)
+        return Played(scale, game.circle.step, game.value(law.uses), left_out=left_out)
+    plays = Strategies(*law.step.ends(-1.0), scale, CELLS[law.rough])
+    return Played(scale, plays.circle.step, plays.value(law.uses), plays.turns(law.uses))
 
 
 @record
@@ -386,7 +430,7 @@ class FixedSizePairs(Members):
         place = max(known, key=lambda i: uses[i][1] * rough_variance(uses[i][0].pair))
         rest = [each for i, each in enumerate(uses) if i != place]
         last, count = uses[place]
-        return AttainedUses(last.pair, last.step, count), rest
+        return FixedSizeUses(last.pair, last.step, count, upper=False), rest
 
     def member(self, c: float | None) -> LossLaw:
         """Return R, or with c the one of the three of the largest divergence of order |c| + 1."""

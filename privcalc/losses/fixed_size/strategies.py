@@ -17,7 +17,7 @@ at l + n L, by induction over the blocks, as all is monotone and T^D of a sum is
 turns are subtracted in the end. V here is the value of the game of the laws on the lattice. V(x) <=
 x, so that those above have w <= e^{-lam l}. And V_0 <= x^{z} / z for z >= 1 (as (x - 1)_+ x^{-z} is
 largest at z / (z - 1)), so that V_T <= m(z)^T x^z / z with the largest moment m of the three laws,
-from above, and any z > lam + 1 bounds those below.
+from above, and a z > lam + 1 bounds those below.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.fixed_size.circle import Circle, size_of
-from privcalc.losses.fixed_size.scale import (
-    COARSE,
-    FINE,
-    MOST_TILT,
-    ROUGHER,
+from privcalc.losses.fixed_size.game import (
+    LARGEST_LOG,
+    PER_POINT,
+    Circle,
     blocks,
     chord_weights,
     graded,
+    size_of,
 )
 from privcalc.losses.fixed_size.triples import RELATIVE, poisson_values, time_values
 from privcalc.numerics.convolution import power
@@ -44,46 +43,42 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
-    from privcalc.losses.fixed_size.circle import Kernel
-    from privcalc.losses.fixed_size.scale import Scale
+    from privcalc.losses.fixed_size.game import Kernel, Scale
     from privcalc.numerics.arrays import Array, ComplexArray
 
-# Cells of losses grow less than from above: what they cost is nowhere regained.
-GROWTH = 0.01
-# Work that is counted for a point of a transform: a third of what it takes.
-PER_POINT = 0.06
-# Logarithms of values that stay doubles.
-LARGEST_LOG = 300.0
+# A side that is not looked at; and how much longer cells of losses become: less than from above, as
+# what they cost is nowhere regained.
+COARSE, GROWTH = 1.0, 0.01
 # Other turns are lost: the circle is longer than from above, where they are a part of the bound.
 LONGER = 1.25
-# Orders that bound the turns below, in inverse deviations above the tilt.
-HIGHER = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
+# The order that bounds the turns below, in inverse deviations above the tilt.
+HIGHER = 1.0
+# Tilted numbers stay doubles.
+MOST_TILT = 500.0
 
 
 class Strategies:
     """Three kinds of step, on one circle."""
 
     @np.errstate(all="ignore")
-    def __init__(self, q: float, mu: float, scale: Scale, *, rough: bool = False) -> None:
+    def __init__(self, q: float, mu: float, scale: Scale, fine: float = 0.03) -> None:
         """Prepare the laws.
 
         Args:
             q: sampling probability, as small as it may be.
             mu: distance, as small as it may be.
             scale: the circle.
-            rough: whether few digits will do.
+            fine: width of cells of log E.
         """
         self.q, self.mu, self.scale = q, mu, scale
         self.circle = Circle(scale.step, LONGER * scale.length, scale.lam)
         last = math.ceil(scale.reach / scale.step)
-        self._steps = graded(last, ROUGHER * GROWTH if rough else GROWTH)
+        self._steps = graded(last, GROWTH)
         places = self._steps * scale.step
         points = np.empty(2 * len(places) - 1)
         points[::2], points[1::2] = places, 0.5 * (places[:-1] + places[1:])
         single = poisson_values(q, mu, points)[0] * (1.0 - RELATIVE)
-        equal = time_values(
-            q, mu, 1.0, points, fine=COARSE, under=ROUGHER * FINE if rough else FINE
-        )[0]
+        equal = time_values(q, mu, 1.0, points, fine=COARSE, under=fine)[0]
         mirrored = np.exp(points) * single[::-1]
         self._masses: list[Array] = []
         self.laws = [self._law(points, values) for values in (equal, single, mirrored)]
@@ -105,7 +100,7 @@ class Strategies:
         return self.circle.kernel(steps, full * (1.0 - RELATIVE))
 
     @np.errstate(all="ignore")
-    def value(self, count: int, *, rough: bool = False) -> Array:
+    def value(self, count: int) -> Array:
         """Return lower bounds on w of V, and of its other turns, after so many steps."""
         if count * math.log(max(law.total for law in self.laws)) > LARGEST_LOG:
             raise NotCertifiedError("losses of a step are too large for its game")
@@ -114,11 +109,11 @@ class Strategies:
         first = np.exp(-lam * places) - np.exp(-(lam + 1.0) * places)
         w: Array = np.maximum(first - 64.0 * UNIT, 0.0)
         known: dict[int, list[ComplexArray]] = {}
-        for size in blocks(count, rough=rough):
+        for size in blocks(count):
             if size not in known:
                 known[size] = [power(law.spectrum, size) for law in self.laws]
             charge(PER_POINT * circle.size * 5.0)
-            spectrum, whole = circle.transform(w), size_of(w)
+            spectrum, whole = np.fft.rfft(w), size_of(w)
             best = np.zeros(circle.size)
             for law, raised in zip(self.laws, known[size], strict=True):
                 norm = max(law.total, 1.0) ** size
@@ -127,29 +122,23 @@ class Strategies:
             w = best
         return w
 
-    def turns(self, count: int) -> tuple[tuple[float, float], ...]:
-        """Return pairs of a rate r and a log b: other turns below add up to e^{b - r e} at -e.
+    def turns(self, count: int) -> tuple[float, float]:
+        """Return a rate r and a logarithm b: other turns below add up to e^{b - r e} at -e.
 
-        r is z - lam - 1, and e at most one turn; each pair is a bound by itself.
+        r is z - lam - 1, and e at most one turn.
         """
         lam, length = self.scale.lam, self.circle.length
-        found = []
-        for more in HIGHER:
-            rate = more / self.scale.deviation
-            log_moment = self._log_moment(lam + rate)
-            if log_moment < math.inf:
-                bound = count * log_moment - rate * length - math.log(lam + rate + 1.0)
-                bound -= math.log(-math.expm1(-rate * length))
-                found.append((rate, bound + 1e-9 * (1.0 + abs(bound))))
-        return tuple(found)
-
-    def _log_moment(self, lam: float) -> float:
-        """Bound the log of E_Q Y^{lam + 1} of the three laws: sums of positive terms."""
         losses = self._steps * self.scale.step
-        if (lam + 1.0) * float(losses[-1]) > MOST_TILT:
-            return math.inf
-        powers = np.exp((lam + 1.0) * losses)
-        return math.log(max(float(masses @ powers) for masses in self._masses)) + 1e-12
+        rate = min(HIGHER / self.scale.deviation, MOST_TILT / float(losses[-1]) - lam - 1.0)
+        if not rate > 0.0:
+            return 0.0, math.inf
+        order = lam + rate + 1.0
+        # Sums of positive terms.
+        powers = np.exp(order * losses)
+        log_moment = math.log(max(float(masses @ powers) for masses in self._masses)) + 1e-12
+        bound = count * log_moment - rate * length - math.log(order)
+        bound -= math.log(-math.expm1(-rate * length))
+        return rate, bound + 1e-9 * (1.0 + abs(bound))
 
 
 def law_below(points: Array, values: Array) -> Array:

@@ -331,7 +331,7 @@ class GluedDensityLaw(GluedLaw):
         if not step.in_reach(count):
             return None
         law = FixedSizeUses(self, step, count, rough)
-        return law if alone else law.listed()
+        return law if alone else law.listed
 
 
 def glued(event: LossLaw, q: float, *, exact: bool = True) -> LossLaw:

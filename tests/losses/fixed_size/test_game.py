@@ -11,10 +11,8 @@ import pytest
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.fixed_size import laws
-from privcalc.losses.fixed_size import scale as scales
 from privcalc.losses.fixed_size.game import Game, parabolas
-from privcalc.losses.fixed_size.laws import Played
-from privcalc.losses.fixed_size.scale import Choice
+from privcalc.losses.fixed_size.laws import Choice, Played
 from privcalc.losses.fixed_size.strategies import Strategies, law_below, time_values_of
 from privcalc.losses.fixed_size.triples import curvature, poisson_values, time_values
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -25,7 +23,7 @@ from tests.losses.fixed_size import triple_truth
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.fixed_size.circle import Kernel
+    from privcalc.losses.fixed_size.game import Kernel
     from privcalc.numerics.arrays import Array
 
 LOG_DELTA = math.log(1e-5)
@@ -322,7 +320,7 @@ def test_a_game_adds_the_bends_to_its_chords(monkeypatch: pytest.MonkeyPatch) ->
     q, mu, count = 0.1, 1.0, 3
     scale = Choice(q, mu, 20).scale(LOG_DELTA, 0.3, 20_000)
     assert scale is not None
-    game = Game(q, mu, scale, count, rough=True)
+    game = Game(q, mu, scale, count)
     near, far = np.abs(game._points) < 1.0, np.abs(game._points) < 3.0
     astray = [0.0, 0.0]
     for i in range(count):
@@ -363,14 +361,14 @@ def test_steps_out_of_reach_have_no_game() -> None:
 def test_without_a_circle_a_game_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Delta is between 0 and 1, tails are those of one pair, and nothing is certain to be lost."""
     step, pair = laws.Step(0.1234, 0.77, 0.0), glued(GaussianLaw(0.77), 0.1234)
-    monkeypatch.setattr(scales, "ORDERS", np.array([1e9]))
+    monkeypatch.setattr(laws, "ORDERS", np.array([1e9]))
     above = laws.FixedSizeUses(pair, step, 7)
-    below = laws.AttainedUses(pair, step, 7)
+    below = laws.FixedSizeUses(pair, step, 7, upper=False)
     for epsilon in (0.1, 3.0):
         assert above.bounds(epsilon) == (1.0, 1.0)
         assert below.bounds(epsilon) == (0.0, 0.0)
     assert above.guess(LOG_DELTA) == 0.0
-    assert above.listed() is None
-    losses = np.array([0.1, 0.5])
-    assert (above.tails(losses).above_p == pair.tails(losses).above_p).all()
+    assert above.listed is None
+    with pytest.raises(NotCertifiedError, match="out of reach"):
+        above.tails(np.array([0.1, 0.5]))
     assert below.listed == AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
