@@ -22,7 +22,7 @@ from privcalc.numerics.work import charge
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.fixed_size.laws import Uses
+    from privcalc.losses.fixed_size.laws import FixedSizeUses
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
@@ -129,7 +129,7 @@ class GameValue:
     # What it proves depends on the tolerance, but it is no pad.
     pad = 0.0
 
-    def __init__(self, law: Uses, tolerance: float) -> None:
+    def __init__(self, law: FixedSizeUses, tolerance: float) -> None:
         """Take the law."""
         self._law = law.resolved(tolerance)
 
@@ -155,7 +155,9 @@ class GameValue:
 
 def single_use(law: LossLaw, tolerance: float) -> SingleUse | GameValue:
     """Return the source of one use."""
-    return GameValue(cast("Uses", law), tolerance) if law.properties.game else SingleUse(law)
+    return (
+        GameValue(cast("FixedSizeUses", law), tolerance) if law.properties.game else SingleUse(law)
+    )
 
 
 def _with_slope(
