@@ -110,7 +110,7 @@ def compose(
     Of several deltas each has an answer, and so has each of several epsilons:
 
         >>> [each.epsilon.upper for each in privcalc.compose("pure:epsilon=1", delta=[0, "10%"])]
-        [1.0, 0.8529051013813801]
+        [1.0, 0.8529051013813803]
 
     With neither the answer is the privacy profile, 21 points of its `curve`:
 

@@ -20,7 +20,7 @@ PROVED = [
     (Proof.INVERSION, "gaussian:sigma=1@2+laplace:scale=2", {"delta": 1e-5}),
     (Proof.TAIL_SPLIT, "gaussian:sigma=2@poisson:q=0.01@10", {"delta": 1e-9}),
     (Proof.LATTICE, "rr:p=0.75@10", {"delta": 1e-5}),
-    (Proof.GAME, "gaussian:sigma=1@wor:q=0.02@20", {"delta": 1e-5, "tolerance": 1e-2}),
+    (Proof.GAME, "gaussian:sigma=1@wor:q=0.2@5", {"delta": 1e-5, "tolerance": 1e-2}),
     (Proof.LATTICE, "laplace:scale=10@300", {"delta": 1e-6, "engine": "fft"}),
     (Proof.RENYI, "zcdp:rho=1", {"delta": 1e-5}),
 ]
