@@ -45,8 +45,8 @@ def pair_of(noise: str, moved: float, q: float) -> tuple[LossLaw, LossLaw]:
 
 
 def ends_of(found: LossLaw | Term) -> tuple[LossLaw, LossLaw]:
-    """Return both laws of a term."""
-    assert isinstance(found, Term)
+    """Return both laws of a term, or one that is both."""
+    found = Term.of(found)
     assert found.lower is not None
     assert found.upper is not None
     return found.lower, found.upper
@@ -131,7 +131,8 @@ def test_samples_of_everybody_and_of_nobody() -> None:
     )
     assert (whole.lower, whole.upper) == (double.lower, double.upper)
     near = asked("gaussian:sigma=2@poisson:q=0.99999999@50", delta=1e-5)
-    assert near.upper == pytest.approx(double.upper, rel=1e-6)
+    # What q is off by changes 1 - q far more.
+    assert near.upper == pytest.approx(double.upper, rel=1e-5)
     assert near.lower is not None
     assert near.lower <= double.upper
     nobody = asked("gaussian:sigma=2@poisson:q=0@3", delta=1e-5)

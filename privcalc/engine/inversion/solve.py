@@ -102,7 +102,7 @@ class Inversion(ABC):
         """
         log_delta = math.log(low)
         centre, slope, first = self.start(log_delta)
-        least = first
+        least, below, beyond = first, -math.inf, math.inf
         for _ in range(ROUNDS):
             planned = centre
             asked = max(max(tolerance * centre, LEAST_WIDTH) * slope, least)
@@ -112,6 +112,12 @@ class Inversion(ABC):
             usual, trusted = max(slope, USUAL * fastest), TRUSTED / fastest
             centre, rate = root(source, log_delta, planned, usual=usual, trusted=trusted)
             slope = max(rate, LEAST_SLOPE * fastest) if math.isfinite(rate) else fastest
+            # What was proved where sources were made bounds the search.
+            at = source.deltas(np.array([planned]), log_delta)
+            below = max(below, planned) if at.lower[0] > 1.0 else below
+            beyond = min(beyond, planned) if at.upper[0] < 1.0 else beyond
+            if not below <= centre <= beyond and beyond - below < math.inf:
+                centre = 0.5 * (below + beyond)
             moved, wish = abs(centre - planned), max(tolerance * centre, LEAST_WIDTH) * slope
             # Elsewhere other measures, and other terms, may matter.
             far = moved > FAR * max(centre, planned) and self.stale < math.inf

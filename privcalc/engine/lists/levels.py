@@ -34,12 +34,15 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from privcalc.engine.composition import Composition
+    from privcalc.engine.lists.factor import ListLaw
     from privcalc.engine.lists.losses import Tilted
 
 # Points of one transform that a plan aims at; windows are about 20 deviations wide.
 MOST_POINTS = 2**20
 WINDOW = 22.0
 MOST_LEVELS = 7
+# So many times more uses, or fewer, may be composed at once than a plan asks for.
+FARTHER = 1.4
 # Every level brings rounding of its own: another one has to make the error so much smaller.
 FEW = 0.8
 # Part of delta that far outcomes, counted as infinite losses, may make up.
@@ -126,12 +129,12 @@ class Seen:
 
     def _plan(self, tolerance: float, most_points: float) -> tuple[Fraction, int]:
         """Choose the last step and the uses of a level, for a relative width, if affordable."""
-        laws = [(law.law, count) for law, count in sketched(self.sketches)]
-        step = common_step(laws, WINDOW * self.deviation / most_points)
+        laws = sketched(self.sketches)
+        step = common_step([(law.law, n) for law, n in laws], WINDOW * self.deviation / most_points)
         if step is not None:
             return step, 0
         counts = [count for _, count in laws]
-        largest, span = max(counts), _span(self.sketches)
+        largest, span = max(counts), max(law.seen.high - self._low(law) for law, _ in laws)
         best, unit, chosen = math.inf, 1.0, 1.0
         for levels in range(1, MOST_LEVELS + 1):
             share = largest ** (1.0 / levels)
@@ -149,24 +152,31 @@ class Seen:
                 break
         whole = max(2, math.ceil(chosen))
         routes = [_levels(count, whole) for count in counts]
-        last = sum(n // whole ** len(route) for n, route in zip(counts, routes, strict=True))
-        coarser = [math.prod(route) for route in routes]
-        return step_near(laws, unit / math.sqrt(last), coarser), whole
+        last = sum(
+            n // math.prod(uses for uses, _ in route)
+            for n, route in zip(counts, routes, strict=True)
+        )
+        coarser = [math.prod(factor for _, factor in route) for route in routes]
+        return step_near([(law.law, n) for law, n in laws], unit / math.sqrt(last), coarser), whole
+
+    def _low(self, law: ListLaw) -> float:
+        """Return where the list of a law begins."""
+        return law.seen.floor(self.c, LIGHT / sum(count for _, count in self.sketches))
 
     def _composed(self, last: Fraction, share: int) -> Tilted:
         """Return the list; P-mass of about e^{log_drop} is lost for each window that it uses."""
-        uses = sum(count for _, count in self.sketches)
         parts: list[tuple[Tilted, int]] = []
         for law, count in sketched(self.sketches):
-            low, factors = law.seen.floor(self.c, LIGHT / uses), _levels(count, share)
+            low, levels = self._low(law), _levels(count, share)
+            factors = [factor for _, factor in levels]
             origin, step = origin_of(law.law), last / math.prod(factors)
             found = discretised(law.law, origin, step, low, law.seen.high)
             items = [(tilted(found, self.c), count)]
-            for level, factor in enumerate(factors):
+            for level, (together, factor) in enumerate(levels):
                 align, following = math.prod(factors[level:]), []
                 for each, remaining in items:
-                    whole, rest = divmod(remaining, share)
-                    for n, times in ((share, whole), (rest, 1)):
+                    whole, rest = divmod(remaining, together)
+                    for n, times in ((together, whole), (rest, 1)):
                         if n > 0 and times > 0:
                             composed = compose([(each, n)], self.log_drop - math.log(times), align)
                             following.append((coarsen(composed, factor), times))
@@ -175,15 +185,18 @@ class Seen:
         return compose(parts, self.log_drop)
 
 
-def _levels(count: int, share: int) -> list[int]:
-    """Return by how much a law is coarsened after each `share` uses: odd, steps grow as deviations.
+def _levels(count: int, share: int) -> list[tuple[int, int]]:
+    """Return how many uses make up one of the next level, and by how much that is coarsened.
 
-    None where there is no share.
+    About `share` uses, none where that is 0; and a number that leaves no more than one use over,
+    whose list is there, if one is near. Factors are odd, and steps grow as deviations.
     """
     found = []
-    while 0 < share < count:
-        found.append(max(1, 2 * round((math.sqrt(share) - 1.0) / 2.0) + 1))
-        count //= share
+    while 0 < share < count / FARTHER:
+        near = range(math.ceil(share / FARTHER), math.floor(share * FARTHER) + 1)
+        uses = min((n for n in near if count % n <= 1), key=lambda n: abs(n - share), default=share)
+        found.append((uses, max(1, 2 * round((math.sqrt(uses) - 1.0) / 2.0) + 1)))
+        count //= uses
     return found
 
 

@@ -172,9 +172,7 @@ def compose(parts: Parts, log_drop: float, align: int = 1) -> Tilted:
     low = window.low - (size - (window.high - window.low)) // 2
     product, wrong = _power(parts, centres, size)
     values = np.fft.irfft(product, size)
-    noise = (
-        wrong / math.sqrt(size) + transform_error(size) * float(np.linalg.norm(values))
-    ) * MARGIN
+    noise = wrong / math.sqrt(size) + transform_error(size) * float(np.linalg.norm(values))
     weights = np.roll(np.maximum(values, 0.0), -(low % size))
     end = low + size
     lost = math.fsum(count * law.lost for law, count in parts)
@@ -184,23 +182,39 @@ def compose(parts: Parts, log_drop: float, align: int = 1) -> Tilted:
         math.fsum(count * each for (_, count), each in zip(parts, given, strict=True)) * MARGIN
         for given in ([law.variance for law, _ in parts], [law.slack for law, _ in parts])
     )
-    missing = _inherited(parts) + 2.0 * math.exp(LOG_OUTSIDE)
+    missing, inherited = _inherited(parts, size)
+    missing += 2.0 * math.exp(LOG_OUTSIDE)
     relative = math.fsum(count * law.relative for law, count in parts) + rounding
     lattice = Lattice(origin, step, low, size)
     return Tilted(
-        first.c, lattice, weights, log_mgf, relative, missing, variance, lost * MARGIN, slack, noise
+        first.c,
+        lattice,
+        weights,
+        log_mgf,
+        relative,
+        missing,
+        variance,
+        lost * MARGIN,
+        slack,
+        (noise + inherited) * MARGIN,
     )
 
 
-def _inherited(parts: Parts) -> float:
-    """Bound the sum of weights that are off because they were in the parts."""
-    share = growth = 0.0
+def _inherited(parts: Parts, size: int) -> tuple[float, float]:
+    """Bound the sum of weights that are off because they were in the parts, and root of squares.
+
+    Of a convolution these are at most those of one factor times the sums of the others (Young's
+    inequality); where a list is wrapped, so often at most, squares of sums are larger.
+    """
+    missing = noise = growth = 0.0
     for law, count in parts:
         total = float(law.weights.sum())
-        more = law.absent
-        share += count * more / total
-        growth += count * math.log(total + more)
-    return share * exp_bound(growth + 1e-9 * (1.0 + abs(growth))) * MARGIN
+        wraps = math.ceil(len(law.weights) / size)
+        missing += count * law.missing / total
+        noise += count * law.noise * math.sqrt(wraps) / total
+        growth += count * math.log(total + law.absent)
+    others = exp_bound(growth + 1e-9 * (1.0 + abs(growth))) * MARGIN
+    return missing * others, noise * others
 
 
 def _power(parts: Parts, centres: Sequence[int], size: int) -> tuple[ComplexArray, float]:
@@ -270,11 +284,12 @@ def coarsen(law: Tilted, factor: int) -> Tilted:
     weights = np.zeros(blocks + 1)
     weights[:-1] += table @ (to_this * np.exp(-c * r))
     weights[1:] += table @ (to_next * np.exp(c * (factor * step - r)))
-    # What is missing may be moved to where it weighs more.
-    missing = law.absent * exp_bound(c * factor * step)
+    # What is missing may be moved to where it weighs more. Parts of a point add up to one, and what
+    # a coarse point gets to m: roots of sums of squares grow by no more than that of m (Schur).
+    grown = exp_bound(c * factor * step) * MARGIN
+    missing, noise = law.missing * grown, law.noise * math.sqrt(factor) * grown
     relative = law.relative + 2.0 * error
     lattice = Lattice(law.lattice.origin, law.lattice.step * factor, first, blocks + 1)
     variance = (law.variance + 0.25 * (factor * step) ** 2) * MARGIN
-    return Tilted(
-        c, lattice, weights, law.log_mgf, relative, missing * MARGIN, variance, law.lost, law.slack
-    )
+    given = missing, variance, law.lost, law.slack, noise
+    return Tilted(c, lattice, weights, law.log_mgf, relative, *given)

@@ -44,7 +44,7 @@ from privcalc.losses.atomic.atoms import MOST_ANCHORS, AtomicLaw
 from privcalc.losses.atomic.profiles import likeliest_law
 from privcalc.losses.cells import glued as glued_list
 from privcalc.losses.cells import listed, lower_law, opposite, upper_law
-from privcalc.losses.law import MOST_UNITS, LossLaw, Tails
+from privcalc.losses.law import MOST_UNITS, LawProperties, LossLaw, Tails
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
@@ -53,6 +53,7 @@ from privcalc.losses.sampled.renyi import add_logs, from_excess, opposite_excess
 from privcalc.losses.sampled.tails import SampledTailLaw
 from privcalc.losses.shuffled import TRUNCATED, window
 from privcalc.losses.term import Term
+from privcalc.numerics.normal import lower_tails, short_intervals
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -64,21 +65,71 @@ if TYPE_CHECKING:
 
 @record
 class ReplacedNoise(LossLaw):
-    """What is known of the divergences of opposite records without outcomes.
+    """Opposite records of a sample with noise of a symmetric density.
 
     Attributes:
-        base: the event's law for adding a record, that of noise of a symmetric density.
-        q: sampling probability, 0 < q < 1.
+        base: the event's law for adding a record.
+        q: sampling probability, 0 < q < 1; it may be off by 2 units.
     """
 
     base: GaussianLaw | DiscreteGaussianLaw
     q: float
 
     max_loss: ClassVar[float] = math.inf
+    properties: ClassVar[LawProperties] = LawProperties(symmetric=True)
 
     def tails(self, losses: Array) -> Tails:
-        """Refuse: lists have them."""
-        raise NotImplementedError
+        """Return those of Gaussian noise; of discrete noise lists have them.
+
+        With R = N(0, 1), the loss log(1 - q + q e^{mu z - mu^2/2}) - log(1 - q + q e^{-mu z -
+        mu^2/2}) increases with z, and is l where mu z = l/2 + asinh(k sinh(l/2)), k = e^{mu^2/2}
+        (1 - q) / q. So L > l is beyond z, of known mass under R and N(+-mu, 1). The slope of l in
+        mu z is 2 / (1 + k cosh(l/2) / sqrt(1 + (k sinh(l/2))^2)): by that times 4 units of its
+        terms is l displaced as mu z is rounded, and its own terms change by no more than r = max(1,
+        q / (1 - q)) times the relative error of q, and by mu z + mu^2 times that of mu. Masses
+        are off by r times that of q, and as those of `GaussianLaw`.
+        """
+        if not isinstance(self.base, GaussianLaw):
+            raise NotImplementedError
+        charge(2.0 * len(losses))
+        q, mu, off = self.q, self.base.mu, 1.1 * self.base.error
+        log_k = math.log1p(-q) - math.log(q) + 0.5 * mu * mu
+        with np.errstate(divide="ignore"):
+            half = 0.5 * np.abs(losses)
+            log_s = log_k + half + np.log(-0.5 * np.expm1(-2.0 * half))
+        s = np.exp(np.minimum(log_s, 300.0))
+        rise = np.where(log_s > 20.0, log_s + math.log(2.0), np.arcsinh(s))
+        z = np.copysign(half + rise, losses) / mu
+        # k cosh(l/2) over the root, which is at most 1 / tanh(l/2).
+        steep = np.exp(np.minimum(log_k + half, 300.0)) * (0.5 + 0.5 * np.exp(-2.0 * half))
+        slope = 2.0 / (1.0 + steep / np.hypot(1.0, s))
+        terms = 4.0 + abs(math.log(q)) + mu * mu + 4.0 * half + 2.0 * rise
+        ratio = max(1.0, q / (1.0 - q))
+        moved = slope * (4.0 * UNIT * terms + off * (mu * np.abs(z) + mu * mu))
+        size = 1.0 + mu + np.abs(z)
+        r, w, other = (self._masses(z, mean) for mean in (0.0, mu, -mu))
+        p_masses, q_masses = (
+            [(1.0 - q) * x + q * y for x, y in zip(r, each, strict=True)] for each in (w, other)
+        )
+        units = 16.0 * UNIT * ratio
+        return Tails(
+            p_masses[0],
+            q_masses[0],
+            p_masses[1],
+            q_masses[1],
+            error=units + 6.0 * UNIT * size * size + off * mu * size,
+            shift=float(moved.max(initial=0.0)) * MARGIN + 4.0 * UNIT * ratio,
+            between_p=p_masses[2],
+            between_q=q_masses[2],
+            between_error=units
+            + off * mu * size[1:]
+            + np.maximum(np.maximum(r[3], w[3]), other[3]),
+        )
+
+    @staticmethod
+    def _masses(z: Array, mean: float) -> tuple[Array, Array, Array, Array]:
+        between, error = short_intervals(z, mean)
+        return lower_tails(mean - z), lower_tails(z - mean), between, error
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by that of W against W', and by the sampled event's for removing.
@@ -148,6 +199,9 @@ def replaced(
     below, above = reverse, reverse
     if isinstance(reverse, GaussianLaw | LaplaceLaw) and reverse.error > MOST_UNITS * UNIT:
         below, above = reverse.ends
+    if isinstance(below, GaussianLaw) and isinstance(above, GaussianLaw) and opposite_records:
+        found = ReplacedNoise(above, q)
+        return found if below is above else Term(found, ReplacedNoise(below, q))
     low, high = (q, q) if exact else (q * (1.0 - 2.0 * UNIT), q * (1.0 + 2.0 * UNIT))
     upper = upper_law(opposite(listed(above, above=True), high, above=True))
     if opposite_records:

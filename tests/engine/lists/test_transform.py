@@ -113,7 +113,14 @@ def test_what_uses_bring_with_them() -> None:
     assert found.missing >= 1.02**5 * 1.05**3 - 1.0
     assert found.missing <= 1.5 * (1.02**5 * 1.05**3 - 1.0)
     noisy = compose([(replace(one, missing=0.0, noise=0.01), 5)], -40.0)
-    assert noisy.missing >= (1.0 + 0.01 * math.sqrt(3.0)) ** 5 - 1.0
+    # No weights that are so far from the others have a composition that is farther away.
+    truth, farthest = np.array([0.25, 0.5, 0.25]), 0.0
+    for moved in (np.ones(3) / math.sqrt(3.0), np.array([0.6, 0.8, 0.0]), np.array([0.0, -1.0, 0.0])):
+        near, there = np.ones(1), np.ones(1)
+        for _ in range(5):
+            near, there = np.convolve(near, truth + 0.01 * moved), np.convolve(there, truth)
+        farthest = max(farthest, float(np.linalg.norm(near - there)))
+    assert farthest <= noisy.noise <= 2.0 * farthest
 
 
 def test_transforms_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +131,16 @@ def test_transforms_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transform, "LARGEST_SIZE", 64)
     with pytest.raises(LatticeError, match=r"the transform would need \d+ points"):
         compose([(law, 3)], -50.0)
+
+
+def test_noise_is_coarsened_with_the_weights() -> None:
+    """What weights are off by goes where they go: no more than the root of the factor."""
+    law = replace(weights_of([0.1, 0.2, 0.4, 0.2, 0.1], 0.5), noise=1e-3)
+    here, farthest = coarsen(law, 3).weights, 0.0
+    for moved in np.vstack([np.eye(5), np.ones((1, 5)) / math.sqrt(5.0)]):
+        there = coarsen(replace(law, weights=law.weights + 1e-3 * moved), 3).weights
+        farthest = max(farthest, float(np.linalg.norm(there - here)))
+    assert farthest <= coarsen(law, 3).noise <= 6.0 * farthest
 
 
 @pytest.mark.parametrize("factor", [3, 5, 9])
