@@ -113,6 +113,8 @@ def test_what_uses_bring_with_them() -> None:
     assert found.missing >= 1.02**5 * 1.05**3 - 1.0
     assert found.missing <= 1.5 * (1.02**5 * 1.05**3 - 1.0)
     noisy = compose([(replace(one, missing=0.0, noise=0.01), 5)], -40.0)
+    # Outside of the window lies e^-44 on each side at most.
+    assert noisy.missing >= 2.0 * math.exp(-44.0)
     # No weights that are so far from the others have a composition that is farther away.
     truth, farthest = np.array([0.25, 0.5, 0.25]), 0.0
     for moved in (np.ones(3) / math.sqrt(3.0), np.array([0.6, 0.8, 0.0]), np.array([0.0, -1.0, 0.0])):
