@@ -39,8 +39,6 @@ DEAR, FOR_LOWER, FARTHER, OF_LOWER = 7.5, 1.5, 1.5, 0.5
 FOR_SEARCH = 0.75
 # A value that is proved insufficient is looked for no nearer to the sufficient one than this.
 NEAR_ENOUGH = 2e-9
-# Nor where brackets leave values in between open, for less than this part of these.
-OF_GAP = 0.02
 # Digits of the limits in messages.
 DIGITS = 6
 
@@ -188,8 +186,7 @@ class _Calibrator:
         """Find a value that misses the target for certain, where the next one is undecided."""
         if good.bound is None or good.bound.lower is None:
             return None
-        left_open = good.width / abs(fine.slope) if fine.slope else 0.0
-        near = 0.0 if self.unknown.whole else max(NEAR_ENOUGH, OF_GAP * left_open)
+        near = 0.0 if self.unknown.whole else NEAR_ENOUGH
         if spared is None:
             return Crossing(fine, "lower", near).solve()[1]
         return Crossing(fine, "lower", near, OF_LOWER * spared, FARTHER).solve()[1]

@@ -266,13 +266,10 @@ class ValueSearch:
 
 
 MOST_PROBES = 150
-# Where brackets are wide, by their excess, values that are so much nearer to each other are near
-# enough: nearer for a sufficient value, which is what is used, and which gets so many probes MORE,
-# as most brackets vary smoothly. Where the next value is not certified at all, those within JUMP
-# are.
-PART, PART_OF_UPPER, JUMP, MORE = 0.02, 0.002, 1e-3, 6
-# They are to leave this part of the work to the search for an insufficient one.
-RESERVE = 0.5
+# Values are near enough that are apart by no more than this part of what brackets leave open (less
+# for a sufficient value, which is what is used), or by so little that it takes narrow ones to say
+# more. Where the next value is not certified at all, those within JUMP are.
+PART, PART_OF_UPPER, SMALL, JUMP = 0.02, 0.002, 5e-8, 1e-3
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs; and
 # where it has no idea, as a multiple of the excess, which doubles.
 BEYOND, FIRST_STEP, BLIND = 1.1, 1.5, 2.0
@@ -328,17 +325,12 @@ class Crossing:
             Both; None for what the range does not have.
         """
         search, end = self.search, self.end
-        more, reserve = MORE if end == "upper" else 0, RESERVE * left()
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
             if self._spent(good, bad):
                 break
             if good is not None and bad is not None:
-                wide = self._wide(good, bad)
-                more -= wide
-                if wide and (more < 0 or left() < reserve):
-                    break
-                if bad.position - good.position <= 1 or left() <= 0.0:
+                if self._wide(good, bad) or bad.position - good.position <= 1 or left() <= 0.0:
                     break
                 if bad.x - good.x <= self.near or (close is not None and close(good, bad)):
                     break
@@ -451,7 +443,8 @@ class Crossing:
         """Return the gap that is small in comparison with what brackets leave open."""
         part = PART_OF_UPPER if self.end == "upper" else PART
         slope = abs(self.search.slope)
-        return part * max(good.width, bad.width) / slope if slope else 0.0
+        left_open = max(good.width, bad.width) / slope if slope else 0.0
+        return max(part * left_open, min(0.2 * left_open, SMALL))
 
     def _middle(self, good: Probe, bad: Probe) -> int:
         x = 0.5 * (good.x + bad.x)

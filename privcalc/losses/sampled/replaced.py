@@ -91,7 +91,7 @@ class ReplacedNoise(LossLaw):
         """
         if not isinstance(self.base, GaussianLaw):
             raise NotImplementedError
-        charge(2.0 * len(losses))
+        charge(0.5 * len(losses))
         q, mu, off = self.q, self.base.mu, 1.1 * self.base.error
         log_k = math.log1p(-q) - math.log(q) + 0.5 * mu * mu
         with np.errstate(divide="ignore"):
