@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.law import LawProperties, LossLaw
+from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -253,10 +253,26 @@ def listed(law: LossLaw, *, above: bool, cells: int = CELLS) -> AtomicLaw:
     return upper_law(found) if above else lower_law(found)
 
 
+@record
 class TailsLaw(LossLaw):
-    """A law that is known by its tails alone: divergences are those of the lists on both sides."""
+    """A law that is known by its tails alone: divergences are those of the lists on both sides.
 
-    __slots__ = ()
+    Attributes:
+        find: returns tails (see `LossLaw.tails`).
+        most: the largest loss.
+    """
+
+    find: Callable[[Array], Tails]
+    most: float
+
+    @property
+    def max_loss(self) -> float:
+        """Return the largest loss."""
+        return self.most
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the tails."""
+        return self.find(losses)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K: a pair below in Blackwell's order has no larger divergences, one above has."""

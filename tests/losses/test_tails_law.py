@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,33 +15,26 @@ from privcalc.losses.cells import TailsLaw
 from privcalc.losses.law import Tails
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.rounding import UNIT
-from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 
-@record
-class Secant(TailsLaw):
-    """L = log cosh(u - a) - log cosh u of density sech(u) / pi: e^L = cosh a - sinh a tanh u."""
+def secant(a: float) -> TailsLaw:
+    """Return the law of L = log cosh(u - a) - log cosh u, of density sech(u) / pi."""
+    return TailsLaw(partial(tails, a), a)
 
-    a: float
-    symmetric = True
 
-    @property
-    def max_loss(self) -> float:
-        """Return what is approached."""
-        return self.a
+def tails(a: float, losses: Array) -> Tails:
+    """Return masses on both sides of the u of a loss, e^L = cosh a - sinh a tanh u.
 
-    def tails(self, losses: Array) -> Tails:
-        """Return masses on both sides of the u of a loss: P(u < v) = (2 / pi) arctan e^v."""
-        with np.errstate(all="ignore"):
-            ratio = np.expm1(self.a - losses) / -np.expm1(-self.a - losses)
-            v = np.where(np.abs(losses) < self.a, 0.5 * np.log(ratio), -np.sign(losses) * np.inf)
-            p, q, left_p, left_q = (
-                2.0 / np.pi * np.arctan(np.exp(x)) for x in (v, v - self.a, -v, self.a - v)
-            )
-        return Tails(p, q, left_p, left_q, 64.0 * UNIT, 64.0 * UNIT * (1.0 + self.a))
+    P(u < v) = (2 / pi) arctan e^v.
+    """
+    with np.errstate(all="ignore"):
+        ratio = np.expm1(a - losses) / -np.expm1(-a - losses)
+        v = np.where(np.abs(losses) < a, 0.5 * np.log(ratio), -np.sign(losses) * np.inf)
+        p, q, left_p, left_q = (2.0 / np.pi * np.arctan(np.exp(x)) for x in (v, v - a, -v, a - v))
+    return Tails(p, q, left_p, left_q, 64.0 * UNIT, 64.0 * UNIT * (1.0 + a))
 
 
 def density(u: mp.mpf) -> mp.mpf:
@@ -50,7 +44,7 @@ def density(u: mp.mpf) -> mp.mpf:
 
 def test_one_use_two_uses_and_a_sample() -> None:
     """Deltas by quadrature of densities."""
-    law, a, e = Secant(1.25), mp.mpf(1.25), mp.mpf(0.5)
+    law, a, e = secant(1.25), mp.mpf(1.25), mp.mpf(0.5)
 
     def loss(u: mp.mpf) -> mp.mpf:
         return mp.log(mp.cosh(u - a) / mp.cosh(u))
@@ -84,7 +78,7 @@ def test_one_use_two_uses_and_a_sample() -> None:
 def test_divergences_are_those_of_lists(c: float) -> None:
     """The moment by quadrature lies between those of the pairs below and above."""
     a = mp.mpf(1.25)
-    (low,), (high,) = Secant(1.25).renyi(np.array([c]))
+    (low,), (high,) = secant(1.25).renyi(np.array([c]))
     truth = mp.log(
         mp.quad(lambda u: density(u) * (mp.cosh(u - a) / mp.cosh(u)) ** c, [-40, -3, 0, 3, 40])
     )
