@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.lists.factor import sketch
-from privcalc.engine.lists.losses import cells
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.cells import cells
 from privcalc.losses.noise.gaussian import GaussianLaw
 
 if TYPE_CHECKING:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 CELLS, LEVELS = 30_000, (1e-30, 1e-12, 1e-5, 0.1)
 # Losses are looked for between these magnitudes; beyond the larger one Q-masses leave the range.
 SMALLEST_LOSS, LARGEST_LOSS, RUNGS = 1e-12, 690.0, 500
+# e^l is formed up to this exponent.
+LARGEST_EXPONENT = 700.0
 # Of a law on a lattice with no more points than this all are taken.
 MOST_LOSSES = 40_000
 # Losses that differ by no more, relatively, are one, and so are those that are as small beside the
@@ -284,21 +286,57 @@ class TailsLaw(LossLaw):
 
 @record
 class Cells:
-    """P- and Q-masses between neighbouring points, with their absolute errors, and outside."""
+    """P- and Q-masses of outcomes with losses between neighbouring points, with their errors.
+
+    Attributes:
+        below: the P- and the Q-mass below all points.
+        above: those above.
+        error: relative error of these.
+        lost: upper bound on the P-mass above.
+        shift: displacement of the losses.
+    """
 
     p: Array
-    p_error: Array
     q: Array
+    p_error: Array
     q_error: Array
     below: tuple[float, float]
     above: tuple[float, float]
     error: float
+    lost: float
     shift: float
+
+    @property
+    def moved(self) -> float:
+        """Return an upper bound on the P-mass below, which lists move up to the first point."""
+        return self.below[0] * (1.0 + self.error) * MARGIN + TINY
+
+
+# Cells that are looked at together, as they stay in a processor's cache.
+AT_ONCE = 2**16
 
 
 @np.errstate(all="ignore")
-def masses_between(law: LossLaw, points: Array) -> Cells:
-    """Subtract whichever tail is smaller, or take the masses of cells where a law knows them."""
+def cells(law: LossLaw, points: Array) -> Cells:
+    """Subtract whichever tail is smaller, or take the masses of cells where a law knows them.
+
+    A difference is off by the errors of the two it comes from. Beyond the largest loss is nothing.
+    """
+    if len(points) > AT_ONCE + 1:
+        starts = range(0, len(points) - 1, AT_ONCE)
+        parts = [cells(law, points[i : i + AT_ONCE + 1]) for i in starts]
+        first, last = parts[0], parts[-1]
+        return Cells(
+            np.concatenate([x.p for x in parts]),
+            np.concatenate([x.q for x in parts]),
+            np.concatenate([x.p_error for x in parts]),
+            np.concatenate([x.q_error for x in parts]),
+            below=first.below,
+            above=last.above,
+            error=max(first.error, last.error),
+            lost=last.lost,
+            shift=max(x.shift for x in parts),
+        )
     charge(0.5 * len(points))
     tails = law.tails(points)
     error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape) + 2.0 * UNIT
@@ -316,62 +354,83 @@ def masses_between(law: LossLaw, points: Array) -> Cells:
             mass, wrong = np.where(own < wrong, direct, mass), np.minimum(own, wrong)
         found += [np.maximum(mass, 0.0), wrong]
     p, p_error, q, q_error = found
+    far = points > law.max_loss + abs(law.max_loss) * law.max_loss_error + tails.shift
+    p_error[far[:-1]] = 0.0
+    off = float(error[0] + error[-1]) * MARGIN
+    above_p = float(tails.above_p[-1])
     return Cells(
         p,
-        p_error,
         q,
+        p_error,
         q_error,
         (float(tails.below_p[0]), float(tails.below_q[0])),
-        (float(tails.above_p[-1]), float(tails.above_q[-1])),
-        float(error[0] + error[-1]) * MARGIN,
+        (above_p, float(tails.above_q[-1])),
+        off,
+        0.0 if far[-1] else above_p * (1.0 + off) * MARGIN + TINY,
         tails.shift * MARGIN,
     )
 
 
+def connect_the_dots(found: Cells, points: Array, off: float) -> tuple[Array, Array, Array]:
+    """Return P-masses at points, each off by `off`, above those of the cells between them.
+
+    A cell is split between its ends, with (p - B) e^-low + B e^-high = q: B, at the upper one,
+    grows with p and falls with q. What is below all points is moved up to the first. Returned as
+    well: what masses may be too large by, absolutely and relatively (`engine/lists/losses.py`).
+    """
+    p = found.p + found.p_error
+    units = UNIT * 24.0 + 2.0 * (found.shift + off)
+    # e^low, where it is no more than a double.
+    grown = np.exp(np.minimum(points[:-1], LARGEST_EXPONENT))
+    least = np.maximum(found.q - found.q_error, 0.0) * grown * (1.0 - units)
+    wrong = 4.0 * UNIT * p
+    upper = np.clip((p - least + wrong) / -np.expm1(-np.diff(points)) * (1.0 + 16.0 * UNIT), 0.0, p)
+    errors = found.p_error + found.q_error * grown + 2.0 * units * found.q * grown
+    errors = np.append(0.0, errors + wrong + 32.0 * UNIT * p) * MARGIN
+    masses = np.append(p - upper, 0.0) + np.append(0.0, upper)
+    parts = np.append(0.0, np.minimum(p, np.maximum(found.q, 0.0) * grown))
+    relative = np.where(errors > 0.0, errors / parts, 0.0)
+    masses[0] += found.moved
+    errors[0] += found.moved
+    relative[0] = np.inf
+    return masses * MARGIN_UP, errors, relative
+
+
+# Sums of two masses, and the product.
+MARGIN_UP = 1.0 + 4.0 * UNIT
+
+
 @np.errstate(all="ignore")
 def _above(law: LossLaw, count: int) -> Outcomes:
-    """Split cells between their ends, B at the upper one with (p - B) e^-low + B e^-high = q.
-
-    B grows with p and falls with q. What is below all points is moved up to the first, and what is
-    above all to infinity.
-    """
+    """Connect the dots; what is above all points is moved to infinity."""
     points, own = _points(law, count)
-    cells = masses_between(law, points)
-    lost = law.infinity_mass * (1.0 + law.infinity_mass_error) + cells.above[0] * (
-        1.0 + cells.error
-    )
-    p, q = cells.p + cells.p_error, np.maximum(cells.q - cells.q_error, 0.0)
-    bottom = cells.below[0] * (1.0 + cells.error) + TINY
+    found = cells(law, points)
+    lost = law.infinity_mass * (1.0 + law.infinity_mass_error) + found.lost
     if own is not None:
-        ends = own + cells.shift + 8.0 * UNIT * np.abs(own)
-        return Outcomes(np.append(ends, points[0]), np.append(p, bottom), lost)
-    shift = cells.shift + 4.0 * UNIT * np.abs(points)
-    low, high = points[:-1] - shift[:-1], points[1:] + shift[1:]
-    scaled = q * np.exp(low) * (1.0 - 16.0 * UNIT)
-    up = (p - scaled) / -np.expm1(low - high) * (1.0 + 16.0 * UNIT) + 16.0 * UNIT * p
-    up = np.clip(up, 0.0, p)
-    ends = points + shift
-    masses = np.append(p - up, 0.0) + np.append(0.0, up)
-    masses[0] += bottom
-    return Outcomes(ends, masses * (1.0 + 4.0 * UNIT), lost)
+        ends = own + found.shift + 8.0 * UNIT * np.abs(own)
+        masses = np.append(found.p + found.p_error, found.moved)
+        return Outcomes(np.append(ends, points[0]), masses, lost)
+    off = 4.0 * UNIT * np.abs(points)
+    masses, _, _ = connect_the_dots(found, points, float(off.max()))
+    return Outcomes(points + (found.shift + 2.0 * off.max()), masses, lost)
 
 
 @np.errstate(all="ignore")
 def _below(law: LossLaw, count: int) -> Outcomes:
     """Merge each cell to one outcome; so is what is below all points, and what is above."""
     points, own = _points(law, count)
-    cells = masses_between(law, points)
+    found = cells(law, points)
     alone = law.infinity_mass * (1.0 - law.infinity_mass_error)
     if own is not None:
-        p = np.maximum(cells.p - cells.p_error, 0.0)
+        p = np.maximum(found.p - found.p_error, 0.0)
         other = law.lower_infinity_mass * (1.0 - (MASS_ULPS + 2.0) * UNIT)
-        return Outcomes(own - cells.shift - 8.0 * UNIT * np.abs(own), p, alone, other)
-    p = np.concatenate([[cells.below[0]], cells.p, [cells.above[0]]])
+        return Outcomes(own - found.shift - 8.0 * UNIT * np.abs(own), p, alone, other)
+    p = np.concatenate([[found.below[0]], found.p, [found.above[0]]])
     other = law.lower_infinity_mass * (1.0 - (MASS_ULPS + 2.0) * UNIT)
-    q = np.concatenate([[cells.below[1]], cells.q, [cells.above[1]]])
-    ends = np.array([1.0, 1.0]) * cells.error
-    p_error = np.concatenate([[p[0] * ends[0]], cells.p_error, [p[-1] * ends[1]]])
-    q_error = np.concatenate([[q[0] * ends[0]], cells.q_error, [q[-1] * ends[1]]])
+    q = np.concatenate([[found.below[1]], found.q, [found.above[1]]])
+    ends = np.array([1.0, 1.0]) * found.error
+    p_error = np.concatenate([[p[0] * ends[0]], found.p_error, [p[-1] * ends[1]]])
+    q_error = np.concatenate([[q[0] * ends[0]], found.q_error, [q[-1] * ends[1]]])
     p, q = np.maximum(p - p_error, 0.0), q + q_error + TINY
     return merged(p, q, alone, other)
 

@@ -57,7 +57,7 @@ OF_RECORDS = (
     Fault(
         "split-cell",
         "losses/cells.py",
-        "masses = np.append(p - up, 0.0) + np.append(0.0, up)",
+        "masses = np.append(p - upper, 0.0) + np.append(0.0, upper)",
         "masses = np.append(p, 0.0)",
         "losses",
         "test_cells.py",

@@ -39,8 +39,8 @@ from privcalc.engine.inversion.line_sum import (
     nothing,
 )
 from privcalc.engine.inversion.tail_search import far_logs, near_logs
-from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.cells import TINY
 from privcalc.losses.sampled.cut import ON_SHIFTED
 from privcalc.losses.sampled.decay import VariationCells, log_suprema
 from privcalc.numerics.arrays import expm1_with_error, log1p_with_error

@@ -42,8 +42,8 @@ from privcalc.engine.inversion.solve import COARSE, Inversion
 from privcalc.engine.inversion.tail_lines import Frame, make_line, saddle_near, skipped
 from privcalc.engine.inversion.tail_search import Parts, Search
 from privcalc.engine.lists.factor import Wanted
-from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.cells import TINY
 from privcalc.record import replace
 
 if TYPE_CHECKING:

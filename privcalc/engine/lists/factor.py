@@ -22,7 +22,6 @@ import numpy as np
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.lists.losses import (
-    cells,
     common_step,
     discretised,
     origin_of,
@@ -32,6 +31,7 @@ from privcalc.engine.lists.losses import (
 )
 from privcalc.engine.lists.sums import Spread
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.cells import cells
 from privcalc.losses.law import ContourLaw, LineLaw, LossLaw
 from privcalc.numerics.convolution import fast_size, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits

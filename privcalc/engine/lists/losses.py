@@ -41,8 +41,8 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.cells import cells, connect_the_dots
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -51,12 +51,8 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array, Integers
 
-# What underflow can hide in one mass.
-TINY = 1e-300
 # No list is longer.
 MOST_POINTS = 2**23
-# e^l is formed up to this exponent.
-LARGEST_EXPONENT = 700.0
 # An atom is on the lattice if it is this near, in steps.
 NEAR = 1e-9
 # Numbers of so many digits have a common divisor.
@@ -108,79 +104,6 @@ class Lattice:
         """Bound the rounding of `points`."""
         reach = max(abs(self.first), abs(self.first + self.count)) * float(self.step)
         return 4.0 * UNIT * (abs(float(self.origin)) + reach)
-
-
-@record
-class Cells:
-    """P- and Q-masses of outcomes with losses between neighbouring points, with their errors.
-
-    Attributes:
-        below: upper bound on the P-mass below the points.
-        above: the same above.
-        shift: displacement of the losses.
-    """
-
-    p: Array
-    q: Array
-    p_error: Array
-    q_error: Array
-    below: float
-    above: float
-    shift: float
-
-
-# Cells of a lattice that are looked at together.
-AT_ONCE = 2**16
-
-
-def cells(law: LossLaw, points: Array) -> Cells:
-    """Subtract whichever tail is smaller; a mass is off by the errors of the two it comes from.
-
-    So many cells at once as stay in a processor's cache.
-    """
-    if len(points) > AT_ONCE + 1:
-        starts = range(0, len(points) - 1, AT_ONCE)
-        parts = [cells(law, points[i : i + AT_ONCE + 1]) for i in starts]
-        p, q, p_error, q_error = (
-            np.concatenate(each)
-            for each in zip(*((x.p, x.q, x.p_error, x.q_error) for x in parts), strict=True)
-        )
-        shift = max(each.shift for each in parts)
-        return Cells(p, q, p_error, q_error, parts[0].below, parts[-1].above, shift)
-    charge(0.5 * len(points))
-    tails = law.tails(points)
-    error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape) + 2.0 * UNIT
-    p, p_error = _between(tails.above_p, tails.below_p, error)
-    q, q_error = _between(tails.above_q, tails.below_q, error)
-    direct = tails.between_error
-    if direct is not None and tails.between_p is not None and tails.between_q is not None:
-        p, p_error = _better(p, p_error, tails.between_p, direct)
-        q, q_error = _better(q, q_error, tails.between_q, direct)
-    below, above = (
-        float(side[k] * (1.0 + error[k])) * MARGIN + TINY
-        for side, k in ((tails.below_p, 0), (tails.above_p, -1))
-    )
-    # Beyond the largest loss there is nothing.
-    largest = law.max_loss + abs(law.max_loss) * law.max_loss_error + tails.shift
-    p_error[points[:-1] > largest] = 0.0
-    above = 0.0 if points[-1] > largest else above
-    return Cells(p, q, p_error, q_error, below, above, tails.shift)
-
-
-def _between(above: Array, below: Array, error: Array) -> tuple[Array, Array]:
-    use_above = above[:-1] < below[1:]
-    mass = np.where(use_above, above[:-1] - above[1:], below[1:] - below[:-1])
-    lost_above, lost_below = above * error, below * error
-    wrong = np.where(use_above, lost_above[:-1] + lost_above[1:], lost_below[:-1] + lost_below[1:])
-    return np.maximum(mass, 0.0), wrong * MARGIN + TINY
-
-
-def _better(mass: Array, wrong: Array, direct: Array, error: Array) -> tuple[Array, Array]:
-    """Take the directly known masses where their errors are smaller."""
-    with np.errstate(invalid="ignore"):
-        other = np.where(np.isfinite(error), direct * error * MARGIN + TINY, np.inf)
-    take = other < wrong
-    return np.where(take, direct, mass), np.where(take, other, wrong)
 
 
 @record
@@ -240,31 +163,7 @@ def discretised(
     masses, errors, relative = connect_the_dots(found, points, lattice.error)
     variance = 0.25 * float(step) ** 2 * MARGIN
     slack = (found.shift + 2.0 * lattice.error) * MARGIN
-    return LossList(lattice, masses, errors, relative, variance, found.above, slack)
-
-
-def connect_the_dots(found: Cells, points: Array, off: float) -> tuple[Array, Array, Array]:
-    """Return masses at points, each off by `off`, with e and r; what is below goes up."""
-    p = found.p + found.p_error
-    units = UNIT * 24.0 + 2.0 * (found.shift + off)
-    # e^low, where it is no more than a double.
-    grown = np.exp(np.minimum(points[:-1], LARGEST_EXPONENT))
-    least = np.maximum(found.q - found.q_error, 0.0) * grown * (1.0 - units)
-    wrong = 4.0 * UNIT * p
-    upper = np.clip((p - least + wrong) / -np.expm1(-np.diff(points)) * (1.0 + 16.0 * UNIT), 0.0, p)
-    errors = found.p_error + found.q_error * grown + 2.0 * units * found.q * grown
-    errors = np.append(0.0, errors + wrong + 32.0 * UNIT * p) * MARGIN
-    masses = np.append(p - upper, 0.0) + np.append(0.0, upper)
-    parts = np.append(0.0, np.minimum(p, np.maximum(found.q, 0.0) * grown))
-    relative = np.where(errors > 0.0, errors / parts, 0.0)
-    masses[0] += found.below
-    errors[0] += found.below
-    relative[0] = np.inf
-    return masses * MARGIN_UP, errors, relative
-
-
-# Sums of two masses, and the product.
-MARGIN_UP = 1.0 + 4.0 * UNIT
+    return LossList(lattice, masses, errors, relative, variance, found.lost, slack)
 
 
 def _on_points(law: LossLaw, lattice: Lattice, distance: float) -> LossList:
@@ -274,11 +173,11 @@ def _on_points(law: LossLaw, lattice: Lattice, distance: float) -> LossList:
     found = cells(law, edges)
     masses, errors = found.p + found.p_error, found.p_error * 2.0
     relative = np.where(errors > 0.0, errors / np.maximum(found.p, 0.0), 0.0)
-    masses[0] += found.below
-    errors[0] += found.below
+    masses[0] += found.moved
+    errors[0] += found.moved
     relative[0] = np.inf
     slack = (found.shift + distance + 2.0 * lattice.error) * MARGIN
-    return LossList(lattice, masses, errors, relative, 0.0, found.above, slack)
+    return LossList(lattice, masses, errors, relative, 0.0, found.lost, slack)
 
 
 @record
