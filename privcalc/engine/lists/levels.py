@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # Points of one transform that a plan aims at; windows are about 20 deviations wide.
 MOST_POINTS = 2**20
-WINDOW = 22.0
+WINDOW, FREE_POINTS = 22.0, 2.0**14
 MOST_LEVELS = 7
 # So many times more uses, or fewer, may be composed at once than a plan asks for.
 FARTHER = 1.4
@@ -144,7 +144,9 @@ class Seen:
             # In the last transform all laws take part; the first lattice is that of one use.
             last = math.sqrt(sum(min(count, max(share, 1.0)) for count in counts))
             first = last * math.sqrt(largest / share)
-            affordable = max(WINDOW * self.deviation * last, span * first) / most_points
+            size = max(WINDOW * self.deviation * last, span * first)
+            # Near an atom epsilon is off by more; small transforms cost nothing.
+            wanted, affordable = min(wanted, size / FREE_POINTS), size / most_points
             error = levels * max(wanted, affordable) ** 2
             if error < FEW * best:
                 best, unit, chosen = error, max(wanted, affordable), share
