@@ -286,7 +286,7 @@ def convexity_bracket(
 
 
 # Outcomes that are added up at most; work for one, and for one of its terms.
-MOST_OUTCOMES, PER_OUTCOME = 500_000, 2.0
+MOST_NODES, PER_NODE = 500_000, 2.0
 # Half of the square of the quantile beyond which mass is omitted, before what a law adds to it; the
 # log of what the rule may be off by, as a part of all.
 HALF_SQUARE, LOG_PART = 40.0, -25.0
@@ -320,10 +320,10 @@ class _Nodes:
         Raises:
             NotCertifiedError: there are too many.
         """
-        if not ends[1] - ends[0] < MOST_OUTCOMES * step:
+        if not ends[1] - ends[0] < MOST_NODES * step:
             raise NotCertifiedError("a Renyi divergence needs too many outcomes")
         x = step * np.arange(math.floor(ends[0] / step), math.ceil(ends[1] / step) + 1)
-        charge(PER_OUTCOME * len(x))
+        charge(PER_NODE * len(x))
         logs = math.log(step) - HALF_LOG_TAU + scale - 0.5 * x * x
         wrong = UNIT * (64.0 + 8.0 * (np.abs(logs) + abs(scale)))
         return cls(x, logs, wrong, scale, log_part)
