@@ -137,7 +137,7 @@ class Converting:
                 question.tree, self.budget, asked, relation=relation, tolerance=self.tolerance
             )
         if self.data:
-            from privcalc.accounting.data import on_data
+            from privcalc.accounting.convert import on_data
 
             return on_data(
                 question.tree, self.data, asked, relation=relation, tolerance=self.tolerance
