@@ -8,10 +8,16 @@ from functools import cache, partial, reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, cast
 
-from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.accounting.chain import NeighbourChain, chain_for
 from privcalc.accounting.compose import compose
-from privcalc.accounting.directions import Directions, error_rates, profile_points
+from privcalc.accounting.directions import (
+    Answer,
+    Direction,
+    Directions,
+    Method,
+    error_rates,
+    profile_points,
+)
 from privcalc.accounting.realize import default_relation, realize, sampling_words
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine.terms import Realized
@@ -28,7 +34,7 @@ from privcalc.wrappers.group import grouped, ungrouped
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from privcalc.accounting.answer import Row, Value
+    from privcalc.accounting.directions import Row, Value
     from privcalc.mechanisms.base import Mechanism
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node
