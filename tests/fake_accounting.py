@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from privcalc.accounting.answer import Answer, ComposedAnswers, Direction, Method
+from privcalc.accounting.directions import Answer, ComposedAnswers, Direction, Method
 from privcalc.bounds import Bound, Proof
 from privcalc.relation import Relation
 

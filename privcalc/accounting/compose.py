@@ -6,8 +6,17 @@ import math
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
-from privcalc.accounting.answer import Answer, ComposedAnswers, Direction, Method, Quantity
-from privcalc.accounting.directions import FLOORS, UPPER_ONLY, Directions, round_points
+from privcalc.accounting.directions import (
+    FLOORS,
+    UPPER_ONLY,
+    Answer,
+    ComposedAnswers,
+    Direction,
+    Directions,
+    Method,
+    Quantity,
+    round_points,
+)
 from privcalc.accounting.realize import alternatives, default_relation, realize, sampling_words
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.errors import DomainError, NotCertifiedError, UsageError

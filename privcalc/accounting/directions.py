@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.bounds import Bound, Verdict
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.engine.composition import limit_delta
@@ -24,16 +23,25 @@ from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed, exact
 from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.numerics.work import share
-from privcalc.record import replace
+from privcalc.record import field, record, replace
 from privcalc.relation import Adjacency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from privcalc.accounting.answer import Quantity
-    from privcalc.engine.certified import Certified
+    from privcalc.bounds import Proof
+    from privcalc.engine.certified import Certified, Evidence
     from privcalc.engine.composition import Composition
     from privcalc.numerics.arrays import Array
+    from privcalc.relation import Relation
+
+    # A line of a table, and what may stand in an answer under one name.
+    Row = Mapping[str, float | Bound]
+    Value = (
+        float | Bound | tuple[float, ...] | tuple[Bound, ...] | tuple[Row, ...] | dict[str, float]
+    )
+
+Quantity = Literal["epsilon", "delta", "profile"]
 
 TWO_PAIRS = "the two ends are those of two privacy loss distributions, one above and one below"
 UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"
@@ -44,6 +52,101 @@ WIDE = 1e-3
 FEW_DIGITS = 5e-3
 # Relative width of an epsilon that is only to say how far a profile goes.
 ROUGH = 0.01
+
+
+@record
+class Method:
+    """How a number was obtained.
+
+    Attributes:
+        proof: what kind of proof, and by which engine: closed-form, contour, fft, rdp or afa.
+        tolerance_met: whether the bracket is as narrow as was asked.
+        terms: the error budget, each relative to delta (aliasing, truncation, dropped, rounding),
+            the largest over the evaluations that the bracket rests on.
+        notes: sentences on what limited the bracket, for standard error.
+        order: the Renyi order that proved the upper end, if one did.
+        conversion: how it was converted: classic, balle, optimal or trade_off; "" for none.
+        theorems: what proves each column of a curve, or why it is left out.
+        kind: of a conversion, lossless or lossy.
+    """
+
+    proof: Proof
+    tolerance_met: bool
+    terms: dict[str, float] = field(factory=dict)
+    notes: tuple[str, ...] = ()
+    order: float | None = None
+    conversion: str = ""
+    theorems: Mapping[str, str] = field(factory=dict)
+    kind: str = ""
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine."""
+        return self.proof.engine
+
+
+@record
+class Direction:
+    """The answer for one adjacency (add, remove, replace, or both when they are the same).
+
+    Attributes:
+        adjacency: its name.
+        bound: the bracket, or None.
+        estimate: of the engine afa.
+        method: how it was obtained.
+        evidence: the lines that proved a bracket of the composition above, for certificates.
+    """
+
+    adjacency: str
+    bound: Bound | None
+    estimate: float | None
+    method: Method
+    evidence: Evidence | None = None
+
+
+@record
+class Answer:
+    """One answer: the bracket of epsilon at a delta, of delta at an epsilon, or a profile.
+
+    Attributes:
+        quantity: what was asked.
+        query: {"delta": d}, {"epsilon": e}, or {} for a profile.
+        bound: the bracket; None for a profile and for an estimate.
+        estimate: the number of the published quadrature (engine afa), which has no certificate.
+        profile: pairs (epsilon, bracket of delta), increasing in epsilon; empty but for a profile.
+        directions: the same for each adjacency that was worked out; empty for a profile.
+        method: how the number was obtained.
+    """
+
+    quantity: Quantity
+    query: dict[str, float]
+    bound: Bound | None
+    estimate: float | None
+    profile: tuple[tuple[float, Bound], ...]
+    directions: tuple[Direction, ...]
+    method: Method
+
+    @property
+    def proved(self) -> Bound:
+        """Return the bracket, where the engine that was asked proves one."""
+        if self.bound is None:
+            raise AssertionError("only proved engines are asked")
+        return self.bound
+
+
+@record
+class ComposedAnswers:
+    """All answers to one question, and the assumptions they share.
+
+    Attributes:
+        relation: the neighbouring relation in force.
+        sampling: "none", or every kind that occurs, joined by "and".
+        answers: in the order of the deltas, then of the epsilons.
+    """
+
+    relation: Relation
+    sampling: str
+    answers: tuple[Answer, ...]
 
 
 class Directions:

@@ -46,8 +46,8 @@ from privcalc.tradeoff.mu import smallest_mu
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from privcalc.accounting.answer import Method, Value
     from privcalc.accounting.convert import ConversionQuery
+    from privcalc.accounting.directions import Method, Value
     from privcalc.engine.terms import Realized
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node

@@ -25,7 +25,6 @@ from privcalc.numerics.work import share, spend
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.accounting.answer import Quantity
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
     from privcalc.exact import Enclosed
@@ -57,7 +56,7 @@ MOST_MEMBERS, MOST_LISTED = 4, 20
 
 def lower_end(
     part: Realized,
-    quantity: Quantity,
+    quantity: str,
     at: Enclosed,
     *,
     tolerance: float,
@@ -131,7 +130,7 @@ def _few(composition: Composition) -> bool:
     return found <= MOST_OUTCOMES
 
 
-def _start(part: Realized, quantity: Quantity, at: Enclosed) -> float:
+def _start(part: Realized, quantity: str, at: Enclosed) -> float:
     """Return about the best order minus 1; where no work is left for that, any will do."""
     if part.by_order:
         with suppress(NotCertifiedError):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.accounting.answer import Answer, Direction, Method, Quantity
 from privcalc.accounting.compose import check
-from privcalc.accounting.directions import FLOORS
+from privcalc.accounting.directions import FLOORS, Answer, Direction, Method, Quantity
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.accounting.selection import SelectionBrackets, facts_of
 from privcalc.bounds import TOLERANCE, Bound, Verdict

@@ -25,7 +25,7 @@ from privcalc.selection.methods import Methods
 from privcalc.wrappers.select import runs_of
 
 if TYPE_CHECKING:
-    from privcalc.accounting.answer import Answer, Quantity
+    from privcalc.accounting.directions import Answer, Quantity
     from privcalc.numerics.arrays import Array
     from privcalc.relation import Relation
     from privcalc.selection.methods import Proved

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.accounting.amplification import Amplification
-    from privcalc.accounting.answer import Answer
+    from privcalc.accounting.directions import Answer
     from privcalc.engine.terms import Realized
     from privcalc.spec.tree import Node, Wrapped
 

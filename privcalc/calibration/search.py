@@ -20,7 +20,7 @@ from privcalc.record import field, mutable, record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.accounting.answer import Method
+    from privcalc.accounting.directions import Method
     from privcalc.bounds import Bound
     from privcalc.calibration.holes import Unknown
     from privcalc.calibration.target import CalibrationTarget

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal, cast
 
-from privcalc.accounting.answer import Method
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
+from privcalc.accounting.directions import Method
 from privcalc.engine.certified import DELTA_FLOOR
 from privcalc.errors import DomainError
 from privcalc.record import record

@@ -17,7 +17,7 @@ from privcalc.spec.json import to_json
 from privcalc.version import __version__
 
 if TYPE_CHECKING:
-    from privcalc.accounting.answer import Direction
+    from privcalc.accounting.directions import Direction
     from privcalc.engine.certified import WholeLine
     from privcalc.render.report import Report
 

@@ -26,7 +26,7 @@ from privcalc.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.accounting.answer import Method
+    from privcalc.accounting.directions import Method
     from privcalc.render.report import Named, Number, Quantity, Report, Row
 
 SCHEMA = "privcalc/result/v1"

@@ -12,7 +12,7 @@ from privcalc.render.words import bracket, number, short_exponent, written
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from privcalc.accounting.answer import Method
+    from privcalc.accounting.directions import Method
     from privcalc.render.report import Report
 
 _SUBJECTS = {

@@ -13,7 +13,7 @@ from privcalc.record import field, record
 from privcalc.spec.text import to_text
 
 if TYPE_CHECKING:
-    from privcalc.accounting.answer import Direction, Method
+    from privcalc.accounting.directions import Direction, Method
     from privcalc.bounds import Verdict
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node

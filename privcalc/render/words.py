@@ -19,7 +19,7 @@ from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped, nested
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from privcalc.accounting.answer import Method
+    from privcalc.accounting.directions import Method
     from privcalc.relation import Relation
     from privcalc.render.report import Number, Report
     from privcalc.spec.tree import Node

@@ -16,7 +16,7 @@ from privcalc.render.words import VERDICTS, number, short_exponent, written
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from privcalc.accounting.answer import Answer
+    from privcalc.accounting.directions import Answer
     from privcalc.bounds import Bound
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node

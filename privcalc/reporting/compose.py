@@ -10,7 +10,7 @@ from privcalc.render.words import proof_remarks
 from privcalc.reporting.questions import explained, relation_in_force
 
 if TYPE_CHECKING:
-    from privcalc.accounting.answer import Answer, ComposedAnswers
+    from privcalc.accounting.directions import Answer, ComposedAnswers
     from privcalc.relation import Relation
     from privcalc.render.report import Estimate, Quantity, Report
     from privcalc.reporting.budget import Budget

@@ -15,8 +15,8 @@ from privcalc.spec.text import to_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from privcalc.accounting.answer import Value
     from privcalc.accounting.convert import Conversion, ConversionQuery, ConvertedAnswer, Target
+    from privcalc.accounting.directions import Value
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
     from privcalc.reporting.budget import Budget
@@ -137,7 +137,7 @@ class Converting:
                 question.tree, self.budget, asked, relation=relation, tolerance=self.tolerance
             )
         if self.data:
-            from privcalc.accounting.data import on_data
+            from privcalc.accounting.convert import on_data
 
             return on_data(
                 question.tree, self.data, asked, relation=relation, tolerance=self.tolerance
@@ -246,7 +246,7 @@ class Writing:
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
-        from privcalc.accounting.answer import Method
+        from privcalc.accounting.directions import Method
         from privcalc.accounting.realize import default_relation, sampling_words
         from privcalc.render.report import Report
         from privcalc.spec.events.to_event import event_text

@@ -1,8 +1,8 @@
 """Why a bracket is wide, has no lower end or is infinite, and what would change it.
 
 What is said names a part of the specification, by what was worked out of it for the answer
-(`accounting/parts.py`). A value that would do is found by working out what it leaves, and is proved
-to do: with it the probability of an infinite loss is below the delta that was asked about.
+(`accounting/realize.py`). A value that would do is found by working out what it leaves, and is
+proved to do: with it the probability of an infinite loss is below the delta that was asked about.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from privcalc.accounting.parts import Part
-    from privcalc.accounting.realize import Seen
+    from privcalc.accounting.realize import Part, Seen
     from privcalc.relation import Relation
     from privcalc.render.report import Report
     from privcalc.spec.entry import Parameter
@@ -146,7 +145,7 @@ def _width(bound: Bound) -> float:
 
 def _parts(report: Report, seen: Seen) -> tuple[Part, ...]:
     """Return what is known of the parts; of a selection by itself, of those of one run."""
-    from privcalc.accounting.parts import last_parts, parts
+    from privcalc.accounting.realize import last_parts, parts
 
     tree = report.spec
     if "base" in report.result and isinstance(tree, Wrapped):
@@ -420,7 +419,7 @@ def _value(
     tried, and is the number that its text stands for. What no specification may say, or nothing is
     known of, has mass 1: from there smaller steps are tried.
     """
-    from privcalc.accounting.parts import infinity_mass
+    from privcalc.accounting.realize import infinity_mass
     from privcalc.spec.tree import filled
 
     grows = _RARER[parameter.name]

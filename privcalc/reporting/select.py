@@ -257,7 +257,7 @@ def thresholds_report(
         relation: the relation that the command line asks for.
         specs: candidates, each with its count left open.
     """
-    from privcalc.accounting.answer import Method
+    from privcalc.accounting.directions import Method
     from privcalc.accounting.realize import sampling_words
     from privcalc.accounting.select import tuning
     from privcalc.render.report import OneSided, Report

@@ -142,7 +142,7 @@ class Subsampling:
         return ", ".join(f"{short[name]}={written(value)}" for name, value in self.sample.items())
 
     def _curve(self, found: Subsampled) -> Report:
-        from privcalc.accounting.answer import Method
+        from privcalc.accounting.directions import Method
         from privcalc.render.report import Report
 
         curve = found.curve

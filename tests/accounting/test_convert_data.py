@@ -15,8 +15,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import ConversionQuery
-from privcalc.accounting.data import on_data
+from privcalc.accounting.convert import ConversionQuery, on_data
 from privcalc.bounds import Bound
 from privcalc.errors import UsageError
 from privcalc.renyi.votes import VotesCurve

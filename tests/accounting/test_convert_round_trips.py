@@ -14,7 +14,7 @@ from privcalc.tradeoff.mu import mu_at
 from tests.random_specs import log_uniform
 
 if TYPE_CHECKING:
-    from privcalc.accounting.answer import Value
+    from privcalc.accounting.directions import Value
 
 
 def bounds(value: Value) -> list[Bound]:

@@ -12,8 +12,8 @@ from mpmath import mpf
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from privcalc.accounting.answer import Method
 from privcalc.accounting.convert import CONVERSIONS, ConversionQuery, ConvertedAnswer, convert
+from privcalc.accounting.directions import Method
 from privcalc.bounds import Bound, Proof
 from privcalc.errors import NotCertifiedError, UsageError
 from privcalc.relation import Relation

@@ -9,8 +9,13 @@ import mpmath
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.parts import infinity_mass, last_parts, parts
-from privcalc.accounting.realize import default_relation, explaining
+from privcalc.accounting.realize import (
+    default_relation,
+    explaining,
+    infinity_mass,
+    last_parts,
+    parts,
+)
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
@@ -18,7 +23,7 @@ from privcalc.spec.text import to_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.accounting.parts import Part
+    from privcalc.accounting.realize import Part
 
 
 def looked_at(text: str, delta: float = 1e-3) -> dict[str, Part]:

@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import ConversionQuery
-from privcalc.accounting.data import on_data
+from privcalc.accounting.convert import ConversionQuery, on_data
 from privcalc.bounds import Bound
 from privcalc.errors import PrivcalcError
 from privcalc.relation import Relation

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 from mpmath import erfinv, exp, findroot, mp, mpf, ncdf
 
-from privcalc.accounting.answer import Method
 from privcalc.accounting.calibrate import (
     Calibration,
     CalibrationTarget,
     calibrate,
 )
 from privcalc.accounting.compose import compose
+from privcalc.accounting.directions import Method
 from privcalc.bounds import Bound, Proof
 from privcalc.calibration.holes import unknown
 from privcalc.calibration.start import inverse

@@ -15,7 +15,7 @@ import mpmath
 import pytest
 from flint import acb, arb
 
-from privcalc.accounting.answer import Direction, Method
+from privcalc.accounting.directions import Direction, Method
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Evidence, SplitLines, WholeLine
 from privcalc.record import replace

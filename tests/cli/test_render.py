@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.accounting.answer import Direction, Method
+from privcalc.accounting.directions import Direction, Method
 from privcalc.accounting.realize import sampling_words
 from privcalc.bounds import Bound, Proof, Verdict
 from privcalc.cli.choices import ColorMode, Format

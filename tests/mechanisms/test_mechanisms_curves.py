@@ -23,7 +23,7 @@ from tests.pairs import built
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from privcalc.accounting.answer import Answer
+    from privcalc.accounting.directions import Answer
 
 
 def ask(text: str, delta: float, relation: Relation | None = None) -> Answer:

@@ -10,8 +10,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import ConversionQuery
-from privcalc.accounting.data import on_data
+from privcalc.accounting.convert import ConversionQuery, on_data
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError, PrivcalcError
 from privcalc.relation import Relation

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from privcalc.accounting.answer import Method
+from privcalc.accounting.directions import Method
 from privcalc.bounds import Bound, Proof
 from privcalc.picture.picture import BELOW, Point, Scale, picture
 from privcalc.relation import Relation
