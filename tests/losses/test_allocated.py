@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from privcalc.losses.allocated import make_plan, parts_of
-from privcalc.losses.allocated_measures import above, below, cells
+from privcalc.losses.allocated_sums import above, below, cells, make_plan, parts_of
 from privcalc.record import replace
 
 
