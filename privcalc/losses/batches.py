@@ -54,9 +54,8 @@ from scipy.special import ndtr
 from privcalc.losses.atomic.atoms import ProvedLaw
 from privcalc.losses.atomic.profiles import law_of_tests, one_order_law
 from privcalc.losses.batches_swap import Slots, SwapBound
-from privcalc.losses.lattice_sums import TAIL_ERROR, TiltedSums, plan_sums, slot_cells
+from privcalc.losses.lattice_sums import TAIL_ERROR, LatticeSums, plan_sums, slot_cells
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.numerics.normal import gaussian_profile
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left, remembered
 
@@ -91,8 +90,6 @@ def best_test(
     base, p, q = (cells.masses[i].copy() for i in (0, first, other))
     d = (p - alpha * q) / base - (alpha - 1.0) * skipped / (1.0 - skipped)
     plan = plan_sums((d, base, p), steps - 1, (0.0, 0.0), LATTICE_POINTS, epsilon + DIGITS)
-    if plan.faint:
-        return 0.0, 0.0
     for masses, a in ((base, 0.0), (q, float(other))):
         masses[0] += ndtr(cells.edges[0] - a * v)
         masses[-1] += ndtr(a * v - cells.edges[-1])
@@ -110,7 +107,7 @@ def best_test(
 
     base, p, q = drawn(base), drawn(p), drawn(q)
     error = float(cells.error.max()) + TAIL_ERROR + UNIT * (2.0 * len(cells.edges) + 16.0)
-    sums = TiltedSums(plan, lowest, base, error)
+    sums = LatticeSums.planned(plan, lowest, base, error)
     low, high = sums.tails(steps - 1, -np.arange(lowest, lowest + len(base)))
     least, most = float((p * low).sum()), float((q * high).sum())
     if skipped:
@@ -122,15 +119,14 @@ def best_test(
 
 # A profile of one use is known up to where no sampling leaves delta about Phi(-REACH).
 REACH = 9.3
-# Points of a law, in each order: at most, at least, where tests are the points, and at least then.
-POINTS, LEAST_POINTS, TESTS, FEWEST = 42, 3, 90, 2
-# Points are evenly spread for so many deviations of the loss, then geometrically until FAR of them;
-# this part of them lies beyond.
-SPREADS, FAR, BEYOND = 3.0, 15.0, 0.36
+# Points of a law, in each order: of bounds, of tests, and of either at least.
+POINTS, TESTS, FEWEST = 42, 90, 2
+# Points are evenly spread for so many deviations of the loss, then geometrically.
+SPREADS = 2.0
 # What part of the work that is left points may take.
 PART = 0.8
 # Values of one use that are worked out; more are read off between these.
-MOST_VALUES = 100
+MOST_VALUES = 200
 PER_VALUE = 6e4
 PER_TEST = 1.5e4
 
@@ -141,25 +137,19 @@ def law_above(slots: Slots, v: float, *, remove: bool) -> ProvedLaw:
     Profiles are convex in a = e^epsilon, so that they are below that of the law through points.
     """
     bound, last = _bound(slots, v), _last(v)
-    known = bound.known(remove=remove)
 
     def value(epsilon: float) -> float:
-        """Return the bound, or a chord: from 1 / a on, H(1 / a) = 1 - 1 / a + R(a) / a."""
+        """Return the bound, or a chord where many were worked out."""
         if epsilon >= last:
             return bound.at(last, remove=remove)
         places = _places(slots.steps, v, upper=True)
         i = bisect_right(places, epsilon)
-        own = 1.0
-        if epsilon in known or len(known) < MOST_VALUES:
-            own = bound.at(epsilon, remove=remove)
-            if i:
-                return own
-        x, y = places[i - 1] if i else -places[0], places[i]
-        high, low = (bound.at(abs(each), remove=remove == (each > 0.0)) for each in (x, y))
-        if not i:
-            high = -math.expm1(x) + math.exp(x) * high
+        if not i or (epsilon, remove) in bound.known or len(bound.known) < MOST_VALUES:
+            return bound.at(epsilon, remove=remove)
+        x, y = places[i - 1], places[i]
+        high, low = (bound.at(each, remove=remove) for each in (x, y))
         share = math.expm1(epsilon - x) / math.expm1(y - x)
-        return min(own, (high * (1.0 - share) + low * share) * (1.0 + 64.0 * UNIT))
+        return (high * (1.0 - share) + low * share) * (1.0 + 64.0 * UNIT)
 
     def proved(epsilons: Array) -> tuple[Array, Array]:
         found = np.array([value(x) for x in epsilons.tolist()])
@@ -167,14 +157,10 @@ def law_above(slots: Slots, v: float, *, remove: bool) -> ProvedLaw:
 
     def joined() -> AtomicLaw:
         places = _places(slots.steps, v, upper=True)
-        orders = remove, not remove
-        if len(places) < LEAST_POINTS:
-            # Of very many kinds none has work enough, and no sampling is above each.
-            plain = [(x, gaussian_profile(v, x).upper) for x in _spread(slots.steps, v, POINTS)]
-            ends = [[*plain[:-1], (last, bound.at(last, remove=each))] for each in orders]
-        else:
-            ends = [[(x, bound.at(x, remove=each)) for x in places] for each in orders]
-        points, others = ([(Fraction(x), Fraction(y)) for x, y in each] for each in ends)
+        points, others = (
+            [(Fraction(x), Fraction(bound.at(x, remove=each))) for x in places]
+            for each in (remove, not remove)
+        )
         return one_order_law(points, others)
 
     lost = bound.at(last, remove=remove)
@@ -241,26 +227,16 @@ def _last(v: float) -> float:
 # Both orders of the data sets have the same, although one is asked before the other.
 @remembered(1000)
 def _places(steps: int, v: float, *, upper: bool) -> tuple[float, ...]:
-    """Return epsilons up to the last, as many as there is work for."""
+    """Return epsilons up to the last, as many as there is work for.
+
+    They are evenly spread about 0 and geometrically beyond; the spread of the loss is about that of
+    the pair above, by its chi-square divergence.
+    """
     most, cost = (POINTS, PER_VALUE) if upper else (TESTS, PER_TEST)
     cost *= 2.0 * max(0.6, (steps / 1000.0) ** 0.3)
-    return _spread(steps, v, int(min(most, max(FEWEST, PART * left() / cost))))
-
-
-def _spread(steps: int, v: float, count: int) -> tuple[float, ...]:
-    """Return so many epsilons, evenly spread about 0 and geometrically beyond.
-
-    The spread of the loss is about that of the pair above, by its chi-square divergence.
-    """
+    count = int(min(most, max(FEWEST, PART * left() / cost)))
     square, last = v * v, _last(v)
     spread = math.exp(4.0 * square) - 2.0 * math.exp(2.0 * square) + math.exp(square)
-    spread = math.sqrt(spread / steps)
-    near, middle = SPREADS * spread, FAR * spread
-    if middle >= 0.7 * last:
-        near, middle = min(near, 0.3 * last), last
-    beyond = 0 if middle == last else int(count * BEYOND)
-    parts = np.arange(1, count - beyond + 1) / (count - beyond)
-    places = near * np.sinh(math.asinh(middle / near) * parts)
-    if beyond:
-        places = np.append(places, np.geomspace(middle, last, beyond + 1)[1:])
-    return (*places[:-1].tolist(), last)
+    near = min(0.3 * last, SPREADS * math.sqrt(spread / steps))
+    parts = np.arange(1, count) / count
+    return (*(near * np.sinh(math.asinh(last / near) * parts)).tolist(), last)

@@ -135,7 +135,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln, ndtr
 
-from privcalc.losses.lattice_sums import TAIL_ERROR, TiltedSums, plan_sums, slot_cells
+from privcalc.losses.lattice_sums import TAIL_ERROR, LatticeSums, plan_sums, slot_cells
 from privcalc.numerics.normal import gaussian_profile, short_intervals
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -393,17 +393,14 @@ class HintCaps:
 
     def cap(self, most: float) -> float:
         """Return an upper bound on the mean over slots of E (w - M)_+, M >= 1."""
-        if most not in self._caps:
-            self._caps[most] = min(self.one(most), self._many(most))
-        return self._caps[most]
-
-    def _many(self, most: float) -> float:
         if self._batch == 1:
-            return 1.0
-        first = LEAST_THETA / self._batch
-        thetas = np.geomspace(min(first, LARGEST_THETA), LARGEST_THETA, THETAS)
-        rest = np.array([self.one(self._batch * theta) for theta in thetas.tolist()])
-        return float((rest + poisson_excess(thetas, most)).min())
+            return self.one(most)
+        if most not in self._caps:
+            first = min(LEAST_THETA / self._batch, LARGEST_THETA)
+            thetas = np.geomspace(first, LARGEST_THETA, THETAS)
+            rest = np.array([self.one(self._batch * theta) for theta in thetas.tolist()])
+            self._caps[most] = min(1.0, float((rest + poisson_excess(thetas, most)).min()))
+        return self._caps[most]
 
 
 def poisson_excess(theta: Array, most: float) -> Array:
@@ -438,8 +435,8 @@ def poisson_excess(theta: Array, most: float) -> Array:
 
 # Counts N that are tried, each so many times smaller than the last; beta over alpha - 1.
 THINNER, LEAST_CAP = 1.12, 1.02
-# How many of them are looked at before a search, or how far from a choice nearby it goes.
-LOOKS, NEAR = 8, 4
+# How many of them are looked at before a search.
+LOOKS = 8
 SHIFTS = (0.003, 0.01, 0.02, 0.035, 0.055, 0.08, 0.115, 0.16, 0.23)
 USUAL_SHIFT = 0.05
 LEAST_EPSILON = 1e-9
@@ -465,19 +462,15 @@ class SwapBound:
             counts.append(int(count))
             count = min(count / THINNER, count - 1.0)
         self._counts = counts
-        self._known: dict[bool, dict[float, float]] = {True: {}, False: {}}
+        self.known: dict[tuple[float, bool], float] = {}
         self._choices: dict[tuple[int, bool], tuple[int, float] | None] = {}
-
-    def known(self, *, remove: bool) -> dict[float, float]:
-        """Return all values that were worked out."""
-        return self._known[remove]
 
     def at(self, epsilon: float, *, remove: bool) -> float:
         """Return an upper bound on the profile at epsilon >= 0."""
-        known = self._known[remove]
-        if epsilon not in known:
-            known[epsilon] = self._at(epsilon, remove=remove)
-        return known[epsilon]
+        key = epsilon, remove
+        if key not in self.known:
+            self.known[key] = self._at(epsilon, remove=remove)
+        return self.known[key]
 
     def _at(self, epsilon: float, *, remove: bool) -> float:
         plain = gaussian_profile(self._v, epsilon).upper * self._seen * (1.0 + 4.0 * UNIT)
@@ -492,20 +485,19 @@ class SwapBound:
 
     def _sums(
         self, epsilon: float, count: int, points: float, *, remove: bool
-    ) -> tuple[TiltedSums, float]:
+    ) -> tuple[LatticeSums, float]:
         """Return sums of D*, and what their hinges lack."""
         law = GluedLaw(self._cells, epsilon, remove=remove)
         gap = math.expm1(epsilon)
         near = USUAL_SHIFT * gap, SHIFTS[-1] * gap
         plan = plan_sums((*law.about, None), count, near, points)
         first, masses, excess = law.on_lattice(plan)
-        return TiltedSums(plan, first, masses, 0.0), excess
+        return LatticeSums.planned(plan, first, masses, 0.0), excess
 
     def _chosen(self, place: int, *, remove: bool) -> tuple[int, float] | None:
         """Return N and beta / (alpha - 1), or None where there is nothing to gain.
 
-        That s is beta - g is all but true, and enough for a choice. The search begins where one in
-        the other order, or nearby, ended.
+        That s is beta - g is all but true, and enough for a choice.
         """
         epsilon = math.exp(place * SPACING)
         plain = gaussian_profile(self._v, epsilon).upper
@@ -523,10 +515,8 @@ class SwapBound:
             best = int(np.argmin(total))
             return float(total[best]), SHIFTS[best]
 
-        keys = (place, not remove), (place - 1, remove), (place + 1, remove)
-        near = [choice[0] for choice in map(self._choices.get, keys) if choice]
-        step = NEAR if near else max(1, len(counts) // LOOKS)
-        best = counts.index(near[0]) if near else min(range(0, len(counts), step), key=value)
+        step = max(1, len(counts) // LOOKS)
+        best = min(range(0, len(counts), step), key=value)
         while step > 1:
             step -= step // 2
             around = (best - step, best, best + step)

@@ -27,6 +27,8 @@ from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from privcalc.numerics.arrays import Array, Integers
 
 # Places that share a bound on what is folded into them.
@@ -78,6 +80,8 @@ class LatticeSums:
             error: relative error of the masses.
         """
         charge(PER_POINT * size)
+        # Of sums over the window.
+        self._rounded = UNIT * (2.0 * size + 64.0)
         self.first, self.size, self.step, self._tilt = first, size, one.step, tilt
         self._one, x = one, one.points()
         with np.errstate(divide="ignore"):
@@ -100,6 +104,12 @@ class LatticeSums:
             value = top + math.log(float(np.exp(terms - top).sum()))
             units = 16.0 * (abs(d) * reach + 800.0) + 2.0 * len(x)
             self._moments.append((d, value + UNIT * units + 2.0 * error))
+
+    @classmethod
+    def planned(cls, plan: SumPlan, first: int, masses: Array, error: float) -> Self:
+        """Do what a plan says with the masses of one number, from an index on."""
+        one = LatticeMeasure(plan.step, first, masses)
+        return cls(one, math.floor(plan.low / plan.step), plan.size, plan.tilt, error)
 
     def masses(self, n: int, *, lower: bool) -> Array:
         """Return bounds on P(S = k step) for all k of the window, each on one side."""
@@ -135,10 +145,34 @@ class LatticeSums:
         slack = self._slack(n)
         return exp_bound(below + slack), exp_bound(above + slack), exp_bound(beyond + slack)
 
-    def hinge(self, n: int, shift: float) -> float:
-        """Bound E (S + shift)_+ by Chernoff's inequality alone: x_+ <= e^{d x - 1} / d."""
-        logs = [n * value + d * shift - 1.0 - math.log(d) for d, value in self._moments if d > 0.0]
-        return exp_bound(min(logs) + self._slack(n))
+    def hinges(self, count: int, shifts: Array) -> Array:
+        """Return upper bounds on E (shift + S / count)_+, S a sum of `count` numbers.
+
+        Infinity where not all positive terms are in the window or beyond it.
+        """
+        if -count * float(shifts.max()) < self.step * (self.first + 1):
+            return np.full(len(shifts), math.inf)
+        masses = self.masses(count, lower=False)
+        places = (self.step / count) * (self.first + np.arange(self.size))
+        _, above, beyond = self.outside(count)
+        terms = np.maximum(places + shifts[:, None], 0.0)
+        with np.errstate(invalid="ignore"):
+            found = terms @ masses + beyond / count + np.maximum(shifts, 0.0) * above
+        # Where a power overflows nothing is left.
+        return np.where(np.isnan(found), math.inf, found * (1.0 + self._rounded))
+
+    def tails(self, count: int, above: Integers) -> tuple[Array, Array]:
+        """Return bounds on P(S > index), S a sum of `count` numbers, for indices in the window."""
+        place = above + 1 - self.first
+        if int(place.min()) < 0:
+            raise AssertionError("the window does not hold what is asked for")
+        place = np.minimum(place, self.size)
+        low, high = (
+            np.append(np.cumsum(self.masses(count, lower=side)[::-1])[::-1], 0.0)[place]
+            for side in (True, False)
+        )
+        low, high = low * (1.0 - self._rounded), high * (1.0 + self._rounded)
+        return low, np.minimum(high + self.outside(count)[1], 1.0)
 
     def _slack(self, n: int) -> float:
         """Return more than what exponents of Chernoff's bounds are off by."""
@@ -165,8 +199,8 @@ class LatticeSums:
         return np.repeat(total, min(BLOCK, self.size))[: self.size]
 
 
-# Logs of parts that are about 0 for what is asked, and that are little.
-NOTHING, LITTLE = 13.0, 16.0
+# Log of a part that is about 0 for what is asked.
+NOTHING = 13.0
 # Points of a lattice for one number, and at least: twenty deviations of the sum, twenty points
 # for each of one number.
 LEAST_POINTS, MOST_POINTS = 2**12, 2**16
@@ -195,7 +229,6 @@ class SumPlan:
         low: the least sum of the window.
         high: the largest.
         size: how many points.
-        faint: whether what is asked for is below e^-FAINT, about.
     """
 
     deep: float
@@ -204,7 +237,6 @@ class SumPlan:
     low: float
     high: float
     size: int
-    faint: bool
 
     @property
     def step(self) -> float:
@@ -244,13 +276,7 @@ def plan_sums(
         deviation = math.sqrt(count * max(float((w * (inside - mean) ** 2).sum()), 1e-300))
         drift = abs(count * (mean + shift))
         cut = min(cut, drift + 7.0 * deviation)
-    saddle, value = _saddle(np.clip(d, -cut, cut), w, shift, count)
-    # What is beyond a smaller cut has to be faint, too.
-    beyond = w * np.maximum(d, 0.0) / deviation + p
-    order = np.argsort(-d)
-    within = np.searchsorted(np.cumsum(beyond[order]), math.exp(max(value, -FAINT) - LITTLE))
-    above = min(cut, float(d[order[min(int(within), len(d) - 1)]]))
-    d = np.clip(d, -cut, max(above, 1e-3 * cut))
+    d = np.clip(d, -cut, cut)
     saddle, value = _saddle(d, w, shift, count)
     target = value - NOTHING - (0.0 if other is None else log_ratio)
     least = -count * largest if other is None else -float(d.max())
@@ -281,7 +307,6 @@ def plan_sums(
         low,
         high,
         size,
-        target < -FAINT,
     )
 
 
@@ -320,56 +345,6 @@ def _saddle(d: Array, w: Array, shift: float, count: int) -> tuple[float, float]
             middle = 0.5 * (low + high)
             low, high = (low, middle) if above(middle) else (middle, high)
     return low, count * (_log_moment(d, w, low) + low * shift)
-
-
-class TiltedSums:
-    """Sums of numbers with masses on a lattice, by a plan."""
-
-    def __init__(self, plan: SumPlan, first: int, masses: Array, error: float) -> None:
-        """Transform the weights.
-
-        Args:
-            plan: what is to be done.
-            first: index of the first mass.
-            masses: of one number; they need not add up to 1.
-            error: their relative error.
-        """
-        one = LatticeMeasure(plan.step, first, masses)
-        low = math.floor(plan.low / plan.step)
-        self._sums = LatticeSums(one, low, plan.size, plan.tilt, error)
-        self._slack = UNIT * (2.0 * plan.size + 64.0)
-
-    def hinges(self, count: int, shifts: Array) -> Array:
-        """Return upper bounds on E (shift + S / count)_+, S a sum of `count` numbers.
-
-        Infinity where not all positive terms are in the window or beyond it.
-        """
-        sums = self._sums
-        if -count * float(shifts.max()) < sums.step * (sums.first + 1):
-            return np.full(len(shifts), math.inf)
-        masses = sums.masses(count, lower=False)
-        places = (sums.step / count) * (sums.first + np.arange(sums.size))
-        _, above, beyond = sums.outside(count)
-        terms = np.maximum(places + shifts[:, None], 0.0)
-        with np.errstate(invalid="ignore"):
-            found = terms @ masses + beyond / count + np.maximum(shifts, 0.0) * above
-        plain = [sums.hinge(count, count * each) / count for each in shifts.tolist()]
-        # Where a power overflows the inequality is left.
-        return np.fmin(found * (1.0 + self._slack), plain)
-
-    def tails(self, count: int, above: Integers) -> tuple[Array, Array]:
-        """Return bounds on P(S > index), S a sum of `count` numbers, for indices in the window."""
-        sums = self._sums
-        place = above + 1 - sums.first
-        if int(place.min()) < 0:
-            raise AssertionError("the window does not hold what is asked for")
-        place = np.minimum(place, sums.size)
-        low, high = (
-            np.append(np.cumsum(sums.masses(count, lower=side)[::-1])[::-1], 0.0)[place]
-            for side in (True, False)
-        )
-        low, high = low * (1.0 - self._slack), high * (1.0 + self._slack)
-        return low, np.minimum(high + sums.outside(count)[1], 1.0)
 
 
 # Cells from -LEFT to 2 v + RIGHT, so small that the rule of `short_intervals` holds.

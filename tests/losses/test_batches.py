@@ -13,7 +13,7 @@ from privcalc.losses import batches
 from privcalc.losses.atomic.profiles import one_order_law
 from privcalc.losses.batches import best_test, law_above, law_below
 from privcalc.losses.batches_swap import Slots
-from privcalc.losses.lattice_sums import SumPlan, TiltedSums
+from privcalc.losses.lattice_sums import LatticeSums, SumPlan
 from privcalc.numerics.normal import gaussian_profile
 from tests.batches_truth import arranged_deltas, sampled_attack
 
@@ -77,8 +77,8 @@ def test_tails_of_coins(tilt: float, place: int) -> None:
     """Sums of coins have binomial tails; both bounds are about them, and near."""
     count = 100
     masses = np.array([0.5, 0.5])
-    plan = SumPlan(1.0, 1.0, tilt, -2.0, 250.0, 256, faint=False)
-    sums = TiltedSums(plan, 0, masses, 1e-15)
+    plan = SumPlan(1.0, 1.0, tilt, -2.0, 250.0, 256)
+    sums = LatticeSums.planned(plan, 0, masses, 1e-15)
     index = np.arange(place - 8, place + 8)
     low, high = sums.tails(count, index)
     truth = binom.sf(index, count, 0.5)
@@ -95,8 +95,8 @@ def test_tails_of_coins(tilt: float, place: int) -> None:
 def test_a_narrow_window_is_accounted_for(tilt: float, low: int, size: int) -> None:
     """What is folded into a window is subtracted, and what is beyond it added."""
     masses = np.array([0.5, 0.5])
-    plan = SumPlan(1.0, 1.0, tilt, low, low + size - 4.0, size, faint=False)
-    sums = TiltedSums(plan, 0, masses, 1e-15)
+    plan = SumPlan(1.0, 1.0, tilt, low, low + size - 4.0, size)
+    sums = LatticeSums.planned(plan, 0, masses, 1e-15)
     assert plan.step == pytest.approx(1.0)
     index = np.arange(low, low + size)
     bounds = sums.tails(100, index)
@@ -107,8 +107,8 @@ def test_a_narrow_window_is_accounted_for(tilt: float, low: int, size: int) -> N
 
 def test_hinges_of_coins() -> None:
     """E (S / n - x)_+ of a hundred coins."""
-    plan = SumPlan(1.0, 1.0, 0.3, -2.0, 250.0, 256, faint=False)
-    sums = TiltedSums(plan, 0, np.array([0.5, 0.5]), 1e-15)
+    plan = SumPlan(1.0, 1.0, 0.3, -2.0, 250.0, 256)
+    sums = LatticeSums.planned(plan, 0, np.array([0.5, 0.5]), 1e-15)
     shifts = np.array([-0.6, -0.7])
     found = sums.hinges(100, shifts)
     heads = np.arange(101)
@@ -120,8 +120,8 @@ def test_hinges_of_coins() -> None:
 
 def test_windows_that_do_not_hold_what_is_asked_for() -> None:
     """Nothing is proved of sums outside of the window: a bound is infinite, a tail is refused."""
-    plan = SumPlan(1.0, 1.0, 0.3, 40.0, 90.0, 64, faint=False)
-    sums = TiltedSums(plan, 0, np.array([0.5, 0.5]), 1e-15)
+    plan = SumPlan(1.0, 1.0, 0.3, 40.0, 90.0, 64)
+    sums = LatticeSums.planned(plan, 0, np.array([0.5, 0.5]), 1e-15)
     assert (sums.hinges(100, np.array([1.0, 2.0])) == math.inf).all()
     with pytest.raises(AssertionError, match="does not hold what is asked for"):
         sums.tails(100, np.array([10, 60]))
