@@ -72,10 +72,6 @@ PER_ATOM, PER_TERM = 2.0, 0.25
 # Points of the fine lattice, where little work is left, and where a search looks around.
 SIZE, ROUGH_SIZE, ROUGHEST_SIZE = 2**18, 2**16, 2**14
 
-# With such v lattices below may be too coarse; beyond RATHER_STEEP for few steps only.
-STEEP, RATHER_STEEP, FEW = 1.95, 1.2, 100
-
-
 # Losses are off by so much, relatively.
 OFF = 16.0 * UNIT
 
@@ -90,9 +86,8 @@ class AllocatedLaw(LossLaw):
         q: ... and the second: the masses `losses` stands for, exact as doubles.
         infinity_mass: mass under the first that counts as infinite loss; 0 of a lower law.
         lower: whether it is one of measures below.
-        alternative_dominating_pair: of a law above that of one step: the ratio is a mean of those
-            of single steps, and so below each of them in convex order; of one below that of the
-            largest output. Neither omits anything.
+        alternative_dominating_pair: of a law above that of one step, as the ratio is a mean of
+            those of single steps, and so below each of them in convex order.
     """
 
     losses: Array
@@ -200,18 +195,15 @@ def allocated_laws(
     at_zero = math.fsum(float(each.masses[0]) for each in parts.measures if each.first == 0)
     if not len(x):
         raise NotCertifiedError("nothing is left of one epoch on its lattice")
-    infinity = 0.0, 0.0
-    best: tuple[LossLaw | None, ...] = None, None
+    infinity, best = (0.0, 0.0), None
     if not lower:
-        infinity, best = (parts.beyond, parts.outside + at_zero), (GaussianLaw(v), GaussianLaw(v))
-    elif v > STEEP or (v > RATHER_STEEP and steps <= FEW):
-        best = tuple(largest_output(steps, v, remove=each) for each in (True, False))
+        infinity, best = (parts.beyond, parts.outside + at_zero), GaussianLaw(v)
     # Adding is removing backwards.
     p, losses = x * q, np.log(x)
     backwards = -losses[::-1], q[::-1], p[::-1]
     return {
-        "remove": AllocatedLaw(losses, p, q, infinity[0], lower, best[0]),
-        "add": AllocatedLaw(*backwards, infinity[1], lower, best[1]),
+        "remove": AllocatedLaw(losses, p, q, infinity[0], lower, best),
+        "add": AllocatedLaw(*backwards, infinity[1], lower, best),
     }
 
 

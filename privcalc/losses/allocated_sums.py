@@ -28,7 +28,6 @@ A part of mu on an interval is put on a lattice as a measure
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,8 +54,6 @@ QUADRATURE = 1e-13
 RAISED = 1e-6
 # A part with fewer cells is dropped.
 LEAST = 5
-# Cells at the ends that may be dropped where masses grow too fast.
-TRIES = 100
 # Work for a place that a coarser lattice omits, and for each such place in its block.
 PER_PLACE = 0.03
 # Left edges that are tried.
@@ -153,13 +150,9 @@ def below(given: RatioCells) -> LatticeMeasure:
     stops = np.flatnonzero(right[1:] > 1.001 * np.maximum(excess[1:], excess[:-1])) + 2
     if not len(starts) or not len(stops) or stops[-1] - starts[0] < LEAST:
         return LatticeMeasure(given.step, given.first, np.zeros(1))
-    for low, high in zip(starts[:TRIES].tolist(), stops[::-1][:TRIES].tolist(), strict=False):
-        if high - low < LEAST:
-            break
-        inner = _lowered(given, low, high, left[low])
-        with suppress(NotCertifiedError):
-            return _absorbed(LatticeMeasure(given.step, given.first + low + 1, inner))
-    raise NotCertifiedError("a lattice is too coarse for its law")
+    low, high = int(starts[0]), int(stops[-1])
+    inner = _lowered(given, low, high, left[low])
+    return _absorbed(LatticeMeasure(given.step, given.first + low + 1, inner))
 
 
 def below_from_zero(given: RatioCells, v: float) -> LatticeMeasure:
@@ -314,13 +307,11 @@ def coarsened(fine: LatticeMeasure, factor: int, *, lower: bool) -> LatticeMeasu
 
 # Log of the mass outside the window of small ratios, about; and of that of tilted means.
 LOG_OUTSIDE, LOG_TILTED = -46.0, -17.0
-# Expected number of large ratios; and of so few steps, of which all may be large, with such v.
-FEW_LARGE, MORE_LARGE, FEW_STEPS, WIDE = 1e-4, 1e-2, 4, 1.2
+# Expected number of large ratios.
+EXPECTED_LARGE = 1e-4
 # Ratios beyond are counted as infinite; as many large ones are followed.
 LOG_LOST = -52.0
 MOST_LARGE = 8
-# Windows that begin so near to 0, relative to their end, begin there.
-NEAR_ZERO = 1e-3
 # Points of the quadrature that all this is read off.
 POINTS = 3000
 # Cells of a coarse lattice below its first large ratio.
@@ -361,8 +352,7 @@ class AllocationPlan:
 
 def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
     """Choose a lattice such that the sums of small ratios fill a window of a given size."""
-    expected = MORE_LARGE if steps <= FEW_STEPS and v > WIDE else FEW_LARGE
-    last = -float(ndtri(expected / steps))
+    last = -float(ndtri(EXPECTED_LARGE / steps))
     largest = math.exp(v * last - 0.5 * v * v)
     z = np.linspace(-12.0, (math.log(largest) + 0.5 * v * v) / v, POINTS)
     u, weights = np.exp(v * z - 0.5 * v * v), np.exp(-0.5 * z * z)
@@ -379,9 +369,7 @@ def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
     deviation = math.sqrt(steps * max(float((weights * u * u).sum()) - 1.0, 1e-6 * v * v))
     rates = np.geomspace(0.02, 1e3, 160) / deviation
     high = min(_chernoff(cumulants, d, steps) for d in rates)
-    low = max(-_chernoff(cumulants, -d, least) for d in rates)
-    if low < NEAR_ZERO * high or least == 0:
-        low = 0.0
+    low = max(0.0, *(-_chernoff(cumulants, -d, least) for d in rates))
     step = (high - low) / (0.98 * size)
     tilts = tuple(_tilt(cumulants, sign * rates, steps) for sign in (-1.0, 1.0))
     factor = 2 ** max(0, round(math.log2(max(1.0, 0.4 * math.sqrt(steps)))))

@@ -435,8 +435,8 @@ def poisson_excess(theta: Array, most: float) -> Array:
 
 # Counts N that are tried, each so many times smaller than the last; beta over alpha - 1.
 THINNER, LEAST_CAP = 1.12, 1.02
-# How many of them are looked at before a search.
-LOOKS = 8
+# How many of them are looked at before a search, or how far from a choice nearby it goes.
+LOOKS, NEAR = 8, 4
 SHIFTS = (0.003, 0.01, 0.02, 0.035, 0.055, 0.08, 0.115, 0.16, 0.23)
 USUAL_SHIFT = 0.05
 LEAST_EPSILON = 1e-9
@@ -497,7 +497,8 @@ class SwapBound:
     def _chosen(self, place: int, *, remove: bool) -> tuple[int, float] | None:
         """Return N and beta / (alpha - 1), or None where there is nothing to gain.
 
-        That s is beta - g is all but true, and enough for a choice.
+        That s is beta - g is all but true, and enough for a choice. The search begins where one in
+        the other order, or nearby, ended.
         """
         epsilon = math.exp(place * SPACING)
         plain = gaussian_profile(self._v, epsilon).upper
@@ -515,8 +516,10 @@ class SwapBound:
             best = int(np.argmin(total))
             return float(total[best]), SHIFTS[best]
 
-        step = max(1, len(counts) // LOOKS)
-        best = min(range(0, len(counts), step), key=value)
+        keys = (place, not remove), (place - 1, remove), (place + 1, remove)
+        near = [choice[0] for choice in map(self._choices.get, keys) if choice]
+        step = NEAR if near else max(1, len(counts) // LOOKS)
+        best = counts.index(near[0]) if near else min(range(0, len(counts), step), key=value)
         while step > 1:
             step -= step // 2
             around = (best - step, best, best + step)
