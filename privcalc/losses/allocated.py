@@ -72,6 +72,9 @@ PER_ATOM, PER_TERM = 2.0, 0.25
 # Points of the fine lattice, where little work is left, and where a search looks around.
 SIZE, ROUGH_SIZE, ROUGHEST_SIZE = 2**18, 2**16, 2**14
 
+# With such v lattices below may be too coarse.
+STEEP = 1.2
+
 # Losses are off by so much, relatively.
 OFF = 16.0 * UNIT
 
@@ -86,8 +89,9 @@ class AllocatedLaw(LossLaw):
         q: ... and the second: the masses `losses` stands for, exact as doubles.
         infinity_mass: mass under the first that counts as infinite loss; 0 of a lower law.
         lower: whether it is one of measures below.
-        alternative_dominating_pair: of a law above that of one step, as the ratio is a mean of
-            those of single steps, and so below each of them in convex order.
+        alternative_dominating_pair: of a law above that of one step: the ratio is a mean of those
+            of single steps, and so below each of them in convex order; of one below that of the
+            largest output. Neither omits anything.
     """
 
     losses: Array
@@ -195,15 +199,18 @@ def allocated_laws(
     at_zero = math.fsum(float(each.masses[0]) for each in parts.measures if each.first == 0)
     if not len(x):
         raise NotCertifiedError("nothing is left of one epoch on its lattice")
-    infinity, best = (0.0, 0.0), None
+    infinity = 0.0, 0.0
+    best: tuple[LossLaw | None, ...] = None, None
     if not lower:
-        infinity, best = (parts.beyond, parts.outside + at_zero), GaussianLaw(v)
+        infinity, best = (parts.beyond, parts.outside + at_zero), (GaussianLaw(v), GaussianLaw(v))
+    elif v > STEEP:
+        best = tuple(largest_output(steps, v, remove=each) for each in (True, False))
     # Adding is removing backwards.
     p, losses = x * q, np.log(x)
     backwards = -losses[::-1], q[::-1], p[::-1]
     return {
-        "remove": AllocatedLaw(losses, p, q, infinity[0], lower, best),
-        "add": AllocatedLaw(*backwards, infinity[1], lower, best),
+        "remove": AllocatedLaw(losses, p, q, infinity[0], lower, best[0]),
+        "add": AllocatedLaw(*backwards, infinity[1], lower, best[1]),
     }
 
 

@@ -307,8 +307,8 @@ def coarsened(fine: LatticeMeasure, factor: int, *, lower: bool) -> LatticeMeasu
 
 # Log of the mass outside the window of small ratios, about; and of that of tilted means.
 LOG_OUTSIDE, LOG_TILTED = -46.0, -17.0
-# Expected number of large ratios.
-EXPECTED_LARGE = 1e-4
+# Expected number of large ratios; and of so few steps, of which all may be large, with such v.
+FEW_LARGE, MORE_LARGE, FEW_STEPS, WIDE = 1e-4, 1e-2, 4, 1.2
 # Ratios beyond are counted as infinite; as many large ones are followed.
 LOG_LOST = -52.0
 MOST_LARGE = 8
@@ -352,7 +352,8 @@ class AllocationPlan:
 
 def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
     """Choose a lattice such that the sums of small ratios fill a window of a given size."""
-    last = -float(ndtri(EXPECTED_LARGE / steps))
+    expected = MORE_LARGE if steps <= FEW_STEPS and v > WIDE else FEW_LARGE
+    last = -float(ndtri(expected / steps))
     largest = math.exp(v * last - 0.5 * v * v)
     z = np.linspace(-12.0, (math.log(largest) + 0.5 * v * v) / v, POINTS)
     u, weights = np.exp(v * z - 0.5 * v * v), np.exp(-0.5 * z * z)
