@@ -42,8 +42,6 @@ from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.numerics.arrays import Array
 
 # Beyond so many deviations below the median nothing is left that is a double.
@@ -56,7 +54,7 @@ RAISED = 1e-6
 LEAST = 5
 # Work for a place that a coarser lattice omits, and for each such place in its block.
 PER_PLACE = 0.03
-# Left edges that are tried.
+# Left edges that are tried, and rounds until no mass is negative.
 EDGES = 4000
 
 
@@ -369,10 +367,19 @@ def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
     least = max(steps - large, 0)
     deviation = math.sqrt(steps * max(float((weights * u * u).sum()) - 1.0, 1e-6 * v * v))
     rates = np.geomspace(0.02, 1e3, 160) / deviation
-    high = min(_chernoff(cumulants, d, steps) for d in rates)
-    low = max(0.0, *(-_chernoff(cumulants, -d, least) for d in rates))
+    # Beyond these ends the mass of sums is as small as wanted, by Chernoff's bound.
+    high = min((steps * cumulants(d)[0] - LOG_OUTSIDE) / d for d in rates)
+    low = max(0.0, *((LOG_OUTSIDE - least * cumulants(-d)[0]) / d for d in rates))
     step = (high - low) / (0.98 * size)
-    tilts = tuple(_tilt(cumulants, sign * rates, steps) for sign in (-1.0, 1.0))
+
+    def tilt(sign: float) -> float:
+        """Return the rate whose tilted mean is about as rare as wanted."""
+        for d in (sign * rates).tolist():
+            value, mean = cumulants(d)
+            if steps * (value - d * mean) < LOG_TILTED:
+                break
+        return float(d)
+
     factor = 2 ** max(0, round(math.log2(max(1.0, 0.4 * math.sqrt(steps)))))
     while largest / (step * factor) > MOST_CELLS:
         factor *= 2
@@ -391,7 +398,7 @@ def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
         large,
         math.floor(low / step),
         size,
-        (tilts[0], 0.0, tilts[1]),
+        (tilt(-1.0), 0.0, tilt(1.0)),
         levels,
     )
 
@@ -422,20 +429,6 @@ def _power(steps: int, q: float, count: int) -> float:
     return math.comb(steps, count) * q**count if 0 <= count <= steps else 0.0
 
 
-def _chernoff(cumulants: Callable[[float], tuple[float, float]], d: float, n: int) -> float:
-    """Return where the mass of sums of n beyond is as small as wanted, on the side of sign d."""
-    return (n * cumulants(d)[0] - LOG_OUTSIDE) / abs(d)
-
-
-def _tilt(cumulants: Callable[[float], tuple[float, float]], rates: Array, n: int) -> float:
-    """Return the rate whose tilted mean is about as rare as wanted."""
-    for d in rates.tolist():
-        value, mean = cumulants(d)
-        if n * (value - d * mean) < LOG_TILTED:
-            return float(d)
-    return float(rates[-1])
-
-
 # Large ratios of one level are followed until their mass is below.
 SMALLEST = 1e-24
 # What underflow hides.
@@ -444,13 +437,7 @@ TINY = 1e-250
 
 @record
 class LevelSums:
-    """Measures of sums that make up one of the whole, and what none of them has.
-
-    Attributes:
-        measures: each on its lattice.
-        outside: above the mass of the rest without the record ...
-        beyond: ... and with it.
-    """
+    """Measures of sums, and what none has: above its mass without (outside) and with (beyond)."""
 
     measures: tuple[LatticeMeasure, ...]
     outside: float
