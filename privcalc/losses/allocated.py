@@ -1,28 +1,22 @@
-"""Random allocation of Gaussian noise: the law of a mean of independent likelihood ratios.
+"""Random allocation of Gaussian noise: laws of an epoch of which a record is in 1 or k of t steps.
 
-One record takes part in one of t steps, drawn evenly; step i releases N(1, s^2) if it is the one,
-else N(0, s^2). Without the record the outputs are Q, all N(0, s^2); with it P. Then
-R = dP/dQ = (u_1 + ... + u_t) / t, where under Q the u_i = exp((2 x_i - 1) / (2 s^2)) are
-independent and log u_i is N(-v^2 / 2, v^2), v = 1 / s. This pair, in both orders, dominates
-allocation under adaptive composition for adding and removing (or zeroing out) a record (proved in
-`wrappers/allocation.py`; Chua et al. 2024, arXiv:2412.16802; Feldman, Shenfeld 2025,
-arXiv:2502.08202).
+One step: `allocated_sums.py`. For k of t steps a lower end from the sum of all likelihood ratios.
 
-Measures instead of laws. The profiles of compositions are E_Q (X R - a)_+ for removing and
-E_Q (1 - a X R)_+ for adding, X being the ratio of all the rest. Both are nonnegative, convex and
-monotone in each u_i >= 0. So let nu be any measure with int f dnu >= int f dmu for the law mu of
-u_i and all such f ("above"), or <= ("below"). Putting it in the place of mu, one u_i at a time,
-gives pairs of measures (R Q', Q') whose profiles are above, or below, the true ones, and stay so
-under composition with anything. Masses may be rounded up in what is above and down, or dropped, in
-what is below; nothing has to add up to 1. The same holds of any part of mu by itself, and of
-measures of sums.
+Without the record the outputs of the steps are independent, x_i ~ N(0, 1), and with it k of them,
+an evenly drawn set, have mean v. Let g(x) be the cell, one of finitely many, of min(u, U), with u =
+e^{v x - v^2 / 2} the likelihood ratio of one output. The law of the sum S of all g(x_i) is the
+t-fold convolution of F_0, that of g under N(0, 1), without the record; with it, whatever the set
+is, F_0 convolved t - k times with itself and k times with F_1, that of g under N(v, 1). S is
+post-processing, so that its pair is below that of the outputs, in either direction. (The likelihood
+ratio of all outputs is the elementary symmetric polynomial e_k(u) / C(t, k), which is about a
+function of the sum of the u where t is much larger than k^2.)
 
-A part of mu on an interval is put on a lattice as a measure
-- above, by splitting each mass between its neighbours such that the mean stays: int f grows, as f
-  is at most its chord;
-- below, by lowering P(k) = int (k - x)_+ dmu at the lattice points k: if P(k) - g_k is convex and
-  the lines between are below P, these are the put function of a measure of the same mass and mean
-  (where g is 0 at both ends) that is smaller for all convex f.
+Rounding. Masses of cells are differences of normal tails, each on its own side. All else is sums of
+products of masses, which are not negative: a convolution of n terms has n + 2 units of relative
+error more than what it is made of, and a power as many times that as it has factors. Cells at
+either end whose mass is next to nothing are left out: what is lost counts against the law with the
+record, and for the one without. Masses under P are lowered by all relative errors, and those under
+Q raised.
 """
 
 from __future__ import annotations
@@ -32,343 +26,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.allocated_measures import (
-    DEEPEST,
-    above,
-    below,
-    below_from_zero,
-    cells,
-    coarsened,
-)
-from privcalc.losses.atomic.profiles import law_of_tests
-from privcalc.losses.lattice_sums import LatticeMeasure, LatticeSums
+from privcalc.losses.allocated_sums import make_plan, parts_of
+from privcalc.losses.atomic.profiles import law_of_tests, likeliest_law
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.numerics.convolution import transform_error
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.normal import interval_masses
+from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.numerics.arrays import Array
 
-# Log of the mass outside the window of small ratios, about; and of that of tilted means.
-LOG_OUTSIDE, LOG_TILTED = -46.0, -17.0
-# Expected number of large ratios; and of so few steps, of which all may be large, with such v.
-FEW_LARGE, MORE_LARGE, FEW_STEPS, WIDE = 1e-4, 1e-2, 4, 1.2
-# Ratios beyond are counted as infinite; as many large ones are followed.
-LOG_LOST = -52.0
-MOST_LARGE = 8
-# Windows that begin so near to 0, relative to their end, begin there.
-NEAR_ZERO = 1e-3
-# Points of the quadrature that all this is read off.
-POINTS = 3000
-# Cells of a coarse lattice below its first large ratio.
-LEAST_CELLS, MOST_CELLS = 256, 4096
-GROWTH = 8
-
-
-@record
-class AllocationPlan:
-    """How the law of one epoch is worked out.
-
-    Attributes:
-        steps: t.
-        v: deviation of log u.
-        step: the fine lattice.
-        low: its first index of small ratios ...
-        high: ... and the one after the last: the first large one.
-        factor: coarse over fine step.
-        large: how many large ratios are followed at most.
-        first: index at which the window of sums of small ratios begins.
-        size: points of the window, a power of two.
-        tilts: rates of e^{tilt x} that see them.
-        levels: coarse lattices, each GROWTH times coarser than the one before.
-    """
-
-    steps: int
-    v: float
-    step: float
-    low: int
-    high: int
-    factor: int
-    large: int
-    first: int
-    size: int
-    tilts: tuple[float, ...]
-    levels: int
-
-
-def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
-    """Choose a lattice such that the sums of small ratios fill a window of a given size."""
-    expected = MORE_LARGE if steps <= FEW_STEPS and v > WIDE else FEW_LARGE
-    last = -float(ndtri(expected / steps))
-    largest = math.exp(v * last - 0.5 * v * v)
-    z = np.linspace(-12.0, (math.log(largest) + 0.5 * v * v) / v, POINTS)
-    u, weights = np.exp(v * z - 0.5 * v * v), np.exp(-0.5 * z * z)
-    weights *= (z[1] - z[0]) / math.sqrt(2.0 * math.pi)
-
-    def cumulants(d: float) -> tuple[float, float]:
-        top = max(d * largest, d * float(u[0]))
-        terms = weights * np.exp(d * u - top)
-        total = float(terms.sum())
-        return math.log(total) + top, float((terms * u).sum()) / total
-
-    large = followed(steps, v, largest, math.exp(LOG_LOST))
-    least = max(steps - large, 0)
-    deviation = math.sqrt(steps * max(float((weights * u * u).sum()) - 1.0, 1e-6 * v * v))
-    rates = np.geomspace(0.02, 1e3, 160) / deviation
-    high = min(_chernoff(cumulants, d, steps) for d in rates)
-    low = max(-_chernoff(cumulants, -d, least) for d in rates)
-    if low < NEAR_ZERO * high or least == 0:
-        low = 0.0
-    step = (high - low) / (0.98 * size)
-    tilts = tuple(_tilt(cumulants, sign * rates, steps) for sign in (-1.0, 1.0))
-    factor = 2 ** max(0, round(math.log2(max(1.0, 0.4 * math.sqrt(steps)))))
-    while largest / (step * factor) > MOST_CELLS:
-        factor *= 2
-    while largest / (step * factor) < LEAST_CELLS and factor > 1:
-        factor //= 2
-    cells = math.ceil(largest / (step * factor))
-    beyond = math.exp(v * (-float(ndtri(math.exp(LOG_LOST))) + v) + 0.5 * v * v - v * v)
-    levels = max(1, math.ceil(math.log(max(beyond / largest, 1.0)) / math.log(GROWTH)))
-    return AllocationPlan(
-        steps,
-        v,
-        step,
-        math.floor(math.exp(-DEEPEST * v - 0.5 * v * v) / step),
-        cells * factor,
-        factor,
-        large,
-        math.floor(low / step),
-        size,
-        (tilts[0], 0.0, tilts[1]),
-        levels,
-    )
-
-
-def followed(steps: int, v: float, x: float, least: float, most: int = MOST_LARGE) -> int:
-    """Return how many ratios above x are followed: more have less than the least mass."""
-    most = min(most, steps)
-    counts = range(1, most)
-    return next((n for n in counts if at_least(steps, v, x, n + 1)[1] < least), most)
-
-
-def at_least(steps: int, v: float, x: float, count: int) -> tuple[float, float]:
-    """Return masses without and with the record of `count` ratios above x, or more, rounded up.
-
-    By a union bound over sets of steps. With the record, drawn to take part in one step, the ratio
-    of that one is above x with probability P(N > z - v), the others with P(N > z).
-    """
-    from scipy.special import ndtr
-
-    z = (math.log(x) + 0.5 * v * v) / v
-    slack = 1.0 + 1e-9
-    q, p = float(ndtr(-z)) * slack, float(ndtr(v - z)) * slack
-    without = _power(steps, q, count)
-    return min(1.0, without * slack), min(
-        1.0, (p * _power(steps - 1, q, count - 1) + _power(steps - 1, q, count)) * slack
-    )
-
-
-def _power(steps: int, q: float, count: int) -> float:
-    return math.comb(steps, count) * q**count if 0 <= count <= steps else 0.0
-
-
-def _chernoff(cumulants: Callable[[float], tuple[float, float]], d: float, n: int) -> float:
-    """Return where the mass of sums of n beyond is as small as wanted, on the side of sign d."""
-    return (n * cumulants(d)[0] - LOG_OUTSIDE) / abs(d)
-
-
-def _tilt(cumulants: Callable[[float], tuple[float, float]], rates: Array, n: int) -> float:
-    """Return the rate whose tilted mean is about as rare as wanted."""
-    for d in rates.tolist():
-        value, mean = cumulants(d)
-        if n * (value - d * mean) < LOG_TILTED:
-            return float(d)
-    return float(rates[-1])
-
-
-# Large ratios of one level are followed until their mass is below.
-SMALLEST = 1e-24
-# What underflow hides.
-TINY = 1e-250
-
-
-@record
-class LevelSums:
-    """Measures of sums that make up one of the whole, and what none of them has.
-
-    Attributes:
-        measures: each on its lattice.
-        outside: above the mass of the rest without the record ...
-        beyond: ... and with it.
-    """
-
-    measures: tuple[LatticeMeasure, ...]
-    outside: float
-    beyond: float
-
-
-def parts_of(plan: AllocationPlan, *, lower: bool) -> LevelSums:
-    """Return measures above, or below, the sum of all ratios.
-
-    The law of u is cut into small ratios and levels of large ones, [T, 8 T), [8 T, 64 T), .... The
-    t-fold convolution of their sum is a sum over how many ratios are of which level. Sums whose
-    largest ratio is of level p, j of them, are C(t, j) D_p^{*j} * L_p^{*(t - j)}, with L_p for all
-    below level p. They are worked out on the lattice of level p, to which L_p^{*n} is brought from
-    level to level; only the sums of small ratios have to be fine, as all t of them are rounded.
-    """
-    t, v, large = plan.steps, plan.v, plan.large
-    small = cells(plan.step, plan.low, plan.high, v)
-    one = below_from_zero(small, v) if lower else above(small)
-    counts = [t - j for j in range(large + 1)]
-    found, tails = powers(one, counts, plan, lower=lower)
-    edge = plan.high * plan.step
-    outside, beyond = _lost_small(plan, tails, edge)
-    measures = found[:1]
-    rest = [coarsened(each, plan.factor, lower=lower) for each in found[1:]]
-    first = plan.high // plan.factor
-    for level in range(plan.levels):
-        if level:
-            try:
-                rest = [coarsened(each, GROWTH, lower=lower) for each in rest]
-            except NotCertifiedError:
-                # The others' sums are narrower than the lattice; what is below may be omitted.
-                break
-        start = first * rest[0].step
-        follow = followed(t, v, start, SMALLEST, large)
-        given = cells(rest[0].step, first, GROWTH * first, v)
-        sums, rest = _level(rest, below(given) if lower else above(given), t, follow, lower=lower)
-        measures.append(sums)
-        q, p = at_least(t, v, start * (1.0 - 1e-12), follow + 1)
-        outside, beyond = outside + q, beyond + p
-        edge = GROWTH * start
-    for x, count in ((edge, 1), (plan.high * plan.step, large + 1)):
-        q, p = at_least(t, v, x * (1.0 - 1e-12), count)
-        outside, beyond = outside + q, beyond + p
-    return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)
-
-
-# Of sums of fewer numbers, compared with which others are large, the untilted bound is enough.
-TILTED = 2
-
-
-def powers(
-    one: LatticeMeasure, counts: list[int], plan: AllocationPlan, *, lower: bool
-) -> tuple[list[LatticeMeasure], list[tuple[float, float]]]:
-    """Return measures above, or below, the sums of n numbers from one measure, for each n.
-
-    Of several tilts each atom takes the best bound.
-
-    Returns:
-        The measures in the window of a plan; what is above the mass outside of it, and above the
-        integral of the sum over what is beyond it.
-    """
-    best = [np.full(plan.size, 0.0 if lower else np.inf) for _ in counts]
-    tails = np.full((len(counts), 3), np.inf)
-    better = np.fmax if lower else np.fmin
-    for tilt in plan.tilts:
-        sums = LatticeSums(one, plan.first, plan.size, tilt)
-        tails = np.minimum(tails, [sums.outside(n) for n in counts])
-        for n, found in zip(counts if tilt == 0.0 else counts[:TILTED], best, strict=False):
-            better(found, sums.masses(n, lower=lower), out=found)
-    measures = [LatticeMeasure(one.step, plan.first, masses) for masses in best]
-    return measures, [(below + above, beyond) for below, above, beyond in tails.tolist()]
-
-
-def _lost_small(
-    plan: AllocationPlan, outside: list[tuple[float, float]], edge: float
-) -> tuple[float, float]:
-    """Bound what windows of sums of small ratios lack, over how many ratios are large.
-
-    With j of them large, the others' sum is outside with mass o_n, and its integral there is b_n.
-    With the record there is a factor of sum / t: (b_n q_j + o_n j C(t, j) q^{j-1} p) / t, with q
-    and p for one large ratio, without and with the record.
-    """
-    t = plan.steps
-    q, p = at_least(1, plan.v, edge * (1.0 - 1e-12), 1)
-    without = with_it = 0.0
-    for j, (mass, integral) in enumerate(outside):
-        ways = math.comb(t, j)
-        without += ways * q**j * mass
-        with_it += ways * q**j * integral / t
-        if j:
-            with_it += ways * j / t * q ** (j - 1) * p * mass
-        # Below the window the sum is less than t, but for what Chernoff's bound has above it.
-        with_it += ways * q**j * mass
-    return without, with_it
-
-
-def _level(
-    rest: list[LatticeMeasure], large: LatticeMeasure, t: int, follow: int, *, lower: bool
-) -> tuple[LatticeMeasure, list[LatticeMeasure]]:
-    """Add large ratios of one level.
-
-    Change one factor of D^j L at a time, |D| being at most the mass of the large ratio: by the
-    inequality of Cauchy and Schwarz the convolution of term j, of transforms that are off as
-    `numerics/convolution.py` has it, is off by at most C(n, j) (j + 3) (that + 4 UNIT) D^{j-1}
-    |D|_2 |L|_2 everywhere, to first order; all further orders are below a hundredth of it.
-
-    Args:
-        rest: sums of t - 1, t - 2, ... ratios below the level.
-        large: one ratio of this level.
-        t: number of ratios.
-        follow: how many of them may be of this level.
-        lower: whether masses are rounded down.
-
-    Returns:
-        Sums of t, at least one of this level; and those of t - 1, t - 2, ..., of any.
-    """
-    step = large.step
-    first = min(each.first for each in rest)
-    reach = max(each.last for each in rest) - first + follow * large.last + 1
-    size = 64
-    while size < reach:
-        size *= 2
-    charge(size * (0.4 * len(rest) + 0.4))
-    eta = transform_error(size) + 4.0 * UNIT
-    dense = [_dense(each, first, size) for each in rest]
-    spectra = [np.fft.rfft(each) for each in dense]
-    jump = _dense(large, 0, size)
-    turn = np.fft.rfft(jump)
-    total, norm = float(jump.sum()), float(np.sqrt((jump * jump).sum()))
-    norms = [float(np.sqrt((each * each).sum())) for each in dense]
-    found = []
-    for i in range(len(rest) + 1):
-        n = t - i
-        spectrum = np.zeros(len(turn), np.complex128)
-        error, power = 0.0, np.ones(len(turn), np.complex128)
-        for j in range(1, min(follow, len(rest) - i) + 1):
-            power = power * turn
-            ways = float(math.comb(n, j))
-            spectrum += ways * power * spectra[i + j - 1]
-            error += ways * (j + 3.0) * eta * total ** (j - 1) * norm * norms[i + j - 1]
-        values = np.fft.irfft(spectrum, size)
-        error *= 1.01
-        found.append(np.maximum(values - error, 0.0) if lower else np.maximum(values, 0.0) + error)
-    given = 1.0 - 2.0 * UNIT if lower else 1.0 + 2.0 * UNIT
-    whole = [
-        LatticeMeasure(step, first, (more + each) * given)
-        for more, each in zip(found[1:], dense, strict=True)
-    ]
-    return LatticeMeasure(step, first, found[0]), whole
-
-
-def _dense(given: LatticeMeasure, first: int, size: int) -> Array:
-    dense = np.zeros(size)
-    dense[given.first - first :][: len(given.masses)] = given.masses
-    return dense
-
-
 # Places at which the largest output is cut, and how far from the means.
-PLACES, REACH = 160, 12.0
+PLACES, FARTHEST = 160, 12.0
 # More than the rounding of tails: a few units, and of each argument the square of it, below 40^2.
 SLACK = 1e-12
 
@@ -383,7 +58,7 @@ def largest_output(steps: int, v: float, *, remove: bool) -> AtomicLaw:
     rounded, and all points below their concave hull, as the curve is concave. The hull with (0, 0)
     and (1, 1) is the curve of a pair, which is below the epoch (Blackwell 1953), in both orders.
     """
-    x = np.linspace(-REACH / 3.0, v + REACH, PLACES)
+    x = np.linspace(-FARTHEST / 3.0, v + FARTHEST, PLACES)
     q, p = ndtr(-x), ndtr(v - x)
     log_not = np.log1p(-q)
     false = -np.expm1(steps * log_not) * (1.0 + SLACK)
@@ -397,9 +72,8 @@ PER_ATOM, PER_TERM = 2.0, 0.25
 # Points of the fine lattice, where little work is left, and where a search looks around.
 SIZE, ROUGH_SIZE, ROUGHEST_SIZE = 2**18, 2**16, 2**14
 
-# With such v lattices below may be too coarse; beyond RATHER_STEEP for few steps only.
-STEEP, RATHER_STEEP, FEW = 1.95, 1.2, 100
-
+# With such v lattices below may be too coarse.
+STEEP = 1.2
 
 # Losses are off by so much, relatively.
 OFF = 16.0 * UNIT
@@ -529,7 +203,7 @@ def allocated_laws(
     best: tuple[LossLaw | None, ...] = None, None
     if not lower:
         infinity, best = (parts.beyond, parts.outside + at_zero), (GaussianLaw(v), GaussianLaw(v))
-    elif v > STEEP or (v > RATHER_STEEP and steps <= FEW):
+    elif v > STEEP:
         best = tuple(largest_output(steps, v, remove=each) for each in (True, False))
     # Adding is removing backwards.
     p, losses = x * q, np.log(x)
@@ -538,3 +212,117 @@ def allocated_laws(
         "remove": AllocatedLaw(losses, p, q, infinity[0], lower, best[0]),
         "add": AllocatedLaw(*backwards, infinity[1], lower, best[1]),
     }
+
+
+# Deviations of u under P up to which it is not cut; cells of a deviation of S; and at most.
+REACH, CELLS, MOST = 3.5, 200.0, 5_000
+# Exponents beyond which means are no doubles.
+LARGEST = 700.0
+# What is left out of a sum at either end, about; outcomes that are kept apart.
+TINY, OUTCOMES = 1e-25, 500
+# Relative error that is allowed for masses, and the least that is taken off.
+MOST_SLACK, LEAST_SLACK = 1e-4, 1e-9
+# Work of a product.
+PER_PRODUCT = 0.005
+
+
+@record
+class Masses:
+    """Masses of a sum at first, first + 1, ...
+
+    Attributes:
+        first: the first place.
+        masses: of each place; those above the last that counts are in it.
+        lost: an upper bound on what was left out.
+        units: relative error of each mass, in units.
+    """
+
+    first: int
+    masses: Array
+    lost: float
+    units: float
+
+    def plus(self, other: Masses, top: int) -> Masses:
+        """Return the law of the sum of both, with all from `top` on as `top`."""
+        charge(PER_PRODUCT * len(self.masses) * len(other.masses))
+        masses = np.convolve(self.masses, other.masses)
+        first = self.first + other.first
+        if first + len(masses) - 1 > top:
+            last = max(0, top - first)
+            masses = np.concatenate([masses[:last], [masses[last:].sum()]])
+            first = min(first, top)
+        units = self.units + other.units + len(masses) + 8.0
+        kept = np.flatnonzero(masses > TINY)
+        low, high = int(kept[0]), int(kept[-1]) + 1
+        lost = float(masses[:low].sum() + masses[high:].sum()) * (1.0 + 1e-6)
+        return Masses(first + low, masses[low:high], self.lost + other.lost + lost, units)
+
+    def power(self, count: int, top: int) -> Masses:
+        """Return the law of the sum of so many."""
+        found: Masses | None = None
+        square = self
+        while True:
+            if count & 1:
+                found = square if found is None else found.plus(square, top)
+            count >>= 1
+            if not count:
+                break
+            square = square.plus(square, top)
+        if found is None:
+            raise AssertionError("there is no sum of nothing")
+        return found
+
+
+@remembered(8)
+def sum_law(v: float, steps: int, k: int, other: LossLaw, *, remove: bool) -> LossLaw | None:
+    """Return the law of the sum, 0 < k < t, with another law below beside it; None if not known.
+
+    Args:
+        v: the mean of an output with the record, or a little less.
+        steps: t.
+        k: how many steps the record is in.
+        other: another law that is below.
+        remove: whether P has the record.
+    """
+    spread = math.sqrt(steps * min(math.expm1(min(v * v, 700.0)), math.exp(REACH * v)))
+    if not v * (0.5 * v + REACH) < LARGEST:
+        return None
+    most = math.exp(0.5 * v * v + REACH * v)
+    step = max(spread / CELLS, k * most / MOST)
+    count = math.ceil(most / step)
+    if count < 2:
+        return None
+    without, with_it = (_cells(v, step, count, mean) for mean in (0.0, v))
+    # The mean of all g is t / h at most, and what is far above it is one outcome.
+    top = math.ceil(steps / step + 12.0 * CELLS + k * count)
+    top = min(top, math.ceil(steps / step) + MOST)
+    q = without.power(steps, top)
+    p = without.power(steps - k, top).plus(with_it.power(k, top), top)
+    slack = max(LEAST_SLACK, 2.0 * UNIT * max(p.units, q.units))
+    if not slack < MOST_SLACK:
+        return None
+    p, q = (p, q) if remove else (q, p)
+    return likeliest_law(_joined(p, q), slack, q.lost, other)
+
+
+def _cells(v: float, step: float, count: int, mean: float) -> Masses:
+    """Return the masses of u in [j h, (j + 1) h), the last cell without end, under N(mean, 1).
+
+    Edges are off by some units of themselves, but are the same numbers under both laws.
+    """
+    edges = (np.log(step * np.arange(1.0, count)) + 0.5 * v * v) / v
+    edges = np.concatenate([[-math.inf], edges, [math.inf]])
+    masses, wrong = interval_masses(edges, mean)
+    return Masses(0, masses, 0.0, float(wrong.max()) / UNIT)
+
+
+def _joined(p: Masses, q: Masses) -> tuple[Array, Array]:
+    """Return the masses of neighbouring places together, under P and Q."""
+    first = min(p.first, q.first)
+    size = max(each.first + len(each.masses) for each in (p, q)) - first
+    dense = np.zeros((2, size))
+    for row, each in zip(dense, (p, q), strict=True):
+        row[each.first - first : each.first - first + len(each.masses)] = each.masses
+    width = max(1, -(-size // OUTCOMES))
+    joined = np.add.reduceat(dense, np.arange(0, size, width), axis=1)
+    return joined[0], joined[1]

@@ -107,7 +107,7 @@ class RandomlyAllocated(Wrapper):
     divisions (Feldman, Shenfeld 2025, who reduce k of t to one of t / k alike). The laws below are
     what the sum of all outputs tells apart, with mean k v in any k steps, and variance t:
     N(k v / sqrt(t), 1); and what the sum of their likelihood ratios does
-    (`losses/several_steps.py`).
+    (`losses/allocated.py`).
 
     Adding and removing are composed each by itself. That is not what a shuffled data set does,
     whose batches have a fixed size: `@batches`.
@@ -144,9 +144,9 @@ def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Wa
 
     Above there are blocks, and below one law of all: each has nothing on the other side.
     """
+    from privcalc.losses.allocated import sum_law
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.noise.gaussian import GaussianLaw
-    from privcalc.losses.several_steps import sum_law
     from privcalc.losses.term import Term
 
     remove = adjacency is Adjacency.REMOVE

@@ -20,7 +20,7 @@ from privcalc.wrappers.base import Wrapper, wrappers_in
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.batches.slots import Slots
+    from privcalc.losses.batches_swap import Slots
     from privcalc.losses.law import LossLaw
     from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.term import Term
@@ -102,7 +102,7 @@ class ShuffledBatches(Wrapper):
     of them. One pass costs at most the smaller of that and no sampling, at each epsilon, and
     several what the largest pair does whose profile is below both. The larger b, the number of
     records of a batch, the less a cap costs; with t alone the bound is that of b = 1, which holds
-    for batches of any one size. Proofs: `losses/batches/attack.py` and `swap.py`.
+    for batches of any one size. Proofs: `losses/batches.py` and `batches_swap.py`.
 
     A last batch that has fewer records: write n and b, as in n=60000,b=256, which is 234 batches
     and one of 96. Upper end: the swap for batches of at most b records, the first of which has b.
@@ -159,7 +159,7 @@ class ShuffledBatches(Wrapper):
         known = high * LEAST_NOISE <= 1.0 + 1e-9 and low * MOST_NOISE >= 1.0 - 1e-9
         if not known or wrappers_in(tree.event):
             return Term(law, self._allocated(law, adjacency, walk))
-        from privcalc.losses.batches.laws import law_above, law_below
+        from privcalc.losses.batches import law_above, law_below
 
         remove = adjacency is Adjacency.REMOVE
         lower = law_below(self.slots, low, remove=remove)
@@ -193,7 +193,7 @@ class ShuffledBatches(Wrapper):
 
 def _slots(steps: int | None, batch: int | None, records: int | None) -> Slots:
     """Return what the sizes mean that were given; without b all batches are as even as can be."""
-    from privcalc.losses.batches.slots import Slots
+    from privcalc.losses.batches_swap import Slots
 
     if steps is None:
         if batch is None or records is None:

@@ -186,7 +186,7 @@ OF_LINES = (
     # Laws.
     Fault(
         "allocation-beyond",
-        "losses/allocated.py",
+        "losses/allocated_sums.py",
         "return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)",
         "return LevelSums(tuple(measures), outside * MARGIN + TINY, TINY)",
         "losses",
@@ -194,7 +194,7 @@ OF_LINES = (
     ),
     Fault(
         "allocation-outside",
-        "losses/allocated.py",
+        "losses/allocated_sums.py",
         "return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)",
         "return LevelSums(tuple(measures), TINY, beyond * MARGIN + TINY)",
         "losses",
@@ -202,7 +202,7 @@ OF_LINES = (
     ),
     Fault(
         "allocation-chords",
-        "losses/allocated_measures.py",
+        "losses/allocated_sums.py",
         "mass * error, (1.0 + RAISED) * excess)",
         "mass * error, 0.0 * excess)",
         "losses",

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from privcalc.losses.allocated import make_plan, parts_of
-from privcalc.losses.allocated_measures import above, below, cells
+from privcalc.errors import NotCertifiedError
+from privcalc.losses import allocated_sums
+from privcalc.losses.allocated_sums import above, below, cells, make_plan, parts_of
+from privcalc.losses.lattice_sums import LatticeMeasure
 from privcalc.record import replace
 
 
@@ -48,3 +50,19 @@ def test_chords_are_lowered_by_what_they_exceed(v: float, step: float) -> None:
             truth -= tail(strike, v) - tail(start, v)
             put = float(np.maximum(strike - measure.points(), 0.0) @ measure.masses)
             assert sign * (put - truth) >= -1e-12 * (1.0 + truth)
+
+
+def test_negative_masses_are_absorbed() -> None:
+    """Mass and mean stay, and put functions become less; an end cannot give what it lacks."""
+    masses = np.array([0.5, -0.1, -0.05, 0.3, 0.2, -0.02, 0.1])
+    given = LatticeMeasure(0.5, 2, masses)
+    found = allocated_sums._absorbed(given)
+    x = given.points()
+    assert (found.masses >= 0.0).all()
+    assert found.masses.sum() == pytest.approx(masses.sum(), rel=1e-12)
+    assert found.masses @ x == pytest.approx(masses @ x, rel=1e-12)
+    for strike in x.tolist():
+        put = np.maximum(strike - x, 0.0)
+        assert put @ found.masses <= put @ masses + 1e-15
+    with pytest.raises(NotCertifiedError, match="too coarse"):
+        allocated_sums._absorbed(LatticeMeasure(0.5, 2, -masses))

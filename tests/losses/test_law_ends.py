@@ -13,7 +13,8 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.losses import allocated_measures, composed
+from privcalc.losses import allocated_sums, composed
+from privcalc.losses.allocated import sum_law
 from privcalc.losses.atomic import atoms, profiles
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.profiles import (
@@ -28,7 +29,6 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.quadrature import NodeSet, equal_panels
 from privcalc.losses.sampled.law import SampledLaw, sampled
-from privcalc.losses.several_steps import sum_law
 from privcalc.losses.term import Term
 from privcalc.losses.thresholds import release, sampled_counts, sparse_vector_bounds
 from privcalc.losses.thresholds.sampled_counts import sampled_bound
@@ -230,9 +230,9 @@ def test_samples_that_are_out_of_reach() -> None:
 def test_lattices_that_are_too_coarse() -> None:
     """E[u | u < y] is at most the mean 1 of u, and no y has a larger one."""
     with pytest.raises(NotCertifiedError, match="too coarse for one step"):
-        allocated_measures._rare_until(2.0, 0.5)
-    y = allocated_measures._rare_until(0.25, 0.5)
-    assert allocated_measures._mean_below(y, 0.5) == pytest.approx(0.25, rel=1e-9)
+        allocated_sums._rare_until(2.0, 0.5)
+    y = allocated_sums._rare_until(0.25, 0.5)
+    assert allocated_sums._mean_below(y, 0.5) == pytest.approx(0.25, rel=1e-9)
 
 
 @pytest.mark.parametrize(("cutoff", "most"), [(1, 0), (1, 5), (3, 2), (2, 1000)])

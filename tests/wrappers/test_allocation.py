@@ -15,9 +15,9 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize
 from privcalc.errors import PrivcalcError, UnsupportedError
-from privcalc.losses import allocated_measures as lattice
+from privcalc.losses import allocated_sums as lattice
 from privcalc.losses.allocated import allocated_laws
-from privcalc.losses.allocated_measures import above, below_from_zero, cells
+from privcalc.losses.allocated_sums import above, below_from_zero, cells
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.allocation_mellin import delta_of_epochs

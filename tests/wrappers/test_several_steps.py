@@ -15,8 +15,8 @@ from privcalc.accounting.compose import compose
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
 from privcalc.errors import SpecError, UnsupportedError
+from privcalc.losses.allocated import sum_law
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.several_steps import sum_law
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.losses.batches import swap
-from privcalc.losses.batches.caps import HintCaps, poisson_excess
-from privcalc.losses.batches.cells import slot_cells
-from privcalc.losses.batches.glue import GluedLaw
-from privcalc.losses.batches.slots import Slots
-from privcalc.losses.batches.swap import SwapBound
+from privcalc.losses import batches_swap as swap
+from privcalc.losses.batches_swap import GluedLaw, HintCaps, Slots, SwapBound, poisson_excess
+from privcalc.losses.lattice_sums import slot_cells
 from privcalc.numerics.normal import gaussian_profile
 from tests.batches_truth import arranged_deltas, hinted_delta
 
