@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Probability vectors may miss 1 by this; the doubles are taken as they stand.
 SUM_ERROR = 1e-9

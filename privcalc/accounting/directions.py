@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Quantity
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 TWO_PAIRS = "the two ends are those of two privacy loss distributions, one above and one below"
 UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"

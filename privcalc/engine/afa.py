@@ -27,7 +27,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 NODES = 700
 BISECTIONS = 70

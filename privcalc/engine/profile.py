@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.planner import Method
     from privcalc.engine.source import Source
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # A source is made to serve so many deviations of the tilted loss around its epsilon, is made for
 # one that lies so many right of the first without a bracket, and is tried so far outside.

@@ -22,7 +22,7 @@ from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.renyi.conversion.optimum import Converted
 
 # Orders minus 1 that searches try: 1/64 to 2^20, a factor sqrt(2) apart.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.bounds import Proof
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Nothing below this is claimed as a lower end.
 SMALLEST_NORMAL = 1e-300

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from privcalc.losses.term import Members, Term
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Terms = list[tuple[Term, int]]
 

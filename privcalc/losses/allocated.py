@@ -47,7 +47,7 @@ from privcalc.losses.atomic.profiles import law_of_tests
 from privcalc.losses.lattice_sums import LatticeMeasure, LatticeSums
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.numerics.convolution import transform_error
+from privcalc.numerics.fourier import transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Log of the mass outside the window of small ratios, about; and of that of tilted means.
 LOG_OUTSIDE, LOG_TILTED = -46.0, -17.0
@@ -313,7 +313,7 @@ def _level(
 
     Change one factor of D^j L at a time, |D| being at most the mass of the large ratio: by the
     inequality of Cauchy and Schwarz the convolution of term j, of transforms that are off as
-    `numerics/convolution.py` has it, is off by at most C(n, j) (j + 3) (that + 4 UNIT) D^{j-1}
+    `numerics/fourier.py` has it, is off by at most C(n, j) (j + 3) (that + 4 UNIT) D^{j-1}
     |D|_2 |L|_2 everywhere, to first order; all further orders are below a hundredth of it.
 
     Args:

@@ -21,7 +21,7 @@ from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Beyond so many deviations below the median nothing is left that is a double.
 DEEPEST = 37.0

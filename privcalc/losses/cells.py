@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # A law is cut at so many losses, in the ranges that hold all but one of these parts of its P-mass.
 CELLS, LEVELS = 30_000, (1e-30, 1e-12, 1e-5, 0.1)

@@ -12,7 +12,7 @@ from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 def mixed_concentration(weights: Array, rho: Array, c: Array) -> Array:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 # What a law in closed form costs a lattice, over what a quadrature does.
 CLOSED_FORM = 0.25

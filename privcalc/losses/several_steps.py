@@ -32,7 +32,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Deviations of u under P up to which it is not cut; cells of a deviation of S; and at most.
 REACH, CELLS, MOST = 3.5, 200.0, 5_000

@@ -19,7 +19,7 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Integers up to this are exact, and so are their sums and differences.
 LARGEST = 1e15

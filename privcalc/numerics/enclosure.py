@@ -35,7 +35,7 @@ import numpy as np
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
     # Operands without an error are exact.
     Operand: TypeAlias = "Enclosure | Array | float"

@@ -20,7 +20,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Number = TypeVar("Number", float, Array)
 
@@ -302,14 +302,14 @@ def least_mu(
 
 def _about(enough: Callable[[float], bool], start: float) -> tuple[float, float]:
     """Return neighbouring numbers, the right one enough."""
-    from privcalc.numerics import bisection
+    from privcalc.numerics import search
 
     left, right = start, start
     while not enough(right) and right < LARGEST_MU:
         left, right = right, 2.0 * right
     while left > SMALLEST_MU and enough(left):
         left, right = 0.5 * left, left
-    return bisection.first(enough, left, right)
+    return search.first(enough, left, right)
 
 
 def tail_quantile(log_p: float) -> tuple[float, float]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Pattern = NDArray[np.intp]
 

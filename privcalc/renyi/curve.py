@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 class StatedCurve(RenyiCurve):

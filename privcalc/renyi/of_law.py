@@ -13,7 +13,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Laws whose divergences are remembered at a time.
 MANY_LAWS = 1024

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from privcalc.engine.terms import Realized
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.renyi.conversion.order_search import ManyConversion
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.losses.curve import RenyiCurve
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Parts = Callable[[int], tuple[Mapping[str, Terms], ...]]
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 

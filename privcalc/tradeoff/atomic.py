@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Terms and sums of a few outcomes are off by a few units each.
 FEW = 64.0 * UNIT

@@ -32,7 +32,7 @@ from tests.oracles.exact import normal_delta
 if TYPE_CHECKING:
     from privcalc.engine.source import Source
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 GAUSSIAN = Composition.of([(GaussianLaw(1.0), 1)])
 CURVE = Composition((), ((LinearCurve(0.5), 1),))

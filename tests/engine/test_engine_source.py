@@ -22,7 +22,7 @@ from privcalc.losses.noise.laplace import LaplaceLaw
 
 if TYPE_CHECKING:
     from privcalc.engine.source import Source
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 mpmath.mp.dps = 40
 MU, EPSILON = 0.8, 1.5

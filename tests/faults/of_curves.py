@@ -486,7 +486,7 @@ OF_CURVES = (
     ),
     Fault(
         "spectrum-first-index",
-        "numerics/convolution.py",
+        "numerics/fourier.py",
         "places = np.arange(first, first + len(masses)) % size",
         "places = np.arange(len(masses)) % size",
         "numerics",
@@ -591,10 +591,10 @@ OF_CURVES = (
     ),
     Fault(
         "hull-turned",
-        "numerics/hull.py",
+        "numerics/search.py",
         "out = np.flatnonzero(slopes[1:] <= slopes[:-1]) + 1",
         "out = np.flatnonzero(slopes[1:] >= slopes[:-1]) + 1",
         "numerics",
-        "test_hull.py",
+        "test_search.py",
     ),
 )

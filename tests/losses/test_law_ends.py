@@ -40,7 +40,7 @@ from privcalc.relation import Adjacency
 from tests.pairs import law_of
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 NOTHING = AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
 

@@ -17,7 +17,7 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @record

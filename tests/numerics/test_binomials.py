@@ -16,8 +16,8 @@ from privcalc.numerics.binomials import (
     log_probabilities,
     stirling_errors,
 )
-from privcalc.numerics.log_sums import log1p_bracket, log_difference, log_expm1, log_sums
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.sums import log1p_bracket, log_difference, log_expm1, log_sums
 
 SIZES = (1, 2, 3, 7, 16, 40, 500, 4096, 1_000_000, 10**12, 10**15)
 PROBABILITIES = (1e-250, 1e-9, 1e-3, 0.01, 0.3, 0.5, 0.5000001, 0.9, 1.0 - 1e-10)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from tests.renyi import joint_ranges
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from privcalc.renyi.curve import SumCurve
 from privcalc.renyi.of_law import LawCurve
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @record

@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 
 if TYPE_CHECKING:
     from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 MU = 0.25
 

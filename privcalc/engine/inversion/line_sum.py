@@ -57,9 +57,8 @@ from privcalc.engine.lists.sums import Spread
 from privcalc.engine.source import Deltas, displaced
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS
-from privcalc.numerics.arrays import vertical
-from privcalc.numerics.phases import PHASE_ULPS
-from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
+from privcalc.numerics.fourier import PHASE_ULPS
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound, vertical
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
@@ -70,7 +69,7 @@ if TYPE_CHECKING:
     from privcalc.engine.certified import SplitLines
     from privcalc.losses.law import LineLaw
     from privcalc.losses.sampled.cut import CutLaw
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
     # Values at nodes, with bounds on their absolute errors.
     Known: TypeAlias = tuple[ComplexArray, Array]

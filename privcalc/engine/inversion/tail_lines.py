@@ -43,8 +43,7 @@ from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled.cut import ON_SHIFTED
 from privcalc.losses.sampled.decay import VariationCells, log_suprema
-from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
-from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
+from privcalc.numerics.rounding import MARGIN, UNIT, expm1_with_error, few_bits, log1p_with_error
 from privcalc.numerics.work import PATIENCE, QUESTION, charge, left
 from privcalc.record import record, replace
 
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import ContourLaw
     from privcalc.losses.sampled.cut import CutLaw, PowerPart
     from privcalc.losses.sampled.law import QuadratureContour
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from privcalc.engine.lists.factor import Wanted
     from privcalc.losses.law import ContourLaw
     from privcalc.losses.sampled.law import TailSplitLaw
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
 # P-mass of one use that may be truncated of a whole law.
 LOG_DROPPED = -100.0

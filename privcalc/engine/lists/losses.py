@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
 # What underflow can hide in one mass.
 TINY = 1e-300

@@ -67,7 +67,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.lists.losses import Tilted
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 # Powers within a block stay above e^-500, and factors below e^650.
 LARGEST_POWER, LARGEST_EXPONENT = 500.0, 650.0

@@ -13,8 +13,8 @@ from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.law import LawProperties, LossLaw, Tails
-from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.work import charge
 from privcalc.record import field, record
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
 # Orders times atoms that are worked on at once.
 CHUNK = 1_000_000
@@ -53,7 +53,7 @@ def atomic_renyi(
 
     K is the log of sum p e^{cl}, off by little absolutely. Where no mass is at infinity, so that
     sum p = 1 and sum p e^{-l} = 1, also M - 1 = sum_j p_j h_c(l_j), in which no term is negative
-    (`numerics/log_sums.py`), and the better ends are taken; doubles that miss the two sums by more
+    (`numerics/sums.py`), and the better ends are taken; doubles that miss the two sums by more
     than their errors allow (a law that is what its doubles say) have the former alone.
 
     A term is q f(p / q) for f(r) = r^a - 1 - a (r - 1), a = c + 1, which is convex and 0 at 1: it

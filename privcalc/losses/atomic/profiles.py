@@ -41,8 +41,8 @@ from privcalc.losses.atomic.atoms import LARGEST_EPSILON, LOSS_ULPS, AtomicLaw
 from privcalc.losses.cells import OneSided, gathered, lower_law
 from privcalc.losses.cells import merged as merged_masses
 from privcalc.losses.composed import rejoined
-from privcalc.numerics.hull import falling_hull, upper_hull
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.search import falling_hull, upper_hull
 from privcalc.numerics.work import charge, remembered, spend
 from privcalc.record import replace
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # One outcome: its mass under P and its mass under Q.
 Outcome = tuple[Fraction, Fraction]

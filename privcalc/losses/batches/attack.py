@@ -47,7 +47,7 @@ from privcalc.losses.batches.sums import TiltedSums, plan_sums
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Points of a lattice, for each of the root of t: about twenty for one deviation of a number.
 POINTS = 500.0

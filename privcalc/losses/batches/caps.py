@@ -47,7 +47,7 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Cells of c and of s.
 LENGTHS, SQUARES = 96, 240

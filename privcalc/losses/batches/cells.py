@@ -18,7 +18,7 @@ from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Cells from -LEFT to 2 v + RIGHT, so small that the rule of `short_intervals` holds.
 LEFT, RIGHT, WIDTH = 12.0, 13.5, 0.005

@@ -50,7 +50,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.losses.batches.cells import SlotCells
     from privcalc.losses.batches.sums import SumPlan
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # More than what is lost where the roots of D are rounded, in units of 1 + alpha.
 SLIVER = 1e-26

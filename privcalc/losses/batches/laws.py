@@ -21,7 +21,7 @@ from privcalc.numerics.work import left, remembered
 if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.batches.slots import Slots
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # A profile of one use is known up to where no sampling leaves delta about Phi(-REACH).
 REACH = 9.3

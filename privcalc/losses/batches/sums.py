@@ -12,7 +12,7 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
 # Logs of parts that are about 0 for what is asked, and that are little.
 NOTHING, LITTLE = 13.0, 16.0

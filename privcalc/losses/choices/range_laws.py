@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from privcalc.losses.choices.range_uses import Kinds, UsesProfile
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @record

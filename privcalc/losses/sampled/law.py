@@ -40,10 +40,9 @@ from privcalc.losses.sampled.decay import log_suprema
 from privcalc.losses.sampled.parts import SampledPart
 from privcalc.losses.sampled.renyi import listed_excess, mixture_excess, sampled_ratio
 from privcalc.losses.sampled.tails import SampledTailLaw
-from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.log_sums import log_difference
 from privcalc.numerics.normal import normal_tail
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, log1p_with_error
+from privcalc.numerics.sums import log_difference
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
@@ -52,12 +51,12 @@ if TYPE_CHECKING:
 
     from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.parts import ExponentialSum
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     # One, or one for each of many laws.
     Number: TypeAlias = float | Array
     from privcalc.losses.sampled.parts import MixturePart
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 
 class TailSplitLaw(LineLaw):

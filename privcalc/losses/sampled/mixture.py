@@ -46,7 +46,7 @@ from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 STANDARD = Normal.of(0.0, 1.0)
 # Of larger mixtures, and losses that grow faster, panels would be too narrow.

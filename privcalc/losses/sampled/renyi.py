@@ -5,7 +5,7 @@ P of density N and Q of density D (both relative to R), and L = log(N / D), with
 
     e^K - 1 = E_R[N h_c(L)],    N h_c(L) = N^a D^-c - N - c (N - D),
 
-h_c >= 0 of `numerics/log_sums.py`: N = r and D = 1 for removing a record, N = 1 and D = r for
+h_c >= 0 of `numerics/sums.py`: N = r and D = 1 for removing a record, N = 1 and D = r for
 adding one. Nothing cancels, at any order, and all is summed as logarithms, so that nothing
 overflows.
 
@@ -44,9 +44,9 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, widened
 from privcalc.losses.cells import LARGEST_LOSS, listed
 from privcalc.losses.sampled.parts import ExponentialSum, y_and_loss
-from privcalc.numerics.log_sums import log1p_bracket, log_difference, log_loss_excess
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.sums import log1p_bracket, log_difference, log_loss_excess
 from privcalc.numerics.work import charge, left, remembered
 from privcalc.record import record
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Bounds on the log of an excess.
 Logs = tuple[float, float]

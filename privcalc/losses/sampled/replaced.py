@@ -60,7 +60,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
 
 @record

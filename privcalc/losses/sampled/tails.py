@@ -31,7 +31,7 @@ from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
 # No displacement is reported as 0: an atom at a tested loss may be counted on either side.
 LEAST_SHIFT = 1e-300

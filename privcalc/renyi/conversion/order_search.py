@@ -26,7 +26,7 @@ from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, Integers, Mask
+    from privcalc.numerics.rounding import Array, Integers, Mask
 
 # Orders minus 1 of the grid: steps of a factor 1.33.
 FIRST, LAST = -20.0, 21.0

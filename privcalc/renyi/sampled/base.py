@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics import bisection
+from privcalc.numerics import search
 from privcalc.record import record
 from privcalc.relation import Adjacency
 from privcalc.renyi.curve import WorseCurve
@@ -86,7 +86,7 @@ def phase_transition(curve: RenyiCurve, q: float) -> float | None:
 
     if not above(LARGEST_TRANSITION):
         return None
-    return 1.0 + bisection.first(above, SMALLEST_TRANSITION, LARGEST_TRANSITION)[1]
+    return 1.0 + search.first(above, SMALLEST_TRANSITION, LARGEST_TRANSITION)[1]
 
 
 def _whole(part: Realized) -> RenyiCurve:

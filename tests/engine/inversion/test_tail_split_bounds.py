@@ -24,12 +24,12 @@ from privcalc.losses.sampled import decay
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.decay import VariationCells, log_suprema
 from privcalc.losses.sampled.parts import SampledPart
-from privcalc.numerics.arrays import expm1_with_error
+from privcalc.numerics.rounding import expm1_with_error
 from privcalc.record import replace
 from tests.engine.inversion.sampled_cases import delta_by, rare, tuned, uses
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Of this cell no term is negligible.
 CELL, EPSILON, DELTA = (1.0, 1e-4, 10_000), 0.136010567737, 1e-12

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.law import LossLaw, Tails
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 STEP = Fraction(1, 64)
 EPSILONS = (0.0, 0.3, 0.7, 1.4)

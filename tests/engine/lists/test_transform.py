@@ -117,7 +117,11 @@ def test_what_uses_bring_with_them() -> None:
     assert noisy.missing >= 2.0 * math.exp(-44.0)
     # No weights that are so far from the others have a composition that is farther away.
     truth, farthest = np.array([0.25, 0.5, 0.25]), 0.0
-    for moved in (np.ones(3) / math.sqrt(3.0), np.array([0.6, 0.8, 0.0]), np.array([0.0, -1.0, 0.0])):
+    for moved in (
+        np.ones(3) / math.sqrt(3.0),
+        np.array([0.6, 0.8, 0.0]),
+        np.array([0.0, -1.0, 0.0]),
+    ):
         near, there = np.ones(1), np.ones(1)
         for _ in range(5):
             near, there = np.convolve(near, truth + 0.01 * moved), np.convolve(there, truth)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privcalc.numerics.hull import falling_hull, lower_hull, upper_hull
+from privcalc.numerics.search import falling_hull, lower_hull, upper_hull
 
 
 def corners(x: list[float], y: list[float]) -> list[int]:
