@@ -18,14 +18,12 @@ from privcalc.exact import Enclosed, doubles
 from privcalc.losses.law import LineLaw, exact_infinity_mass, exact_max_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
-from privcalc.renyi.curve import SumCurve, WorseCurve
-from privcalc.renyi.of_law import LawCurve, curve_of
+from privcalc.renyi.curve import LawCurve, SumCurve, WorseCurve, curve_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.losses.sampled.law import SampledLaw
 
 _T = TypeVar("_T")

@@ -34,7 +34,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array
 
 # A law is cut at so many losses, in the ranges that hold all but one of these parts of its P-mass.

@@ -312,6 +312,22 @@ def _about(enough: Callable[[float], bool], start: float) -> tuple[float, float]
     return search.first(enough, left, right)
 
 
+def pure_mu(epsilon: float) -> float:
+    """Return a mu of every pair with |L| <= epsilon: 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
+
+    The errors of its tests are above the lines from the corner with both errors 1 / (1 + e^epsilon)
+    to (0, 1) and (1, 0). The trade-off function of this mu, which is convex, passes through these
+    three points. At epsilon 0 its delta is tanh(epsilon / 2), which is off by 12 units here;
+    1 - delta = 2 / (1 + e^epsilon) is off by 16 and epsilon units.
+    """
+    if epsilon > 600.0:
+        # It is enough that P(N > mu / 2) <= e^{-(mu / 2)^2 / 2} / 2 is at most 1 / (1 + e^epsilon).
+        return 2.0 * math.sqrt(2.0 * epsilon) * (1.0 + 8.0 * UNIT)
+    delta = min(1.0, math.tanh(0.5 * epsilon) * (1.0 + 12.0 * UNIT))
+    rest = 2.0 / (1.0 + math.exp(epsilon)) * (1.0 - UNIT * (16.0 + epsilon))
+    return least_mu(0.0, delta, rest)
+
+
 def tail_quantile(log_p: float) -> tuple[float, float]:
     """Return bounds on the z with log P(N > z) = log_p, for log_p <= log(1/2).
 

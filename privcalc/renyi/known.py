@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from privcalc.exact import Enclosed
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.search import lower_hull
 from privcalc.record import record

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array
     from privcalc.tradeoff.ordered_pair import Profile
 

@@ -82,8 +82,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Terms
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.numerics.rounding import Array
 
     Parts = Callable[[int], tuple[Mapping[str, Terms], ...]]

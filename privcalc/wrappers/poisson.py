@@ -17,8 +17,7 @@ from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.losses.term import Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
@@ -330,7 +329,7 @@ class PoissonSampled(Sampling):
         from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
         from privcalc.losses.noise.gaussian import GaussianLaw
         from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
-        from privcalc.renyi.of_law import LawCurve
+        from privcalc.renyi.curve import LawCurve
 
         opposite = not member and _opposite(event, asked.walk)
         found = Term.of(replaced(law, reverse, q, exact=exact, opposite_records=opposite))

@@ -17,8 +17,7 @@ from privcalc.wrappers.runs import OneRound, refuse_runs
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.losses.term import DirectedMembers, Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpmath import mp, mpf
 
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 
 if TYPE_CHECKING:
     import random

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.renyi.conversion.one_order import balle_epsilon, classic_epsilon, joint_epsilon
 from privcalc.renyi.conversion.optimum import (
     CONVERSIONS,

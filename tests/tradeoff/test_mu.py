@@ -18,7 +18,6 @@ from privcalc.bounds import Bound
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
 from privcalc.errors import DomainError
-from privcalc.losses.concentration import pure_mu
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
@@ -28,6 +27,7 @@ from privcalc.numerics.normal import (
     gaussian_profile,
     log_tail_below,
     mills,
+    pure_mu,
     tail_quantile,
 )
 from privcalc.spec.parse import parse

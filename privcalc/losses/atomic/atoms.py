@@ -11,8 +11,8 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.losses.concentration import pure_mu
 from privcalc.losses.law import LawProperties, LossLaw, Tails
+from privcalc.numerics.normal import pure_mu
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.work import charge
@@ -21,7 +21,7 @@ from privcalc.record import field, record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array, Integers
 
 # Orders times atoms that are worked on at once.

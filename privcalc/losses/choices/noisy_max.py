@@ -65,7 +65,7 @@ import numpy as np
 
 from privcalc.losses.atomic.profiles import law_of_points, law_of_tests
 from privcalc.losses.cells import KnownList
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.losses.members import threshold_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.normal import gaussian_profile, gaussian_profiles

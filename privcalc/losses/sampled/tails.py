@@ -20,11 +20,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
-from privcalc.losses.concentration import sampled_concentration, sampled_range
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.sampled.parts import y_and_loss
-from privcalc.losses.sampled.renyi import convexity_bracket, from_excess, listed_excess
+from privcalc.losses.sampled.renyi import (
+    convexity_bracket,
+    from_excess,
+    listed_excess,
+    mixed_concentration,
+)
+from privcalc.numerics.normal import pure_mu
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace
@@ -249,14 +254,37 @@ class SampledTailLaw(LossLaw):
         return convexity_bracket(self.q, c, base.renyi(c), masses, remove=self.remove)
 
     def concentration(self, c: Array) -> Array:
-        """Bound D_a / a at orders up to c + 1 by the base's (see `concentration.py`)."""
+        """Bound D_a / a at orders up to c + 1.
+
+        For removing P = (1 - q) R + q W, and the base is (W, R): the first part has divergence 0
+        from R, the second the base's. For adding, where the base is (R, W), joint convexity gives
+        no more than the base's.
+        """
         base = self.reverse if self.remove else self.base
-        return sampled_concentration(base, self.q, c, remove=self.remove)
+        known = base.concentration(c)
+        if not self.remove:
+            return known
+        rho = np.stack([np.zeros(c.shape), np.where(np.isfinite(known), known, 1.0)])
+        mixed = mixed_concentration(np.array([1.0 - self.q, self.q]), rho, c)
+        return np.where(np.isfinite(known), mixed, np.inf)
 
     @property
     def gaussian_range(self) -> tuple[float, float]:
-        """Bound the least mu: sampling does not increase that of the base."""
-        return sampled_range(self.reverse, self, replace(self, remove=not self.remove))
+        """Bound the least mu: trade-off functions know no direction.
+
+        The sampled pair has profiles below the base's by joint convexity, so that the base's mu is
+        enough; where both directions have bounded losses, so is that of their bound. Where the
+        mixture has an infinite loss against R, as W has, the mixture is q W at least.
+        """
+        low, high = self.reverse.gaussian_range
+        if self.infinity_mass > 0.0 or self.lower_infinity_mass > 0.0:
+            return 0.0, math.inf
+        both = self, replace(self, remove=not self.remove)
+        ends = [(one.max_loss, one.max_loss_error) for one in both]
+        largest = max(loss + abs(loss) * error * 1.01 for loss, error in ends)
+        if math.isinf(largest):
+            return low, high
+        return 0.0, min(high, pure_mu(max(0.0, largest)))
 
     def tails(self, losses: Array) -> Tails:
         """Return the tails that follow from the base's."""

@@ -48,7 +48,7 @@ import numpy as np
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.profiles import polygon_law
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.losses.members import DirectedTests, threshold_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled

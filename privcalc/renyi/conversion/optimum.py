@@ -61,7 +61,7 @@ from privcalc.renyi.conversion.order_search import NEAR_ONE, Conversion, Search,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array, Integers, Mask
     from privcalc.renyi.conversion.one_order import Tangents
 

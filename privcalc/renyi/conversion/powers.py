@@ -47,7 +47,7 @@ from privcalc.renyi.conversion.order_search import wide_grid
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array, Mask
 
 # log y is searched in this range; 1 - p is then as small as e^-690 (1 - q).

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privcalc.engine.terms import Realized
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
 
 # Orders minus 1 between which a phase transition is looked for.
 SMALLEST_TRANSITION, LARGEST_TRANSITION = 1e-13, 1e6

@@ -41,7 +41,7 @@ from privcalc.renyi.sampled.sums import (
 )
 
 if TYPE_CHECKING:
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array, Integers
     from privcalc.numerics.sums import Bracket
 

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import log1p_bracket, log_sums
 from privcalc.numerics.work import left
