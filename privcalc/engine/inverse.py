@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified
-from privcalc.engine.source import why
+from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, why
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.engine.certified import Deltas, Source
     from privcalc.engine.composition import Composition
-    from privcalc.engine.source import Deltas, Source
 
 # Part of the pad that each error term of a contour may use up, and the relative errors of delta
 # that are asked for: below is rounding, above is vague.

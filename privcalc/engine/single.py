@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privcalc.bounds import Proof
-from privcalc.engine.source import Deltas
+from privcalc.engine.certified import Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 

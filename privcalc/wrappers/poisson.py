@@ -406,7 +406,7 @@ def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
     Returns:
         The laws above and below; None where there is too much to add up.
     """
-    from privcalc.engine.lists.groups import sampled_term
+    from privcalc.engine.terms import sampled_term
     from privcalc.losses.composed import LARGEST_MIXTURE
     from privcalc.losses.term import Term
 

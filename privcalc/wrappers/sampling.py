@@ -102,7 +102,7 @@ class Sampling(Wrapper):
             single: what is known of one record.
             asked: the question.
         """
-        from privcalc.engine.lists.groups import chained_term
+        from privcalc.engine.terms import chained_term
 
         del law, reverse
         return chained_term(single.above, asked.records)

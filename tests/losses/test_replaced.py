@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from privcalc.accounting.compose import compose
+from privcalc.engine.certified import bracket
 from privcalc.engine.single import SingleUse
-from privcalc.engine.source import bracket
 from privcalc.errors import UnsupportedError
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw

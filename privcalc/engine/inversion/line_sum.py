@@ -51,10 +51,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from privcalc.engine.certified import PAD, WholeLine
+from privcalc.engine.certified import PAD, Deltas, WholeLine, displaced
 from privcalc.engine.lists.factor import ListLaw
 from privcalc.engine.lists.sums import Spread
-from privcalc.engine.source import Deltas, displaced
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS
 from privcalc.numerics.fourier import PHASE_ULPS

@@ -306,7 +306,7 @@ def make_line(
         decay.beyond(end),
         log_mass=log_mass,
         spread=lists.spread,
-        # Of the left side errors are those of what is beyond the cuts (`tail_split.py`).
+        # Of the left side errors are those of what is beyond the cuts (`solve.py`).
         missing=lists.missing(laws.others) if right else 0.0,
     )
     charge(units)

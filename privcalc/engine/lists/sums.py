@@ -59,8 +59,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Proof
-from privcalc.engine.certified import PAD
-from privcalc.engine.source import Deltas
+from privcalc.engine.certified import PAD, Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import spend
 from privcalc.record import record

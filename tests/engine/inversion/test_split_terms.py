@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion import tail_lines, tail_split
+from privcalc.engine.inversion import solve, tail_lines
 from privcalc.engine.inversion.line_sum import Closed, Exponential
+from privcalc.engine.inversion.solve import TailSplit, split
 from privcalc.engine.inversion.tail_lines import Frame
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import TailSplit, split
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.inversion.test_truncated_terms import MU, RATE, USES, two_samples
@@ -79,7 +79,7 @@ def test_a_side_that_is_called_negligible(monkeypatch: pytest.MonkeyPatch) -> No
             patch.setattr(Frame, "log_target", property(lambda _: 1e9))
             return original(frame, start, right=right)
 
-    monkeypatch.setattr(tail_split, "skipped", skipped)
+    monkeypatch.setattr(solve, "skipped", skipped)
     composition = Composition(((sampled(GaussianLaw(MU), RATE, remove=True), USES),))
     parts = Parts.of(composition)
     assert parts is not None
