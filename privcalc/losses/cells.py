@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.law import LawProperties, LossLaw
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.law import MASS_ULPS, LawProperties, LossLaw
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record

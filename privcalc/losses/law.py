@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
     from privcalc.numerics.rounding import Array, ComplexArray
 
+# Relative error of masses, in units: mechanisms form them to 20.
+MASS_ULPS = 32.0
+# More atoms than this cannot all be put on a lattice of the FFT engine.
+MOST_ANCHORS = 64
 # What a law in closed form costs a lattice, over what a quadrature does.
 CLOSED_FORM = 0.25
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.law import MASS_ULPS
 from privcalc.numerics.rounding import UNIT
 from privcalc.tradeoff.brackets import one_minus
 

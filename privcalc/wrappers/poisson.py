@@ -11,7 +11,6 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
 from privcalc.wrappers.base import calls, spelled, wrappers_in
-from privcalc.wrappers.group import scaled_term
 from privcalc.wrappers.runs import refuse_runs
 from privcalc.wrappers.sampling import Sampling
 
@@ -409,6 +408,7 @@ def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
     from privcalc.engine.terms import sampled_term
     from privcalc.losses.composed import LARGEST_MIXTURE
     from privcalc.losses.term import Term
+    from privcalc.wrappers.group import scaled_term
 
     k, remove = asked.records, asked.adjacency is Adjacency.REMOVE
     if k > LARGEST_MIXTURE:

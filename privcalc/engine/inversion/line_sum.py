@@ -55,7 +55,7 @@ from privcalc.engine.certified import PAD, Deltas, WholeLine, displaced
 from privcalc.engine.lists.factor import ListLaw
 from privcalc.engine.lists.sums import Spread
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS
+from privcalc.losses.law import MASS_ULPS
 from privcalc.numerics.fourier import PHASE_ULPS
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound, vertical
 from privcalc.numerics.work import charge

@@ -35,12 +35,11 @@ import itertools
 import math
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -48,6 +47,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.rounding import Array, Integers
 
@@ -365,7 +365,7 @@ def common_step(laws: Sequence[tuple[LossLaw, int]], least: float) -> Fraction |
 
     It is the greatest common divisor of the laws' steps, or nearly that of distances of atoms.
     """
-    gaps = [gap_of(law) for law, _ in laws if law.lattice or isinstance(law, AtomicLaw)]
+    gaps = [gap_of(law) for law, _ in laws if law.lattice or law.properties.listed]
     known = [gap for gap in gaps if gap]
     if len(gaps) < len(laws) or not known:
         return None
@@ -392,9 +392,9 @@ def away(law: LossLaw, origin: Fraction, step: Fraction) -> float | None:
         start, gap = law.lattice
         whole = (gap / step).denominator == 1
         return 0.0 if whole and ((start - origin) / step).denominator == 1 else None
-    if not isinstance(law, AtomicLaw) or not law.losses:
+    if not law.properties.listed:
         return None
-    places = (np.array(law.losses) - float(origin)) / float(step)
+    places = (np.array(cast("AtomicLaw", law).losses) - float(origin)) / float(step)
     distance = float(np.abs(places - np.rint(places)).max())
     return distance * float(step) if distance <= NEAR else None
 

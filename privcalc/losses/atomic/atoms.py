@@ -11,7 +11,7 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.losses.law import LawProperties, LossLaw, Tails
+from privcalc.losses.law import MASS_ULPS, MOST_ANCHORS, LawProperties, LossLaw, Tails
 from privcalc.numerics.normal import pure_mu
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import log1p_bracket, log_loss_excess
@@ -148,13 +148,10 @@ def _balanced(losses: Array, masses: Array, units: tuple[float, float]) -> bool:
 
 # exp(-700) is still a normal double.
 LARGEST_EPSILON = 700.0
-# Mechanisms form losses to 32 units and masses to 20; sampling them may double the former.
+# Mechanisms form losses to 32 units; sampling them may double that.
 LOSS_ULPS = 160.0
-MASS_ULPS = 32.0
 # With more atoms an order costs more than a closed form.
 CHEAP_ATOMS = 2000
-# More atoms than this cannot all be put on a lattice of the FFT engine.
-MOST_ANCHORS = 64
 NOTHING = Enclosed(Fraction(0), Fraction(0))
 
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.atoms import MOST_ANCHORS
 from privcalc.losses.cells import sums
-from privcalc.losses.law import LawProperties, LossLaw, Tails
+from privcalc.losses.law import MOST_ANCHORS, LawProperties, LossLaw, Tails
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.sums import TINIEST
 from privcalc.record import record

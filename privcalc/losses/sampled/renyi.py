@@ -41,8 +41,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS, widened
+from privcalc.losses.atomic.atoms import widened
 from privcalc.losses.cells import LARGEST_LOSS, listed
+from privcalc.losses.law import MASS_ULPS
 from privcalc.losses.sampled.parts import ExponentialSum, y_and_loss
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.rounding import UNIT

@@ -19,16 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
-from privcalc.losses.law import LossLaw, Tails
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.law import MASS_ULPS, MOST_ANCHORS, LossLaw, Tails
 from privcalc.losses.sampled.parts import y_and_loss
-from privcalc.losses.sampled.renyi import (
-    convexity_bracket,
-    from_excess,
-    listed_excess,
-    mixed_concentration,
-)
 from privcalc.numerics.normal import pure_mu
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -229,6 +221,8 @@ class SampledTailLaw(LossLaw):
         With a mass m at infinity K is that of the finite losses, and may be negative: M(c) is at
         least (1 - m)^(c + 1), by Hoelder's inequality for a Q-mass of at most 1.
         """
+        from privcalc.losses.sampled.renyi import from_excess
+
         lower, upper = from_excess(self.log_excess, c, *self.convexity(c))
         m = self.infinity_mass
         if m > 0.0:
@@ -241,6 +235,9 @@ class SampledTailLaw(LossLaw):
         Raises:
             NotCertifiedError: masses are at infinity.
         """
+        from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.sampled.renyi import listed_excess
+
         remove = self.remove
         if isinstance(self.base, DiscreteGaussianLaw):
             return self.base.sampled_excess(self.q, c, remove=remove, positive=positive)
@@ -249,6 +246,8 @@ class SampledTailLaw(LossLaw):
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Return bounds on K from the base's alone."""
+        from privcalc.losses.sampled.renyi import convexity_bracket
+
         base = self.reverse if self.remove else self.base
         masses = (self.base.infinity_mass, self.base.lower_infinity_mass)
         return convexity_bracket(self.q, c, base.renyi(c), masses, remove=self.remove)
@@ -264,6 +263,8 @@ class SampledTailLaw(LossLaw):
         known = base.concentration(c)
         if not self.remove:
             return known
+        from privcalc.losses.sampled.renyi import mixed_concentration
+
         rho = np.stack([np.zeros(c.shape), np.where(np.isfinite(known), known, 1.0)])
         mixed = mixed_concentration(np.array([1.0 - self.q, self.q]), rho, c)
         return np.where(np.isfinite(known), mixed, np.inf)
