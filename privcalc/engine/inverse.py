@@ -16,11 +16,10 @@ import numpy as np
 from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, why
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.search import first_around
 from privcalc.numerics.work import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.engine.certified import Deltas, Source
     from privcalc.engine.composition import Composition
 
@@ -215,9 +214,8 @@ def _log_excess(above: float, below: float) -> float:
     return max(math.log(above / below), 5e-324)
 
 
-# The saddle point is looked for among these, to what log c is found, and in so many steps.
-SMALLEST, LARGEST_C = 2.0**-26, 1e40
-CLOSE, SADDLE_STEPS = 1e-4, 100
+# The saddle point is looked for among these, and found to a part of itself.
+SMALLEST, LARGEST_C, CLOSE = 2.0**-26, 1e40, 1e-3
 
 
 def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
@@ -233,52 +231,11 @@ def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
 def saddle(composition: Composition, epsilon: float | None, log_delta: float | None) -> float:
     """Return the c that is the saddle at an epsilon, or where the saddle-point delta is that."""
 
-    def excess(c: float) -> float:
+    def beyond(c: float) -> bool:
         at, size = log_delta_at(composition, c)
         # Times c, so that it has no unit: losses may be of any size.
-        return (epsilon - at) * c if epsilon is not None else size - (log_delta or 0.0)
+        excess = (epsilon - at) * c if epsilon is not None else size - (log_delta or 0.0)
+        # What is no number, or too large for one, is below 0.
+        return not 0.0 < excess < math.inf
 
-    return _root(excess)
-
-
-def _root(f: Callable[[float], float]) -> float:
-    """Return c at which a decreasing function crosses 0: log c is found to CLOSE.
-
-    By growing steps from 1 until there is a crossing in between, or to the ends of what is looked
-    at; then by the Illinois form of false position, kept away from the ends. What is no number is
-    below 0.
-    """
-
-    def at(log_c: float) -> float:
-        value = f(math.exp(log_c))
-        return value if math.isfinite(value) else -math.inf
-
-    low = high = 0.0
-    f_low = f_high = at(0.0)
-    step = 1.0
-    while not f_low > 0.0:
-        (high, f_high), low = (low, f_low), low - step
-        if low < math.log(SMALLEST):
-            return SMALLEST
-        f_low, step = at(low), 1.3 * step
-    while f_high > 0.0:
-        (low, f_low), high = (high, f_high), high + step
-        if high > math.log(LARGEST_C):
-            return LARGEST_C
-        f_high, step = at(high), 1.3 * step
-    side = 0
-    for _ in range(SADDLE_STEPS):
-        middle = 0.5 * (low + high)
-        if math.isfinite(f_high):
-            middle = (low * f_high - high * f_low) / (f_high - f_low)
-            middle = min(max(middle, low + 0.02 * (high - low)), high - 0.02 * (high - low))
-        value = at(middle)
-        if abs(value) < 1e-3 or high - low < CLOSE:
-            break
-        if value > 0.0:
-            low, f_low, f_high = middle, value, f_high * (0.5 if side > 0 else 1.0)
-            side = 1
-        else:
-            high, f_high, f_low = middle, value, f_low * (0.5 if side < 0 else 1.0)
-            side = -1
-    return math.exp(middle)
+    return first_around(beyond, 1.0, SMALLEST, LARGEST_C, width=CLOSE)[1]

@@ -18,8 +18,6 @@ from privcalc.numerics.rounding import FUNCTION_ULPS, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.numerics.rounding import Array
 
     Number = TypeVar("Number", float, Array)
@@ -285,9 +283,11 @@ def least_mu(
         found = gaussian_profile(mu, epsilon)
         return found.upper <= delta or found.rest_lower >= rest
 
+    from privcalc.numerics.search import first_around
+
     # About the least mu: enough on the right, not on the left.
-    start = math.sqrt(2.0) * math.sqrt(epsilon)
-    left, right = _about(enough, min(max(1.0, start), LARGEST_MU))
+    start = min(max(1.0, math.sqrt(2.0) * math.sqrt(epsilon)), LARGEST_MU)
+    left, right = first_around(enough, start, SMALLEST_MU, LARGEST_MU)
     if right >= LARGEST_MU or left <= SMALLEST_MU:
         return (math.inf if right >= LARGEST_MU else right) if above else 0.0
     if above:
@@ -298,18 +298,6 @@ def least_mu(
             return left * (1.0 - step)
         step *= 1.5
     return 0.0
-
-
-def _about(enough: Callable[[float], bool], start: float) -> tuple[float, float]:
-    """Return neighbouring numbers, the right one enough."""
-    from privcalc.numerics import search
-
-    left, right = start, start
-    while not enough(right) and right < LARGEST_MU:
-        left, right = right, 2.0 * right
-    while left > SMALLEST_MU and enough(left):
-        left, right = 0.5 * left, left
-    return search.first(enough, left, right)
 
 
 def pure_mu(epsilon: float) -> float:

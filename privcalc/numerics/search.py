@@ -94,6 +94,18 @@ def first(
     return left, right
 
 
+def first_around(
+    holds: Callable[[float], bool], start: float, least: float, most: float, **width: float
+) -> tuple[float, float]:
+    """Return what `first` does, looked for outward from a start, up to a least and a most."""
+    left = right = start
+    while not holds(right) and right < most:
+        left, right = right, 2.0 * right
+    while left > least and holds(left):
+        left, right = 0.5 * left, left
+    return first(holds, left, right, **width)
+
+
 def halved(
     holds: Callable[[Array], Mask], low: Array, high: Array, steps: int
 ) -> tuple[Array, Array]:

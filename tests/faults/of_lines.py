@@ -160,14 +160,6 @@ OF_LINES = (
         "test_split_terms.py",
     ),
     Fault(
-        "split-finite-masses",
-        "engine/inversion/line_sum.py",
-        "finite_p += count * math.log1p(-m)",
-        "finite_p += math.log1p(-m)",
-        "engine/inversion",
-        "test_split_terms.py",
-    ),
-    Fault(
         "split-negligible",
         "engine/inversion/solve.py",
         "above += [Exponential(math.log(closed.p) + closed.error)] if closed.p > 0.0 else []",

@@ -55,7 +55,6 @@ from privcalc.engine.certified import PAD, Deltas, WholeLine, displaced
 from privcalc.engine.lists.factor import ListLaw
 from privcalc.engine.lists.sums import Spread
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.law import MASS_ULPS
 from privcalc.numerics.fourier import PHASE_ULPS
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound, vertical
 from privcalc.numerics.work import charge
@@ -411,8 +410,8 @@ class Closed:
     def of(cls, cuts: Sequence[tuple[CutLaw, int]], whole: Sequence[tuple[LineLaw, int]]) -> Closed:
         """Add up the tails of all laws; laws that stay whole bring the masses of finite losses.
 
-        With the truncated mass, at most e^{log_truncated_mass} of each, log(1 - m) of a mass m at
-        infinity is off by that over 1 - m, by the error of m, and by 4 units.
+        Lines have no infinite losses, and the logarithms of their masses are off by no more than
+        twice what is truncated, at most e^{log_truncated_mass} of each.
 
         Raises:
             NotCertifiedError: a tail is more than half of a law, or beyond the doubles.
@@ -437,14 +436,7 @@ class Closed:
                 finite_p += count * math.log(mass_p)
                 finite_q += count * math.log(mass_q)
                 error += count * (2.0 * wrong + 8.0 * UNIT)
-                continue
-            m, n = law.infinity_mass, law.lower_infinity_mass
-            if not max(m, n) <= 0.5:
-                raise NotCertifiedError("the split leaves out half of a law")
-            finite_p += count * math.log1p(-m)
-            finite_q += count * math.log1p(-n)
-            wrong = 2.0 * max(m, n) * (law.infinity_mass_error + MASS_ULPS * UNIT)
-            error += count * (wrong + 2.0 * math.exp(law.log_truncated_mass))
+            error += count * 2.0 * math.exp(law.log_truncated_mass)
         error += 8.0 * UNIT * (1.0 + abs(finite_p) + abs(finite_q))
         p, q = -math.expm1(log_p) * math.exp(finite_p), -math.expm1(log_q) * math.exp(finite_q)
         return cls(p, q, error * MARGIN)
