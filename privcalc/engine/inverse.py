@@ -88,14 +88,7 @@ def around(
     return Certified.of(source, bound, source.proof, proof.terms)
 
 
-def root(
-    source: Source,
-    log_delta: float,
-    guess: float,
-    *,
-    usual: float = 0.0,
-    trusted: float = math.inf,
-) -> tuple[float, float]:
+def root(source: Source, log_delta: float, guess: float) -> tuple[float, float]:
     """Return about the epsilon >= 0 at which delta is e^{log_delta}, and how fast log delta falls.
 
     0 where delta is below the target there. By Newton's method on log delta, which is nearly linear
@@ -106,10 +99,6 @@ def root(
         source: asked for estimates alone.
         log_delta: log of the target.
         guess: where to begin.
-        usual: how fast log delta falls on the whole, if known: between two atoms the slope may be
-            far from that, and a source may be good near the answer only.
-        trusted: where a step leads so far from the guess, it is the last one: what the source says
-            there is no good.
     """
     low, high, epsilon, rate = -1.0, math.inf, max(guess, 0.0), 0.0
     step = before = math.inf
@@ -122,8 +111,8 @@ def root(
         low, high = (epsilon, high) if excess > 0.0 else (low, epsilon)
         if high == 0.0:
             break
-        most = math.inf if usual == 0.0 else 2.0 * (abs(excess) + 1.0) / usual
-        last, step = abs(step), _step(excess, rate, most)
+        # Not a number where there is none.
+        last, step = abs(step), excess / rate if rate > 0.0 else math.nan
         if abs(step) <= ROUNDING * epsilon or abs(excess) <= NOISE:
             return max(0.0, epsilon + step), rate
         # Noise: what is left of the step does not shrink any more.
@@ -138,17 +127,10 @@ def root(
             epsilon = 0.0
         else:
             epsilon = max(2.0 * low, 1.0) if high == math.inf else 0.5 * (low + high)
-        if not low < epsilon < high or max(epsilon - LARGEST, abs(epsilon - guess) - trusted) > 0.0:
+        if not low < epsilon < high or epsilon > LARGEST:
             epsilon = min(epsilon if low < epsilon < high else high, LARGEST)
             break
     return epsilon, rate
-
-
-def _step(excess: float, rate: float, most: float) -> float:
-    """Return Newton's step on log delta, at most so long; not a number where there is none."""
-    if not rate > 0.0:
-        return math.nan if most == math.inf else math.copysign(most, excess)
-    return math.copysign(min(most, abs(excess / rate)), excess)
 
 
 class _Proof:

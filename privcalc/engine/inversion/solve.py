@@ -77,10 +77,6 @@ if TYPE_CHECKING:
 ROUNDS = 8
 # A width for which each term may make an error of 1e-4: what is made far from where it is wanted.
 COARSE = 1e-4 / (SHARE * PAD)
-# Where terms change by more logarithms, the sums of a source may be noise.
-TRUSTED = 8.0
-# Part of how fast the terms change that log delta falls with on the whole, at least.
-USUAL = 0.25
 # A source is made anew where epsilon changes by more than this part of itself.
 FAR = 0.5
 # A source is made anew where its errors may be so many times larger than they should be.
@@ -144,10 +140,8 @@ class Inversion(ABC):
             planned = centre
             asked = max(max(tolerance * centre, LEAST_WIDTH) * slope, least)
             source, width = self._made(planned, log_delta, asked, slope)
-            # Between two atoms the slope may be far from what it is on the whole.
             fastest = source.fastest
-            usual, trusted = max(slope, USUAL * fastest), TRUSTED / fastest
-            centre, rate = root(source, log_delta, planned, usual=usual, trusted=trusted)
+            centre, rate = root(source, log_delta, planned)
             slope = max(rate, LEAST_SLOPE * fastest) if math.isfinite(rate) else fastest
             # What was proved where sources were made bounds the search.
             at = source.deltas(np.array([planned]), log_delta)
