@@ -126,8 +126,6 @@ def normal_tail(distance: float, mean: float, scale: float) -> tuple[float, floa
     return 0.5 * math.erfc(distance / (scale * math.sqrt(2.0))), relative
 
 
-# Below this mu the difference of two Mills ratios is a series.
-SMALL_MU = 1e-3
 # phi(38) is about 1e-314.
 FAR = 38.0
 NOTHING = 1e-310
@@ -172,8 +170,8 @@ def gaussian_profile(mu: float, epsilon: float) -> NormalProfile:
     an epsilon that is off by mu d, and d delta / d epsilon = -phi(s) R(s + mu). As -R' falls,
     R(s) - R(s + mu) >= mu I(s + mu) with I(x) = 1 - x R(x) = -R'(x). By Sampford 1953,
     1 / R(x) >= (3x + (x^2 + 8)^{1/2}) / 4, so that R(x) / I(x) <= x + 2, and delta is off by
-    d (s + mu + 2), relatively. phi(s) is off by 12 + 2 s^2 units. The two R
-    are off by 16 units each, their difference, or its series, by what its code says.
+    d (s + mu + 2), relatively. phi(s) is off by 12 + 2 s^2 units, each R by 16 units and their
+    difference by one: at small mu these are all there is.
     """
     m, half = epsilon / mu, 0.5 * mu
     s, t = m - half, m + half
@@ -184,30 +182,21 @@ def gaussian_profile(mu: float, epsilon: float) -> NormalProfile:
         return NormalProfile(1.0 - UNIT, 1.0, 0.0, NOTHING)
     density = DENSITY * math.exp(-0.5 * s * s)
     common = UNIT * (20.0 + 2.0 * s * s)
-    if mu <= SMALL_MU:
-        difference, part_error = map(float, small_difference(m, mu, mills(m)))
-    elif s >= 0.0:
-        first, second = mills(s), mills(t)
-        difference = first - second
-        part_error = UNIT * 18.0 * (first + second) / difference
-    else:
+    if s < 0.0:
         # 1 - delta = phi(s) (R(-s) + R(s + mu)), of which an epsilon off by mu d changes mu d.
         rest = density * (mills(-s) + mills(t))
         error = (common + UNIT * 20.0 + mu * moved) * 1.01
         low, high = rest * (1.0 - error), rest * (1.0 + error)
         return NormalProfile(1.0 - high - UNIT, 1.0 - low + UNIT, low, high)
-    delta = density * difference
-    error = (common + part_error + moved * (t + 2.0)) * 1.01
-    low, high = max(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
+    first, second = mills(s), mills(t)
+    delta = density * (first - second)
+    wrong = delta * (common + moved * (t + 2.0)) + density * UNIT * 18.0 * (first + second)
+    low, high = max(0.0, delta - wrong * 1.01 - NOTHING), delta + wrong * 1.01 + NOTHING
     return NormalProfile(low, high, 1.0 - high - UNIT, 1.0 - low + UNIT)
 
 
 def gaussian_profiles(mu: float, epsilons: Array) -> tuple[Array, Array]:
-    """Return both ends of delta_mu at many epsilon >= 0; the formulas are those above.
-
-    The three cases are a series for small mu, a difference of Mills ratios where s is not negative,
-    and 1 - delta where it is.
-    """
+    """Return both ends of delta_mu at many epsilon >= 0; the formulas are those above."""
     from scipy.special import erfcx
 
     def mills(points: Array) -> Array:
@@ -219,41 +208,19 @@ def gaussian_profiles(mu: float, epsilons: Array) -> tuple[Array, Array]:
     moved = 3.0 * UNIT * (m + half)
     density = DENSITY * np.exp(-0.5 * s * s)
     common = UNIT * (20.0 + 2.0 * s * s)
-    if mu <= SMALL_MU:
-        difference, part_error = small_difference(m, mu, mills(m))
-    else:
-        first, second = mills(np.abs(s)), mills(t)
-        difference = np.where(s < 0.0, first, first - second)
-        part_error = UNIT * 18.0 * (first + second) / difference
-    error = (common + part_error + moved * (t + 2.0)) * 1.01
-    delta = density * difference
-    low, high = np.maximum(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
-    if mu > SMALL_MU:
-        rest = density * (first + second)
-        error = (common + UNIT * 20.0 + mu * moved) * 1.01
-        left = s < 0.0
-        low = np.where(left, 1.0 - rest * (1.0 + error) - UNIT, low)
-        high = np.where(left, 1.0 - rest * (1.0 - error) + UNIT, high)
+    first, second = mills(np.abs(s)), mills(t)
+    delta = density * (first - second)
+    wrong = delta * (common + moved * (t + 2.0)) + density * UNIT * 18.0 * (first + second)
+    low, high = np.maximum(0.0, delta - wrong * 1.01 - NOTHING), delta + wrong * 1.01 + NOTHING
+    rest = density * (first + second)
+    error = (common + UNIT * 20.0 + mu * moved) * 1.01
+    left = s < 0.0
+    low = np.where(left, 1.0 - rest * (1.0 + error) - UNIT, low)
+    high = np.where(left, 1.0 - rest * (1.0 - error) + UNIT, high)
     # Far out the density leaves the range of normal numbers.
     low = np.where(s > FAR, 0.0, np.where(s < -FAR, 1.0 - UNIT, low))
     high = np.where(s > FAR, NOTHING, np.where(s < -FAR, 1.0, high))
     return np.clip(low, 0.0, 1.0), np.minimum(high, 1.0)
-
-
-def small_difference(m: Number, mu: float, ratio: Number) -> tuple[Number, Number]:
-    """Return R(m - mu/2) - R(m + mu/2), and its relative error, for mu <= SMALL_MU and R(m).
-
-    R(x) is the integral of e^{-xy - y^2/2} over y > 0, so that the difference is that of
-    2 sinh(mu y / 2) against the weight at m: mu I_1 + mu^3 I_3 / 24 + ..., I_k the integral of y^k,
-    I_1 = 1 - m R and I_3 = 2 + m^2 - (3m + m^3) R. The weight moves to smaller y with m, so that
-    I_3 <= 2 I_1 and I_5 <= 8 I_1 as at m = 0, and what is truncated is below mu^4 / 200 of I_1.
-    m R <= 1 is off by 20 units, and so is I_3 by 40 (m^2 + 1) units, of which mu^2 / 24 count.
-    """
-    first = 1.0 - m * ratio
-    third = np.clip(2.0 + m * m - (3.0 * m + m * m * m) * ratio, 0.0, 2.0 * first)
-    square = mu * mu
-    part_error = UNIT * (20.0 + 2.0 * square * (m * m + 1.0)) / first
-    return mu * (first + square * third / 24.0), part_error + 0.005 * square * square
 
 
 def least_mu(

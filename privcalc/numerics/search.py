@@ -62,11 +62,6 @@ def falling_hull(logs: Array, y: Array) -> Integers:
             kept = np.delete(kept, out)
 
 
-def upper_hull(x: Array, y: Array) -> Integers:
-    """Return the indices of the corners of the least concave function above points."""
-    return lower_hull(x, -y)
-
-
 # Intervals of positive numbers with a larger ratio of ends are halved on a logarithmic scale.
 STEEP = 4.0
 # So many halvings leave something to halve, as doubles have 53 bits; after them it is looked at.

@@ -46,8 +46,8 @@ def log_sums(logs: Array, errors: Array, starts: Integers) -> Bracket:
         starts: first index of each segment, increasing from 0; no segment is empty.
 
     With the largest of a segment taken out, an exponent is off by its error and 1 unit of itself,
-    exp by 8 units; what underflows is below 1e-300 a term, against a sum >= 1. Sums are exact up to
-    1 unit (math.fsum). The logarithm of a sum that is off by a part e lies within log1p(e) above
+    exp by 8 units; what underflows is below 1e-300 a term, against a sum >= 1. Sums of n terms are
+    off by n units. The logarithm of a sum that is off by a part e lies within log1p(e) above
     and log1p(-e) below; it is off by 9 units, and adding the largest by 1 unit of the result.
     """
     stops = np.append(starts[1:], len(logs))
@@ -58,12 +58,9 @@ def log_sums(logs: Array, errors: Array, starts: Integers) -> Bracket:
         sizes = np.where(gaps < 1.0, np.exp(np.minimum(gaps, 1.0)), 0.0)
         relative = np.expm1(np.minimum(errors + UNIT * np.abs(gaps), 700.0)) + 8.0 * UNIT
         slack = np.where(sizes > 0.0, sizes * relative, 0.0)
-    terms = sizes.tolist()
-    totals = np.array(
-        [math.fsum(terms[i:j]) for i, j in zip(starts.tolist(), stops.tolist(), strict=True)]
-    )
-    totals = np.where(finite, totals, 1.0)
-    part = (np.add.reduceat(slack, starts) / totals + 4.0 * UNIT) * MARGIN
+    totals = np.where(finite, np.add.reduceat(sizes, starts), 1.0)
+    part = np.add.reduceat(slack, starts) / totals + (4.0 + stops - starts) * UNIT
+    part *= MARGIN
     main = np.log(totals)
     value = peaks + main
     rounding = UNIT * (2.0 * np.abs(np.where(finite, value, 0.0)) + 12.0 * main + 2.0)

@@ -42,7 +42,7 @@ from privcalc.losses.cells import OneSided, gathered, lower_law
 from privcalc.losses.cells import merged as merged_masses
 from privcalc.losses.composed import rejoined
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.search import falling_hull, upper_hull
+from privcalc.numerics.search import falling_hull, lower_hull
 from privcalc.numerics.work import charge, remembered, spend
 from privcalc.record import replace
 
@@ -491,8 +491,8 @@ def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False
     points = [np.append(0.0, x), np.append(0.0, y)]
     images = [1.0 - points[1][::-1], 1.0 - points[0][::-1]] if both else [np.ones(1), np.ones(1)]
     apart = np.append(True, np.diff(np.append(points[0], images[0])) > 0.0)
-    ends = (np.append(each, other)[apart] for each, other in zip(points, images, strict=True))
-    corners = upper_hull(*ends)
+    ends = [np.append(each, other)[apart] for each, other in zip(points, images, strict=True)]
+    corners = lower_hull(ends[0], -ends[1])
     corners = corners[corners <= len(x)]
     x, y = (each[corners] for each in points)
     over, up = np.diff(x), np.diff(y)
