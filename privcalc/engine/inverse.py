@@ -16,7 +16,6 @@ import numpy as np
 from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, why
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.search import first_around
 from privcalc.numerics.work import remembered
 
 if TYPE_CHECKING:
@@ -212,6 +211,7 @@ def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
 @remembered(16)
 def saddle(composition: Composition, epsilon: float | None, log_delta: float | None) -> float:
     """Return the c that is the saddle at an epsilon, or where the saddle-point delta is that."""
+    from privcalc.numerics.search import first_around
 
     def beyond(c: float) -> bool:
         at, size = log_delta_at(composition, c)

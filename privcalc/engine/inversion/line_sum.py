@@ -37,10 +37,8 @@ from the epsilon whose saddle point the line runs through: about like e^{z^2 / 2
 deviations of the tilted loss. A line that is made a little finer thus serves all epsilons within a
 few of these, and the nodes, which are what costs, are evaluated once.
 
-**Measures.** Delta is a sum over measures: each has a source of its own, or a bound where it is
-negligible.
-
-A part says a lower bound that is known anyway (`least`: 0, but for differences), how fast its
+**Measures.** Delta is a sum over measures: each is a part, or has a bound where it is negligible. A
+part says a lower bound that is known anyway (`least`: 0, but for differences), how fast its
 logarithm changes with epsilon at most, about (`fastest`), and its brackets and estimates.
 """
 
@@ -291,11 +289,6 @@ def _over_peak(near: Known, rest: Known | None, angles: Array) -> tuple[ComplexA
     # Not a number counts as nothing known.
     most = np.fmin(largest * MARGIN, exp_bound(log_above))
     return np.where(known, product, 0.0), np.where(known, moved * MARGIN, most), log_mgf
-
-
-def nothing(count: int) -> Known:
-    """Return a sum of no laws at so many nodes."""
-    return np.zeros(count, np.complex128), np.zeros(count)
 
 
 def added(total: Known, uses: int, law: Known, laws: int) -> Known:
