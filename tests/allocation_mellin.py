@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import random
 
     from privcalc.bounds import Bound
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 # n and b; the contour of each direction is the one on which its integrand is least.
 ADD = [(0, -x) for x in (0.6, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)]

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     # What record j adds to slot k, given the outputs so far.
     Others = Callable[[int, int, Sequence[Array]], Array | float]

@@ -11,14 +11,14 @@ import numpy as np
 from privcalc.errors import DomainError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.numerics.rounding import UNIT
-from privcalc.renyi.of_law import LawCurve
+from privcalc.renyi.curve import LawCurve
 from privcalc.selection.base import Base
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array
 
 # Probability vectors may miss 1 by this; the doubles are taken as they stand.
 SUM_ERROR = 1e-9

@@ -87,7 +87,7 @@ RULES = {
         "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec.registry"
         " privcalc.spec.tree",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine.terms"
-        " privcalc.engine.composition privcalc.engine.lists.groups privcalc.selection.node"
+        " privcalc.engine.composition privcalc.selection.node"
         " privcalc.selection.runs",
     ),
     # Trees to answers: everything below the command line.

@@ -12,7 +12,7 @@ from privcalc.calibration.search import Probe, ValueSearch
 from privcalc.losses.allocated import allocated_laws
 from privcalc.losses.choices.range_uses import FEWEST_POINTS, PART, PER_LOWER, PER_UPPER, lattice
 from privcalc.losses.sampled.parts import ShiftedPart
-from privcalc.numerics.phases import PER_PRODUCT
+from privcalc.numerics.fourier import PER_PRODUCT
 from privcalc.numerics.work import allowance, left
 from privcalc.spec.parse import parse
 

@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, ndtr
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 def gaussian_deltas(mu: float, epsilons: Any) -> Array:

@@ -24,7 +24,7 @@ from privcalc.spec import registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.spec.tree import Node, Wrapped
     from privcalc.wrappers.sampling import Sampling
 

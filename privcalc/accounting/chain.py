@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from privcalc.engine.terms import Realized
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.spec.tree import Node
 
 # Splits of epsilon that are tried for two different steps.

@@ -228,7 +228,7 @@ class _Estimator:
     """Estimates of the published quadrature, which have no certificate."""
 
     def __init__(self, directions: Mapping[str, Realized]) -> None:
-        from privcalc.engine.afa import LevyInversion
+        from privcalc.engine.accountants import LevyInversion
 
         self._directions = {name: LevyInversion(laws.upper) for name, laws in directions.items()}
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from privcalc.bounds import Proof
     from privcalc.engine.certified import Certified, Evidence
     from privcalc.engine.composition import Composition
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.relation import Relation
 
     # A line of a table, and what may stand in an answer under one name.

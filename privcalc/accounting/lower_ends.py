@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
+from privcalc.engine.accountants import best_order
 from privcalc.engine.planner import StoppingRule, certified_delta, certified_epsilon
-from privcalc.engine.renyi import best_order
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import share, spend
 

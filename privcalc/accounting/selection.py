@@ -26,7 +26,7 @@ from privcalc.wrappers.select import runs_of
 
 if TYPE_CHECKING:
     from privcalc.accounting.directions import Answer, Quantity
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.relation import Relation
     from privcalc.selection.methods import Proved
     from privcalc.selection.runs.protocol import Runs

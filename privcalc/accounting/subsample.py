@@ -163,7 +163,7 @@ def _renyi(part: Realized, delta: float, conversion: str) -> float:
 
     A Renyi divergence is infinite where there is an infinite loss.
     """
-    from privcalc.engine.renyi import renyi_epsilon
+    from privcalc.engine.accountants import renyi_epsilon
 
     composition = part.upper
     if delta >= 1.0:

@@ -1,4 +1,9 @@
-"""What an engine returns, how two answers become one, and what is kept of a proof.
+"""What an engine returns, what is kept of its proof, and a source, which proves brackets of delta.
+
+A source is a composition prepared once, that proves brackets of delta at any epsilons: contours,
+lists of outcomes, pairs of lattice laws and the tails of a law used once. Each has its certificate
+in its own `deltas`; here stands how a bracket is formed from it, and in `engine/inverse.py` how
+epsilon is. A sum of sources is a source, too.
 
 A reader of a certificate needs no more than the line that was summed: that its sum bounds delta is
 a theorem (`inversion/line_sum.py`), and every value can be worked out again.
@@ -6,14 +11,19 @@ a theorem (`inversion/line_sum.py`), and every value can be worked out again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from privcalc.bounds import Proof
-from privcalc.errors import DisagreementError
+import numpy as np
+
+from privcalc.bounds import Bound, Proof
+from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.numerics.rounding import UNIT
 from privcalc.record import field, record, replace
 
 if TYPE_CHECKING:
-    from privcalc.bounds import Bound
+    from collections.abc import Callable
+
+    from privcalc.numerics.rounding import Array
 
 # Brackets are padded to this part of the tolerance on each side. The pad hides the last digits
 # of the estimate, so brackets for different tolerances are nested, and it stays far inside the
@@ -47,7 +57,7 @@ class WholeLine:
 
 @record
 class SplitLines:
-    """A loss at which samples are split, and the lines of both sides (`inversion/tail_split.py`).
+    """A loss at which samples are split, and the lines of both sides (`inversion/solve.py`).
 
     Attributes:
         level: the loss.
@@ -133,3 +143,135 @@ class Certified:
         better, rest = (self, other) if first else (other, self)
         notes = (*better.notes, *rest.notes)
         return replace(better, bound=bound, notes=notes, evidence=better.evidence or rest.evidence)
+
+
+# Nothing below this is claimed as a lower end.
+SMALLEST_NORMAL = 1e-300
+# What subnormal numbers may hide.
+SUBNORMAL = 1e-323
+
+
+@record
+class Deltas:
+    """The finite part of delta at several epsilons, each in units of its e^{log_scale}.
+
+    Each truth lies in [lower, upper], which may be infinite or not a number where nothing is
+    proved; `value` is the estimate between them. A log_scale of 0 is exact. The terms say what part
+    of the width comes from where.
+    """
+
+    log_scale: Array
+    lower: Array
+    upper: Array
+    value: Array
+    terms: dict[str, Array]
+
+
+def displaced(bounds: Callable[[Array], Deltas], epsilons: Array, slack: float) -> Deltas:
+    """Bracket delta of losses that are displaced by at most `slack` from those that are bounded.
+
+    delta falls: an upper end at epsilon - slack is one, and a lower end at epsilon + slack.
+    """
+    if slack == 0.0:
+        return bounds(epsilons)
+    size = UNIT * (np.abs(epsilons) + slack)
+    found = bounds(epsilons)
+    upper = bounds(epsilons - slack - size).upper
+    lower = bounds(epsilons + slack + size).lower
+    return Deltas(found.log_scale, lower, upper, found.value, found.terms)
+
+
+class Source(Protocol):
+    """What proves brackets of the finite part of delta at every epsilon, wide or narrow."""
+
+    @property
+    def proof(self) -> Proof:
+        """Return what kind of proof it is."""
+        ...
+
+    @property
+    def pad(self) -> float:
+        """Return by what part of the tolerance brackets of delta are widened.
+
+        0 where they are the same for all tolerances.
+        """
+        ...
+
+    def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
+        """Bracket the finite part of delta at increasing epsilons, shape (n,).
+
+        Args:
+            epsilons: where.
+            log_scale: the units wished for, where the source does not work in absolute ones.
+        """
+        ...
+
+    def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
+        """Return delta and P(epsilon < L < inf) in units of e^{log_scale}, without error bound.
+
+        It may be off by more than the brackets are wide where the source is not good.
+        """
+        ...
+
+
+def brackets(source: Source, epsilons: Array, tolerance: float) -> list[Certified | None]:
+    """Bracket the finite part of delta at increasing epsilons; None where nothing is proved.
+
+    exp and the product are off by a few units, log_scale by 2 units of itself; subnormal results,
+    of exp, too, by 1e-323 more.
+    """
+    found = source.deltas(epsilons)
+    with np.errstate(all="ignore"):
+        pad = source.pad * tolerance * np.abs(found.value)
+        scaled = found.log_scale != 0.0
+        scale = np.exp(found.log_scale)
+        slack = np.where(scaled, 1e-15 * (4.0 + np.abs(found.log_scale)), 0.0)
+        tiny = np.where(scaled, SUBNORMAL, 0.0)
+        upper = (found.upper + pad) * (scale * (1.0 + slack) + tiny) + tiny
+        lower = (found.lower - pad) * np.maximum(scale * (1.0 - slack) - tiny, 0.0)
+        lower = np.where(lower < SMALLEST_NORMAL, 0.0, lower)
+        # Relative to a delta that underflows, errors say nothing.
+        relative = {name: each / found.value for name, each in found.terms.items()}
+        sized = found.value * scale > 0.0
+    return [
+        Certified(
+            Bound.probability(float(upper[i]), float(lower[i])),
+            source.proof,
+            {name: float(each[i]) for name, each in relative.items()} if sized[i] else {},
+        )
+        if np.isfinite(upper[i] + lower[i])
+        else None
+        for i in range(len(epsilons))
+    ]
+
+
+def bracket(
+    source: Source, epsilon: float, tolerance: float, beyond: float | None = None
+) -> Certified:
+    """Bracket the finite part of delta at one epsilon, or at a number between two doubles.
+
+    delta falls: the upper end is that of the first, and the lower one that of the second.
+
+    Raises:
+        NotCertifiedError: nothing is proved there.
+    """
+    at = np.array([epsilon] if beyond in (None, epsilon) else [epsilon, beyond])
+    found = brackets(source, at, tolerance)
+    first, last = found[0], found[-1]
+    if first is None or last is None:
+        raise NotCertifiedError(why(source.proof.engine, source.deltas(at)))
+    upper, lower = first.bound.upper, last.bound.lower
+    bound = Bound(upper, None if lower is None else min(lower, upper))
+    return Certified.of(source, bound, first.proof, first.terms)
+
+
+def why(name: str, found: Deltas) -> str:
+    """Say which error of a source is too large."""
+    unit = np.where(found.log_scale == 0.0, found.value, 1.0)
+    with np.errstate(all="ignore"):
+        sizes = {term: float(np.max(each / unit)) for term, each in found.terms.items()}
+    if not sizes:
+        return f"the errors of the {name} engine cannot be brought below delta"
+    term = max(sizes, key=lambda term: np.inf if sizes[term] != sizes[term] else sizes[term])
+    size = f" ({sizes[term]:.2g} of delta)" if np.isfinite(sizes[term]) else ""
+    return f"the {term} error of the {name} engine{size} cannot be brought below delta"

@@ -18,15 +18,13 @@ from privcalc.exact import Enclosed, doubles
 from privcalc.losses.law import LineLaw, exact_infinity_mass, exact_max_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
-from privcalc.renyi.curve import SumCurve, WorseCurve
-from privcalc.renyi.of_law import LawCurve, curve_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.losses.sampled.law import SampledLaw
+    from privcalc.renyi.curve import SumCurve
 
 _T = TypeVar("_T")
 
@@ -214,6 +212,8 @@ class Composition:
             sharp: whether to take what is true of the mechanisms, and not of the laws, where that
                 is less.
         """
+        from privcalc.renyi.curve import LawCurve, SumCurve, curve_of
+
         terms = self.joined.terms
         laws = tuple((curve_of(law) if sharp else LawCurve(law), n) for law, n in terms)
         return SumCurve((*laws, *self.curves))
@@ -244,6 +244,8 @@ class Composition:
 
     def both_orders_curve(self) -> RenyiCurve | None:
         """Return a curve that bounds the divergences in both orders; None where none is known."""
+        from privcalc.renyi.curve import WorseCurve
+
         own, other = self.renyi_curve(), self.reverse_curve()
         if other is None:
             return None

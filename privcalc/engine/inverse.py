@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified
-from privcalc.engine.source import why
+from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, why
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from privcalc.engine.certified import Deltas, Source
     from privcalc.engine.composition import Composition
-    from privcalc.engine.source import Deltas, Source
 
 # Part of the pad that each error term of a contour may use up, and the relative errors of delta
 # that are asked for: below is rounding, above is vague.
@@ -90,14 +87,7 @@ def around(
     return Certified.of(source, bound, source.proof, proof.terms)
 
 
-def root(
-    source: Source,
-    log_delta: float,
-    guess: float,
-    *,
-    usual: float = 0.0,
-    trusted: float = math.inf,
-) -> tuple[float, float]:
+def root(source: Source, log_delta: float, guess: float) -> tuple[float, float]:
     """Return about the epsilon >= 0 at which delta is e^{log_delta}, and how fast log delta falls.
 
     0 where delta is below the target there. By Newton's method on log delta, which is nearly linear
@@ -108,10 +98,6 @@ def root(
         source: asked for estimates alone.
         log_delta: log of the target.
         guess: where to begin.
-        usual: how fast log delta falls on the whole, if known: between two atoms the slope may be
-            far from that, and a source may be good near the answer only.
-        trusted: where a step leads so far from the guess, it is the last one: what the source says
-            there is no good.
     """
     low, high, epsilon, rate = -1.0, math.inf, max(guess, 0.0), 0.0
     step = before = math.inf
@@ -124,8 +110,8 @@ def root(
         low, high = (epsilon, high) if excess > 0.0 else (low, epsilon)
         if high == 0.0:
             break
-        most = math.inf if usual == 0.0 else 2.0 * (abs(excess) + 1.0) / usual
-        last, step = abs(step), _step(excess, rate, most)
+        # Not a number where there is none.
+        last, step = abs(step), excess / rate if rate > 0.0 else math.nan
         if abs(step) <= ROUNDING * epsilon or abs(excess) <= NOISE:
             return max(0.0, epsilon + step), rate
         # Noise: what is left of the step does not shrink any more.
@@ -140,17 +126,10 @@ def root(
             epsilon = 0.0
         else:
             epsilon = max(2.0 * low, 1.0) if high == math.inf else 0.5 * (low + high)
-        if not low < epsilon < high or max(epsilon - LARGEST, abs(epsilon - guess) - trusted) > 0.0:
+        if not low < epsilon < high or epsilon > LARGEST:
             epsilon = min(epsilon if low < epsilon < high else high, LARGEST)
             break
     return epsilon, rate
-
-
-def _step(excess: float, rate: float, most: float) -> float:
-    """Return Newton's step on log delta, at most so long; not a number where there is none."""
-    if not rate > 0.0:
-        return math.nan if most == math.inf else math.copysign(most, excess)
-    return math.copysign(min(most, abs(excess / rate)), excess)
 
 
 class _Proof:
@@ -216,9 +195,8 @@ def _log_excess(above: float, below: float) -> float:
     return max(math.log(above / below), 5e-324)
 
 
-# The saddle point is looked for among these, to what log c is found, and in so many steps.
-SMALLEST, LARGEST_C = 2.0**-26, 1e40
-CLOSE, SADDLE_STEPS = 1e-4, 100
+# The saddle point is looked for among these, and found to a part of itself.
+SMALLEST, LARGEST_C, CLOSE = 2.0**-26, 1e40, 1e-3
 
 
 def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
@@ -233,53 +211,13 @@ def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
 @remembered(16)
 def saddle(composition: Composition, epsilon: float | None, log_delta: float | None) -> float:
     """Return the c that is the saddle at an epsilon, or where the saddle-point delta is that."""
+    from privcalc.numerics.search import first_around
 
-    def excess(c: float) -> float:
+    def beyond(c: float) -> bool:
         at, size = log_delta_at(composition, c)
         # Times c, so that it has no unit: losses may be of any size.
-        return (epsilon - at) * c if epsilon is not None else size - (log_delta or 0.0)
+        excess = (epsilon - at) * c if epsilon is not None else size - (log_delta or 0.0)
+        # What is no number, or too large for one, is below 0.
+        return not 0.0 < excess < math.inf
 
-    return _root(excess)
-
-
-def _root(f: Callable[[float], float]) -> float:
-    """Return c at which a decreasing function crosses 0: log c is found to CLOSE.
-
-    By growing steps from 1 until there is a crossing in between, or to the ends of what is looked
-    at; then by the Illinois form of false position, kept away from the ends. What is no number is
-    below 0.
-    """
-
-    def at(log_c: float) -> float:
-        value = f(math.exp(log_c))
-        return value if math.isfinite(value) else -math.inf
-
-    low = high = 0.0
-    f_low = f_high = at(0.0)
-    step = 1.0
-    while not f_low > 0.0:
-        (high, f_high), low = (low, f_low), low - step
-        if low < math.log(SMALLEST):
-            return SMALLEST
-        f_low, step = at(low), 1.3 * step
-    while f_high > 0.0:
-        (low, f_low), high = (high, f_high), high + step
-        if high > math.log(LARGEST_C):
-            return LARGEST_C
-        f_high, step = at(high), 1.3 * step
-    side = 0
-    for _ in range(SADDLE_STEPS):
-        middle = 0.5 * (low + high)
-        if math.isfinite(f_high):
-            middle = (low * f_high - high * f_low) / (f_high - f_low)
-            middle = min(max(middle, low + 0.02 * (high - low)), high - 0.02 * (high - low))
-        value = at(middle)
-        if abs(value) < 1e-3 or high - low < CLOSE:
-            break
-        if value > 0.0:
-            low, f_low, f_high = middle, value, f_high * (0.5 if side > 0 else 1.0)
-            side = 1
-        else:
-            high, f_high, f_low = middle, value, f_low * (0.5 if side < 0 else 1.0)
-            side = -1
-    return math.exp(middle)
+    return first_around(beyond, 1.0, SMALLEST, LARGEST_C, width=CLOSE)[1]

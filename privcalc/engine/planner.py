@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import TOLERANCE, Bound, Verdict
-from privcalc.engine.certified import CLOSED, CONTOUR, DELTA_FLOOR, EPSILON_FLOOR
+from privcalc.engine.certified import CLOSED, CONTOUR, DELTA_FLOOR, EPSILON_FLOOR, bracket
 from privcalc.engine.composition import asked, differences, limit_delta, limit_epsilon
 from privcalc.engine.inverse import inverse
-from privcalc.engine.source import bracket
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import OutOfWorkError, allowance, left, trying
@@ -33,11 +32,10 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from privcalc.engine.certified import Certified
+    from privcalc.engine.certified import Certified, Source
     from privcalc.engine.composition import Composition
     from privcalc.engine.inversion.solve import Inversion
     from privcalc.engine.lists.levels import Seen
-    from privcalc.engine.source import Source
     from privcalc.exact import Enclosed
 
 # What costs nothing is asked for so many digits; a list for a part of the width that is wanted,
@@ -141,7 +139,7 @@ class Question:
 
     def renyi(self) -> Certified:
         """Bound from above by the best Renyi order."""
-        from privcalc.engine.renyi import renyi_delta, renyi_epsilon
+        from privcalc.engine.accountants import renyi_delta, renyi_epsilon
 
         of = renyi_epsilon if self.epsilon is None else renyi_delta
         return of(self.composition, self.at)
@@ -241,7 +239,7 @@ class Split(Line):
 
     def way(self, composition: Composition) -> Inversion:
         """Return how it is inverted."""
-        from privcalc.engine.inversion.tail_split import TailSplit
+        from privcalc.engine.inversion.solve import TailSplit
 
         return TailSplit(composition)
 
@@ -404,7 +402,7 @@ def sharpened(question: Question, found: Certified) -> Certified:
     composition = question.composition
     if not composition.rdp_tighter_than_pld:
         return found
-    from privcalc.engine.renyi import rough
+    from privcalc.engine.accountants import rough
 
     quantity = "epsilon" if question.epsilon is None else "delta"
     try:

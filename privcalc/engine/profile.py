@@ -1,6 +1,6 @@
 """delta at many epsilons: what one epsilon costs, over and over, is shared where it can be.
 
-A source (`engine/source.py`) proves brackets at every epsilon, so that one of them serves a group
+A source (`engine/certified.py`) proves brackets at every epsilon: one of them serves a group
 of neighbours. The methods are asked at one epsilon after the other, as they are for one question,
 each for a source that is good around it: all there is to decide here is where, and which brackets
 are narrow enough to keep.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import TOLERANCE, Bound
-from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified
+from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified, bracket, brackets
 from privcalc.engine.planner import (
     FINE,
     SINGLE,
@@ -29,7 +29,6 @@ from privcalc.engine.planner import (
     sharpened,
     with_mass,
 )
-from privcalc.engine.source import bracket, brackets
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, left, share
 from privcalc.record import record, replace
@@ -37,10 +36,10 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from privcalc.engine.certified import Source
     from privcalc.engine.composition import Composition
     from privcalc.engine.planner import Method
-    from privcalc.engine.source import Source
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # A source is made to serve so many deviations of the tilted loss around its epsilon, is made for
 # one that lies so many right of the first without a bracket, and is tried so far outside.

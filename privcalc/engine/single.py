@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privcalc.bounds import Proof
-from privcalc.engine.source import Deltas
+from privcalc.engine.certified import Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.fixed_size.laws import FixedSizeUses
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Work for one value of a law's own profile.
 PER_PROFILE = 200.0

@@ -1,4 +1,7 @@
-"""What a composition is made of, one direction at a time, before any engine sees it."""
+"""What a composition is made of, one direction at a time, before any engine sees it.
+
+And the terms of groups of records, along a chain of neighbours, for any law.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,18 @@ from privcalc.engine.composition import Composition, gathered
 from privcalc.exact import Enclosed
 from privcalc.losses.law import LossLaw, rough_variance
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.term import Alone
+from privcalc.losses.term import Alone, Term
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from privcalc.losses.term import Members, Term
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.term import Members
+    from privcalc.numerics.rounding import Array
 
     Terms = list[tuple[Term, int]]
+    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.law import LossLaw
 
 
 # Two compositions of which one is above and one below differ by more than this, relatively.
@@ -303,3 +308,57 @@ def one_law(laws: Sequence[tuple[LossLaw | None, int]]) -> LossLaw | None:
             return None
         square = square + law.twice_rho * count
     return GaussianLaw.of(square.root())
+
+
+def chained_term(law: LossLaw, records: int, lower: LossLaw | None = None) -> Term:
+    """Return laws for a group of records that are changed one by one.
+
+    Args:
+        law: the law of one record.
+        records: size of the group.
+        lower: the law of what is known by its pair alone, so that chains attain what they may; None
+            where there is an upper bound only.
+    """
+    from privcalc.losses.composed import chain, grouped, step_of
+
+    if records == 1:
+        return Term(law, lower)
+    above = grouped(law, records)
+    if lower is None:
+        return Term(above)
+    return Term(above, chain(step_of(lower, records, above=False), records, above=False)[-1])
+
+
+def sampled_term(
+    laws: Sequence[LossLaw],
+    records: int,
+    rate: tuple[float, bool],
+    *,
+    remove: bool,
+    attained: bool,
+) -> Term | None:
+    """Return laws for a group of records that are each sampled by Poisson sampling.
+
+    Args:
+        laws: those of 1, 2, ... records in the direction that is asked for, or that of one.
+        records: size of the group.
+        rate: the sampling probability, and whether it is exact.
+        remove: whether the records are in the first data set.
+        attained: whether one family of events attains all of these laws, or the chain of the one.
+
+    Returns:
+        The laws; None where there is too much to add up.
+    """
+    from privcalc.losses.composed import chain, sampled_group, step_of
+
+    q, exact = rate
+
+    def mixture(*, above: bool) -> AtomicLaw | None:
+        steps = [step_of(law, records, above=above) for law in laws]
+        steps = chain(steps[0], records, above=above) if len(steps) < records else steps
+        return sampled_group(steps, q, remove=remove, exact=exact, above=above)
+
+    found = mixture(above=True)
+    if found is None:
+        return None
+    return Term(found, mixture(above=False) if attained else None)

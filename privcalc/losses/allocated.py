@@ -40,7 +40,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Places at which the largest output is cut, and how far from the means.
 PLACES, FARTHEST = 160, 12.0

@@ -35,14 +35,14 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.lattice_sums import LatticeMeasure, LatticeSums
-from privcalc.numerics.convolution import transform_error
+from privcalc.numerics.fourier import transform_error
 from privcalc.numerics.normal import DENSITY, interval_masses
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Beyond so many deviations below the median nothing is left that is a double.
 DEEPEST = 37.0
@@ -541,7 +541,7 @@ def _level(
 
     Change one factor of D^j L at a time, |D| being at most the mass of the large ratio: by the
     inequality of Cauchy and Schwarz the convolution of term j, of transforms that are off as
-    `numerics/convolution.py` has it, is off by at most C(n, j) (j + 3) (that + 4 UNIT) D^{j-1}
+    `numerics/fourier.py` has it, is off by at most C(n, j) (j + 3) (that + 4 UNIT) D^{j-1}
     |D|_2 |L|_2 everywhere, to first order; all further orders are below a hundredth of it.
 
     Args:

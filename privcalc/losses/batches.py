@@ -61,7 +61,7 @@ from privcalc.numerics.work import left, remembered
 
 if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 # Points of a lattice, for each of the root of t: about twenty for one deviation of a number.

@@ -145,7 +145,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.lattice_sums import SlotCells, SumPlan
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @record

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.law import LawProperties, LossLaw, Tails
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.law import MASS_ULPS, LawProperties, LossLaw, Tails
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -34,8 +34,8 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array
 
 # A law is cut at so many losses, in the ranges that hold all but one of these parts of its P-mass.
 CELLS, LEVELS = 30_000, (1e-30, 1e-12, 1e-5, 0.1)
@@ -371,12 +371,12 @@ def cells(law: LossLaw, points: Array) -> Cells:
     )
 
 
-def connect_the_dots(found: Cells, points: Array, off: float) -> tuple[Array, Array, Array]:
+def connect_the_dots(found: Cells, points: Array, off: float) -> tuple[Array, Array]:
     """Return P-masses at points, each off by `off`, above those of the cells between them.
 
     A cell is split between its ends, with (p - B) e^-low + B e^-high = q: B, at the upper one,
     grows with p and falls with q. What is below all points is moved up to the first. Returned as
-    well: what masses may be too large by, absolutely and relatively (`engine/lists/losses.py`).
+    well: what masses may be too large by (e in `engine/lists/losses.py`).
     """
     p = found.p + found.p_error
     units = UNIT * 24.0 + 2.0 * (found.shift + off)
@@ -388,12 +388,9 @@ def connect_the_dots(found: Cells, points: Array, off: float) -> tuple[Array, Ar
     errors = found.p_error + found.q_error * grown + 2.0 * units * found.q * grown
     errors = np.append(0.0, errors + wrong + 32.0 * UNIT * p) * MARGIN
     masses = np.append(p - upper, 0.0) + np.append(0.0, upper)
-    parts = np.append(0.0, np.minimum(p, np.maximum(found.q, 0.0) * grown))
-    relative = np.where(errors > 0.0, errors / parts, 0.0)
     masses[0] += found.moved
     errors[0] += found.moved
-    relative[0] = np.inf
-    return masses * MARGIN_UP, errors, relative
+    return masses * MARGIN_UP, errors
 
 
 # Sums of two masses, and the product.
@@ -411,7 +408,7 @@ def _above(law: LossLaw, count: int) -> Outcomes:
         masses = np.append(found.p + found.p_error, found.moved)
         return Outcomes(np.append(ends, points[0]), masses, lost)
     off = 4.0 * UNIT * np.abs(points)
-    masses, _, _ = connect_the_dots(found, points, float(off.max()))
+    masses, _ = connect_the_dots(found, points, float(off.max()))
     return Outcomes(points + (found.shift + 2.0 * off.max()), masses, lost)
 
 

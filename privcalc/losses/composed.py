@@ -50,7 +50,7 @@ from privcalc.losses.cells import (
     sums,
     upper_law,
 )
-from privcalc.numerics.convolution import power, transform_error
+from privcalc.numerics.fourier import power, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array, ComplexArray, Integers
+    from privcalc.numerics.rounding import Array, ComplexArray, Integers
 
 
 # Rates -log P of the losses around which a composition is to have its digits; what may be outside.

@@ -9,7 +9,7 @@ of sums of at most b likewise with d < tilt. The same bounds the mass outside of
 by 0, and the integral of S above it: S <= b e^{(S - b) / b} for b > 0, so that d b >= 1 gives at
 most b e^{1 - d b} M(d)^n.
 
-Rounding. Transforms and their powers are those of `numerics/convolution.py`. Weights are off by
+Rounding. Transforms and their powers are those of `numerics/fourier.py`. Weights are off by
 units of their exponents, which are felt n times.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.convolution import Spectrum
+from privcalc.numerics.fourier import Spectrum
 from privcalc.numerics.normal import short_intervals
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge, remembered
@@ -29,7 +29,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from typing import Self
 
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
 # Places that share a bound on what is folded into them.
 BLOCK = 256

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.atomic.profiles import Outcome
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # A probability that is nearer to 1 is lowered.
 LEAST_CHANCE = 1e-12

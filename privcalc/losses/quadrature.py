@@ -11,7 +11,7 @@ nodes of non-negative weight and has no cancellation: M - 1 keeps its relative a
 
 Panels. Every integral is int f(x) g(x) dx with a normal density f, and g(x) = (1 + y)^a or the
 remainder (1 + y)^a - 1 - a y, where a = exponent + i t, |t| <= t_max. The bound of
-`numerics/gauss_legendre.py` needs the supremum of |f g| on a Bernstein ellipse around each panel:
+`numerics/sums.py` needs the supremum of |f g| on a Bernstein ellipse around each panel:
 real part of x in [x_lo, x_hi], |Im x| <= d < pi/2. There
 
 * |f(x)| <= f(Re x) e^{curvature d^2 / 2}, and log f(Re x) is a concave quadratic.
@@ -31,23 +31,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.arrays import vertical
-from privcalc.numerics.gauss_legendre import (
+from privcalc.numerics.fourier import PHASE_ULPS, phase_sums, progression_sums, run_sums, sum_units
+from privcalc.numerics.rounding import MARGIN, UNIT, vertical
+from privcalc.numerics.sums import (
     LOG_FACTORS,
     POINTS,
     SEMI_AXES_IMAGINARY,
     SEMI_AXES_REAL,
     composite_rule,
 )
-from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums, run_sums, sum_units
-from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array, ComplexArray, Integers, Mask
+    from privcalc.numerics.rounding import Array, ComplexArray, Integers, Mask
 
     # Outcomes between two ends, of one normal density: of one of the classes of `sampled/parts.py`.
     DensityPart: TypeAlias = Any

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
 # What is truncated of a binomial law, and its log.
 TRUNCATED = 1e-40

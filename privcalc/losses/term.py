@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
 
 
 class Members:

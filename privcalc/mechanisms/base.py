@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Leaf, Node

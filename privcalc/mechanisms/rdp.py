@@ -13,7 +13,7 @@ from privcalc.mechanisms.files import WrittenRow, exact, read_rows
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.relation import Adjacency
 
 _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})

@@ -11,7 +11,7 @@ from privcalc.mechanisms.base import Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.relation import Adjacency
 
 

@@ -19,45 +19,30 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Integers up to this are exact, and so are their sums and differences.
 LARGEST = 1e15
 # Probabilities below this would overflow a quotient.
 LEAST_PROBABILITY = 1e-280
 
-# Stirling's error at 0 (a place holder), 1, ..., 15, correctly rounded.
+# Stirling's error at 0 (a place holder), 1, ..., 15: three terms below 45, off by 9 units.
+_HALF = 0.5 * math.log(2.0 * math.pi)
 _TABLE = np.array(
-    [
-        0.0,
-        0.08106146679532726,
-        0.0413406959554093,
-        0.02767792568499834,
-        0.020790672103765093,
-        0.016644691189821193,
-        0.013876128823070748,
-        0.01189670994589177,
-        0.010411265261972096,
-        0.009255462182712733,
-        0.00833056343336287,
-        0.007573675487951841,
-        0.00694284010720953,
-        0.006408994188004207,
-        0.0059513701127588475,
-        0.005554733551962801,
-    ]
+    [0.0, *(math.lgamma(n + 1.0) - (n + 0.5) * math.log(n) + n - _HALF for n in range(1, 16))]
 )
+# Units of all three Stirling errors of a probability, and of what else is about 1.
+_STIRLING = 2400.0
 # Numbers of terms of the deviance's series for |v| <= NEAR.
 _TERMS = 12
 _NEAR = 0.25
 
 
 def stirling_errors(n: Array) -> Array:
-    """Return s(n) at integers n >= 1, to 2 units absolutely (0 at n = 0, where it is infinite).
+    """Return s(n) at integers n >= 1, to 800 units absolutely (0 at n = 0, where it is infinite).
 
     Tabulated up to 15; above, the series 1/(12 n) - 1/(360 n^3) + ..., whose error is below the
-    first truncated term, 691 / (360360 n^11) < 1.1e-16 = 1 unit at n = 16. Values are below 0.082,
-    so that roundings are less than half a unit.
+    first truncated term, 691 / (360360 n^11) < 1.1e-16 = 1 unit at n = 16.
     """
     large = np.maximum(n, 16.0)
     x = (1.0 / large) ** 2
@@ -95,7 +80,7 @@ def log_probabilities(n: Array, k: Array, p: float) -> tuple[Array, Array]:
     second, second_error = _deviance(rest, n - mean, -gap)
     inside, size = _prefactor(n, k, rest)
     value = inside - first - second
-    units = 8.0 + 13.0 * size + 5.0 * (first + second) + 2.1 * np.abs(gap)
+    units = _STIRLING + 13.0 * size + 5.0 * (first + second) + 2.1 * np.abs(gap)
     return value, (UNIT * units + first_error + second_error) * MARGIN
 
 
@@ -114,7 +99,7 @@ def log_coefficients(n: Array, k: Array) -> tuple[Array, Array]:
     main = k * np.log1p(rest / safe_k) + rest * np.log1p(k / safe_rest)
     main = np.where(inner, main, 0.0)
     inside, size = _prefactor(n, k, rest)
-    return main + inside, UNIT * (8.0 + 13.0 * size + 16.0 * main) * MARGIN
+    return main + inside, UNIT * (_STIRLING + 13.0 * size + 16.0 * main) * MARGIN
 
 
 def _prefactor(n: Array, k: Array, rest: Array) -> tuple[Array, Array]:

@@ -21,9 +21,8 @@ Errors are computed in doubles themselves. Each is a sum of products of non-nega
 a part of less than 1e-9 after a million operations: MARGIN, at the ends. What underflows in them is
 below TINY, which is charged with every product.
 
-It takes about three array operations for one, and arrays where numbers would do: 1.6 times the time
-of the tangents of Renyi orders, as measured. There, in scalar loops and in the engines errors are
-counted by hand, in units.
+It takes about three array operations for one: in scalar loops and in the engines errors are counted
+by hand, in units.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ import numpy as np
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
     # Operands without an error are exact.
     Operand: TypeAlias = "Enclosure | Array | float"

@@ -18,9 +18,7 @@ from privcalc.numerics.rounding import FUNCTION_ULPS, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Number = TypeVar("Number", float, Array)
 
@@ -128,8 +126,6 @@ def normal_tail(distance: float, mean: float, scale: float) -> tuple[float, floa
     return 0.5 * math.erfc(distance / (scale * math.sqrt(2.0))), relative
 
 
-# Below this mu the difference of two Mills ratios is a series.
-SMALL_MU = 1e-3
 # phi(38) is about 1e-314.
 FAR = 38.0
 NOTHING = 1e-310
@@ -174,8 +170,8 @@ def gaussian_profile(mu: float, epsilon: float) -> NormalProfile:
     an epsilon that is off by mu d, and d delta / d epsilon = -phi(s) R(s + mu). As -R' falls,
     R(s) - R(s + mu) >= mu I(s + mu) with I(x) = 1 - x R(x) = -R'(x). By Sampford 1953,
     1 / R(x) >= (3x + (x^2 + 8)^{1/2}) / 4, so that R(x) / I(x) <= x + 2, and delta is off by
-    d (s + mu + 2), relatively. phi(s) is off by 12 + 2 s^2 units. The two R
-    are off by 16 units each, their difference, or its series, by what its code says.
+    d (s + mu + 2), relatively. phi(s) is off by 12 + 2 s^2 units, each R by 16 units and their
+    difference by one: at small mu these are all there is.
     """
     m, half = epsilon / mu, 0.5 * mu
     s, t = m - half, m + half
@@ -186,30 +182,21 @@ def gaussian_profile(mu: float, epsilon: float) -> NormalProfile:
         return NormalProfile(1.0 - UNIT, 1.0, 0.0, NOTHING)
     density = DENSITY * math.exp(-0.5 * s * s)
     common = UNIT * (20.0 + 2.0 * s * s)
-    if mu <= SMALL_MU:
-        difference, part_error = map(float, small_difference(m, mu, mills(m)))
-    elif s >= 0.0:
-        first, second = mills(s), mills(t)
-        difference = first - second
-        part_error = UNIT * 18.0 * (first + second) / difference
-    else:
+    if s < 0.0:
         # 1 - delta = phi(s) (R(-s) + R(s + mu)), of which an epsilon off by mu d changes mu d.
         rest = density * (mills(-s) + mills(t))
         error = (common + UNIT * 20.0 + mu * moved) * 1.01
         low, high = rest * (1.0 - error), rest * (1.0 + error)
         return NormalProfile(1.0 - high - UNIT, 1.0 - low + UNIT, low, high)
-    delta = density * difference
-    error = (common + part_error + moved * (t + 2.0)) * 1.01
-    low, high = max(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
+    first, second = mills(s), mills(t)
+    delta = density * (first - second)
+    wrong = delta * (common + moved * (t + 2.0)) + density * UNIT * 18.0 * (first + second)
+    low, high = max(0.0, delta - wrong * 1.01 - NOTHING), delta + wrong * 1.01 + NOTHING
     return NormalProfile(low, high, 1.0 - high - UNIT, 1.0 - low + UNIT)
 
 
 def gaussian_profiles(mu: float, epsilons: Array) -> tuple[Array, Array]:
-    """Return both ends of delta_mu at many epsilon >= 0; the formulas are those above.
-
-    The three cases are a series for small mu, a difference of Mills ratios where s is not negative,
-    and 1 - delta where it is.
-    """
+    """Return both ends of delta_mu at many epsilon >= 0; the formulas are those above."""
     from scipy.special import erfcx
 
     def mills(points: Array) -> Array:
@@ -221,41 +208,19 @@ def gaussian_profiles(mu: float, epsilons: Array) -> tuple[Array, Array]:
     moved = 3.0 * UNIT * (m + half)
     density = DENSITY * np.exp(-0.5 * s * s)
     common = UNIT * (20.0 + 2.0 * s * s)
-    if mu <= SMALL_MU:
-        difference, part_error = small_difference(m, mu, mills(m))
-    else:
-        first, second = mills(np.abs(s)), mills(t)
-        difference = np.where(s < 0.0, first, first - second)
-        part_error = UNIT * 18.0 * (first + second) / difference
-    error = (common + part_error + moved * (t + 2.0)) * 1.01
-    delta = density * difference
-    low, high = np.maximum(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
-    if mu > SMALL_MU:
-        rest = density * (first + second)
-        error = (common + UNIT * 20.0 + mu * moved) * 1.01
-        left = s < 0.0
-        low = np.where(left, 1.0 - rest * (1.0 + error) - UNIT, low)
-        high = np.where(left, 1.0 - rest * (1.0 - error) + UNIT, high)
+    first, second = mills(np.abs(s)), mills(t)
+    delta = density * (first - second)
+    wrong = delta * (common + moved * (t + 2.0)) + density * UNIT * 18.0 * (first + second)
+    low, high = np.maximum(0.0, delta - wrong * 1.01 - NOTHING), delta + wrong * 1.01 + NOTHING
+    rest = density * (first + second)
+    error = (common + UNIT * 20.0 + mu * moved) * 1.01
+    left = s < 0.0
+    low = np.where(left, 1.0 - rest * (1.0 + error) - UNIT, low)
+    high = np.where(left, 1.0 - rest * (1.0 - error) + UNIT, high)
     # Far out the density leaves the range of normal numbers.
     low = np.where(s > FAR, 0.0, np.where(s < -FAR, 1.0 - UNIT, low))
     high = np.where(s > FAR, NOTHING, np.where(s < -FAR, 1.0, high))
     return np.clip(low, 0.0, 1.0), np.minimum(high, 1.0)
-
-
-def small_difference(m: Number, mu: float, ratio: Number) -> tuple[Number, Number]:
-    """Return R(m - mu/2) - R(m + mu/2), and its relative error, for mu <= SMALL_MU and R(m).
-
-    R(x) is the integral of e^{-xy - y^2/2} over y > 0, so that the difference is that of
-    2 sinh(mu y / 2) against the weight at m: mu I_1 + mu^3 I_3 / 24 + ..., I_k the integral of y^k,
-    I_1 = 1 - m R and I_3 = 2 + m^2 - (3m + m^3) R. The weight moves to smaller y with m, so that
-    I_3 <= 2 I_1 and I_5 <= 8 I_1 as at m = 0, and what is truncated is below mu^4 / 200 of I_1.
-    m R <= 1 is off by 20 units, and so is I_3 by 40 (m^2 + 1) units, of which mu^2 / 24 count.
-    """
-    first = 1.0 - m * ratio
-    third = np.clip(2.0 + m * m - (3.0 * m + m * m * m) * ratio, 0.0, 2.0 * first)
-    square = mu * mu
-    part_error = UNIT * (20.0 + 2.0 * square * (m * m + 1.0)) / first
-    return mu * (first + square * third / 24.0), part_error + 0.005 * square * square
 
 
 def least_mu(
@@ -285,9 +250,11 @@ def least_mu(
         found = gaussian_profile(mu, epsilon)
         return found.upper <= delta or found.rest_lower >= rest
 
+    from privcalc.numerics.search import first_around
+
     # About the least mu: enough on the right, not on the left.
-    start = math.sqrt(2.0) * math.sqrt(epsilon)
-    left, right = _about(enough, min(max(1.0, start), LARGEST_MU))
+    start = min(max(1.0, math.sqrt(2.0) * math.sqrt(epsilon)), LARGEST_MU)
+    left, right = first_around(enough, start, SMALLEST_MU, LARGEST_MU)
     if right >= LARGEST_MU or left <= SMALLEST_MU:
         return (math.inf if right >= LARGEST_MU else right) if above else 0.0
     if above:
@@ -300,16 +267,20 @@ def least_mu(
     return 0.0
 
 
-def _about(enough: Callable[[float], bool], start: float) -> tuple[float, float]:
-    """Return neighbouring numbers, the right one enough."""
-    from privcalc.numerics import bisection
+def pure_mu(epsilon: float) -> float:
+    """Return a mu of every pair with |L| <= epsilon: 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
 
-    left, right = start, start
-    while not enough(right) and right < LARGEST_MU:
-        left, right = right, 2.0 * right
-    while left > SMALLEST_MU and enough(left):
-        left, right = 0.5 * left, left
-    return bisection.first(enough, left, right)
+    The errors of its tests are above the lines from the corner with both errors 1 / (1 + e^epsilon)
+    to (0, 1) and (1, 0). The trade-off function of this mu, which is convex, passes through these
+    three points. At epsilon 0 its delta is tanh(epsilon / 2), which is off by 12 units here;
+    1 - delta = 2 / (1 + e^epsilon) is off by 16 and epsilon units.
+    """
+    if epsilon > 600.0:
+        # It is enough that P(N > mu / 2) <= e^{-(mu / 2)^2 / 2} / 2 is at most 1 / (1 + e^epsilon).
+        return 2.0 * math.sqrt(2.0 * epsilon) * (1.0 + 8.0 * UNIT)
+    delta = min(1.0, math.tanh(0.5 * epsilon) * (1.0 + 12.0 * UNIT))
+    rest = 2.0 / (1.0 + math.exp(epsilon)) * (1.0 - UNIT * (16.0 + epsilon))
+    return least_mu(0.0, delta, rest)
 
 
 def tail_quantile(log_p: float) -> tuple[float, float]:

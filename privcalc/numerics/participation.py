@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Pattern = NDArray[np.intp]
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 MOST_WORK = 4e8
 # Products of entries below the normal doubles, in a matrix of which the largest is about 1.
 TINY = 1e-290
-# Moves of single participations, and turns of signs.
-SWEEPS, TURNS = 20, 8
 
 
 @record
@@ -98,7 +96,7 @@ def largest(gram: Gram, patterns: Patterns) -> tuple[float, float]:
     most sum_{i in p} v_i, of which the maximum is found step by step (Choquette-Choo et al. 2023,
     arXiv:2306.08153, Algorithm 4, where the pattern need not have i). It is the truth where
     columns `separation` or more apart are orthogonal. Lower ends are of the best patterns met:
-    evenly spaced ones, that of the last maximum, and what moves of single steps make of them.
+    evenly spaced ones, and that of the last maximum.
 
     Sums of n nonnegative numbers, in two stages of at most k, are off by 2 k units.
 
@@ -123,8 +121,7 @@ def largest(gram: Gram, patterns: Patterns) -> tuple[float, float]:
     if not patterns.fixed:
         rows = _with_each(bound, patterns)
         high, other = _best(rows, patterns)
-        for start in (found, other):
-            low = max(low, _attained(gram, _moved(bound, start, patterns)))
+        low = max(low, _attained(gram, other))
     return low, high * (1.0 + UNIT * (8.0 * patterns.most + 32.0))
 
 
@@ -134,17 +131,13 @@ def _total(bound: Array, pattern: Pattern) -> float:
 
 
 def _attained(gram: Gram, pattern: Pattern) -> float:
-    """Return less than |sum_{i in p} s_i C_i|^2 for signs s: all 1, or what turns lead to."""
+    """Return less than |sum_{i in p} s_i C_i|^2 for signs s: all 1, or of an eigenvector."""
     products = gram.products[np.ix_(pattern, pattern)]
     ones = np.ones(len(pattern))
     wrong = ones @ (gram.wrong[np.ix_(pattern, pattern)] @ ones)
     wrong += UNIT * (4.0 * len(pattern) + 16.0) * (ones @ (np.abs(products) @ ones))
-    best, signs = -np.inf, ones
-    for turn in range(TURNS):
-        if turn == 1:
-            signs = np.where(np.linalg.eigh(products)[1][:, -1] < 0.0, -1.0, 1.0)
-        best = max(best, float(signs @ (products @ signs)))
-        signs = np.where(products @ signs < 0.0, -1.0, 1.0)
+    turned = np.where(np.linalg.eigh(products)[1][:, -1] < 0.0, -1.0, 1.0)
+    best = max(float(signs @ (products @ signs)) for signs in (ones, turned))
     return best - 1.01 * float(wrong)
 
 
@@ -199,24 +192,3 @@ def _best(rows: Array, patterns: Patterns) -> tuple[float, Pattern]:
         else:
             place += 1
     return float(tables[-1][0]), np.array(found or [0], dtype=np.intp)
-
-
-def _moved(bound: Array, pattern: Pattern, patterns: Patterns) -> Pattern:
-    """Return a pattern of which no single step is better elsewhere between its neighbours."""
-    found = pattern.copy()
-    steps, separation = patterns.steps, patterns.separation
-    diagonal = np.diagonal(bound)
-    for _ in range(SWEEPS):
-        moved = False
-        for i in range(len(found)):
-            first = found[i - 1] + separation if i else 0
-            last = found[i + 1] - separation if i + 1 < len(found) else steps - 1
-            others = np.delete(found, i)
-            places = slice(first, last + 1)
-            gain = diagonal[places] + 2.0 * bound[places][:, others].sum(axis=1)
-            best = first + int(np.argmax(gain))
-            if gain[best - first] > gain[found[i] - first] * (1.0 + 1e-12):
-                found[i], moved = best, True
-        if not moved:
-            break
-    return found

@@ -27,8 +27,8 @@ from privcalc.bounds import Bound
 from privcalc.exact import Enclosed
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.numerics import bisection
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.search import first
 from privcalc.record import field, mutable, record
 from privcalc.renyi.known import LinearCurve
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from privcalc.engine.terms import Realized
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array, Integers
 
 
 def normal_mu(parts: Iterable[Realized]) -> Bound | None:
@@ -239,7 +239,7 @@ def _finite_up_to(curve: RenyiCurve) -> float:
     def infinite(c: float) -> bool:
         return not np.isfinite(_upper(curve, np.array([c]))[0])
 
-    return bisection.first(infinite, float(grid[position - 1]), float(grid[position]))[0]
+    return first(infinite, float(grid[position - 1]), float(grid[position]))[0]
 
 
 def _suprema(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from privcalc.exact import Enclosed
-from privcalc.losses.curve import RenyiCurve
-from privcalc.numerics.hull import lower_hull
+from privcalc.losses.law import RenyiCurve
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.search import lower_hull
 from privcalc.record import record
 from privcalc.renyi.curve import StatedCurve
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @record

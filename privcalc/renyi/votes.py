@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Of the sum: its error is e^-40 of an integral, and its ends are so far beyond its top.
 LOG_ERROR, REACH = 40.0, 10.0

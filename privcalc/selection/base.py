@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array
     from privcalc.tradeoff.ordered_pair import Profile
 
 # Maps logs x of thresholds to certified upper ends of H_{e^x}.

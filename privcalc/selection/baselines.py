@@ -47,7 +47,7 @@ from privcalc.numerics.enclosure import Enclosure, exp, expm1, log1p
 from privcalc.numerics.rounding import UNIT, non_negative
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 

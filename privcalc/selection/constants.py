@@ -24,7 +24,7 @@ from privcalc.numerics.rounding import UNIT, non_negative
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
 
 MOST_ROUNDS = 14

@@ -37,7 +37,7 @@ from privcalc.selection.runs.protocol import gaps
 from privcalc.selection.testing_region import DOWN, UP, cell_cuts, polygon, spread
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
     from privcalc.selection.runs.protocol import Runs
     from privcalc.selection.testing_region import BoundaryNodes, ProfileGrid
 

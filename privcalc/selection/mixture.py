@@ -18,7 +18,7 @@ from privcalc.selection.envelope import LOWEST, NodeChain
 from privcalc.selection.testing_region import TRIANGLE, cuts, parts, triangles
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
     from privcalc.selection.runs.protocol import Runs
     from privcalc.selection.testing_region import ProfileGrid
 

@@ -24,8 +24,7 @@ from privcalc.numerics.work import left, share
 from privcalc.record import mutable, replace
 from privcalc.renyi.conversion.one_order import balle_log_delta, joint_log_delta
 from privcalc.renyi.conversion.order_search import ManyEpsilons
-from privcalc.renyi.curve import LeastCurve, WorseCurve
-from privcalc.renyi.of_law import LawCurve
+from privcalc.renyi.curve import LawCurve, LeastCurve, WorseCurve
 from privcalc.selection.baselines import pure_epsilon
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.renyi import curve_of_best, selected_curve
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 
     from privcalc.engine.terms import Realized
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array
     from privcalc.renyi.conversion.order_search import ManyConversion
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.numerics import bisection
+from privcalc.numerics import search
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.numerics.work import left as left_over
@@ -46,7 +46,7 @@ from privcalc.selection.testing_region import ProfileGrid
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 
@@ -82,7 +82,7 @@ class Pricing:
         low, high = LEAST_PRICE, self.mean
         if self.cost(low) > budget:
             return 0.0
-        return bisection.first(lambda price: self.cost(price) > budget, low, high, width=SAME)[0]
+        return search.first(lambda price: self.cost(price) > budget, low, high, width=SAME)[0]
 
 
 # Work for a first look with a price.

@@ -82,9 +82,8 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Terms
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.law import LossLaw, RenyiCurve
+    from privcalc.numerics.rounding import Array
 
     Parts = Callable[[int], tuple[Mapping[str, Terms], ...]]
 
@@ -259,7 +258,7 @@ def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) ->
     if records > 1:
         failure = _of_group(lambda j: parts_of(j)[0], failure, mode, records)
         if failure.high >= 1:
-            from privcalc.engine.lists.groups import chained_term
+            from privcalc.engine.terms import chained_term
 
             return chained_term(proposed(parts_of, failure, mode).above, records)
     test, mechanism = parts_of(records)

@@ -61,8 +61,8 @@ from privcalc.selection.baselines import SHAPED, log_gamma_cost, shape
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 

@@ -33,12 +33,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.hull import falling_hull
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.search import falling_hull
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
     from privcalc.selection.base import Base
 
 # No threshold beyond e^+-LAST is asked for.

@@ -24,7 +24,7 @@ from privcalc.selection.baselines import SHAPED, log_gamma_cost, shape
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.runs.protocol import Runs
 
 # The first threshold is narrowed by this factor so many times.

@@ -38,13 +38,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from privcalc.numerics import bisection
-from privcalc.numerics.hull import falling_hull
+from privcalc.numerics import search
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.search import falling_hull
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
     from privcalc.selection.testing_region import ProfileGrid
@@ -570,4 +570,4 @@ def _last(order: Order, delta: float, start: float) -> float:
     left, step = start, 1e-6 * (1.0 + start)
     while order.delta(start + step) > delta and start + step < LARGEST_EPSILON:
         left, step = start + step, 2.0 * step
-    return bisection.first(lambda x: order.delta(x) <= delta, left, start + step, width=FINE)[0]
+    return search.first(lambda x: order.delta(x) <= delta, left, start + step, width=FINE)[0]

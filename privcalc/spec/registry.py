@@ -161,8 +161,8 @@ def _known_as(name: str, kind: Kind) -> Entry | None:
     """
     if name in _spelt:
         return _spelt[name]
-    for package in UPWARD:
-        if package not in _loaded:
+    for package in UPWARD if kind == "mechanism" else reversed(UPWARD):
+        if package not in _loaded and name not in _spelt:
             with suppress(ModuleNotFoundError):
                 import_module(f"{package}.{name}")
     found = _spelt.get(name)

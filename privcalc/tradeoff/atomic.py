@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.law import MASS_ULPS
 from privcalc.numerics.rounding import UNIT
 from privcalc.tradeoff.brackets import one_minus
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Terms and sums of a few outcomes are off by a few units each.
 FEW = 64.0 * UNIT

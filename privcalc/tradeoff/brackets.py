@@ -14,7 +14,7 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @record

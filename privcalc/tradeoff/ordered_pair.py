@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Relative error of a ratio of distances: a unit for each difference of logs (which the size of
 # the difference may multiply, and that is below 1500), and some for each expm1.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scipy.interpolate import PchipInterpolator
 
     from privcalc.engine.composition import Composition
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.tradeoff.ordered_pair import Brackets, OrderedPair, Profile
 
 Mass = Literal["q", "p"]

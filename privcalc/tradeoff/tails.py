@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.bisection import halved
 from privcalc.numerics.enclosure import exp, log
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.search import halved
 from privcalc.record import record
 from privcalc.tradeoff.brackets import curve_between, one_minus
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
     from privcalc.tradeoff.brackets import Curve
 
 # Thresholds are looked for in +-LARGEST, by doubling and bisection.

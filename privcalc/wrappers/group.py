@@ -99,7 +99,7 @@ def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term
         # Nothing is said of any record.
         return term
     # Groups that do not scale are rare, and bring half of the FFT engine with them.
-    from privcalc.engine.lists.groups import chained_term
+    from privcalc.engine.terms import chained_term
 
     # Where a record is replaced the step has to be the same in both orders.
     attained = mechanism.any_program and term.members is None

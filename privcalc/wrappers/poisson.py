@@ -11,14 +11,12 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
 from privcalc.wrappers.base import calls, spelled, wrappers_in
-from privcalc.wrappers.group import scaled_term
 from privcalc.wrappers.runs import refuse_runs
 from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.losses.term import Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
@@ -330,7 +328,7 @@ class PoissonSampled(Sampling):
         from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
         from privcalc.losses.noise.gaussian import GaussianLaw
         from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
-        from privcalc.renyi.of_law import LawCurve
+        from privcalc.renyi.curve import LawCurve
 
         opposite = not member and _opposite(event, asked.walk)
         found = Term.of(replaced(law, reverse, q, exact=exact, opposite_records=opposite))
@@ -407,9 +405,10 @@ def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
     Returns:
         The laws above and below; None where there is too much to add up.
     """
-    from privcalc.engine.lists.groups import sampled_term
+    from privcalc.engine.terms import sampled_term
     from privcalc.losses.composed import LARGEST_MIXTURE
     from privcalc.losses.term import Term
+    from privcalc.wrappers.group import scaled_term
 
     k, remove = asked.records, asked.adjacency is Adjacency.REMOVE
     if k > LARGEST_MIXTURE:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from privcalc.errors import UnsupportedError
 from privcalc.spec import registry
 from privcalc.wrappers.base import leaves, spelled
-from privcalc.wrappers.group import group_term
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -30,6 +29,8 @@ class OneRound:
         del tree
         if records == 1:
             return [(self._one.term(adjacency), 1)]
+        from privcalc.wrappers.group import group_term
+
         return [(group_term(self._one, adjacency, records), 1)]
 
     def mechanism(self, leaf: Leaf) -> Mechanism:

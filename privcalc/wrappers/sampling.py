@@ -17,8 +17,7 @@ from privcalc.wrappers.runs import OneRound, refuse_runs
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.losses.term import DirectedMembers, Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
@@ -103,7 +102,7 @@ class Sampling(Wrapper):
             single: what is known of one record.
             asked: the question.
         """
-        from privcalc.engine.lists.groups import chained_term
+        from privcalc.engine.terms import chained_term
 
         del law, reverse
         return chained_term(single.above, asked.records)

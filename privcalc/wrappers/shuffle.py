@@ -91,7 +91,7 @@ class ShuffledReports(Wrapper):
         term = walk.kept[key]
         if records == 1:
             return [(term, 1)]
-        from privcalc.engine.lists.groups import chained_term
+        from privcalc.engine.terms import chained_term
 
         return [(chained_term(term.above, records), 1)]
 

@@ -14,8 +14,7 @@ from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.losses.term import Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk

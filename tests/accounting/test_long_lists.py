@@ -14,7 +14,7 @@ from tests.pairs import bracket
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 def history(n: int, seed: int) -> list[tuple[float, float, int]]:

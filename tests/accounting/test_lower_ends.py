@@ -23,7 +23,7 @@ from tests.pairs import hockey_stick, two_point
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 DELTA = 1e-3
 

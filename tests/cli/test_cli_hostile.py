@@ -11,7 +11,7 @@ import pytest
 
 import privcalc
 from privcalc.accounting.realize import realize
-from privcalc.engine import renyi
+from privcalc.engine import accountants
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
@@ -325,7 +325,10 @@ def test_search_where_no_order_is_finite(quantity: str) -> None:
     tree = parse(f"{spec}@poisson:q=1.02%@4").tree
     for part in realize(tree, Relation.ADD_OR_REMOVE_ONE).values():
         assert part.lower is not None
-        assert renyi.best_order(part.lower, quantity, 1e-5 if quantity == "epsilon" else 10) > 0.0
+        assert (
+            accountants.best_order(part.lower, quantity, 1e-5 if quantity == "epsilon" else 10)
+            > 0.0
+        )
 
 
 @pytest.mark.parametrize("engine", ["contour", "fft", "rdp"])
@@ -338,7 +341,7 @@ def test_refusals_have_no_nan(engine: str, run: Run) -> None:
 
 def test_not_certified_is_named() -> None:
     """The engine's refusal at an epsilon is an error of its own kind in the library, too."""
-    from privcalc.engine.afa import LevyInversion
+    from privcalc.engine.accountants import LevyInversion
 
     tree = parse("gaussian:sigma=1@poisson:q=0.1").tree
     part = realize(tree, Relation.ADD_OR_REMOVE_ONE)["remove"]

@@ -7,9 +7,9 @@ import math
 import mpmath
 import pytest
 
+from privcalc.engine.accountants import renyi_delta, renyi_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
-from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw

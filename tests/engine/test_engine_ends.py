@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 
 from privcalc.bounds import Bound, Proof
-from privcalc.engine import planner, renyi
-from privcalc.engine.afa import LevyInversion
-from privcalc.engine.certified import Certified
+from privcalc.engine import accountants, planner
+from privcalc.engine.accountants import LevyInversion
+from privcalc.engine.certified import Certified, Deltas, bracket
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.tail_lines import Frame, make_line
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.factor import sketch
-from privcalc.engine.lists.groups import sampled_term
 from privcalc.engine.planner import Question
-from privcalc.engine.source import Deltas, bracket
-from privcalc.engine.terms import _last, _members
+from privcalc.engine.terms import _last, _members, sampled_term
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
@@ -30,9 +28,9 @@ from privcalc.renyi.known import LinearCurve
 from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
-    from privcalc.engine.source import Source
+    from privcalc.engine.certified import Source
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 GAUSSIAN = Composition.of([(GaussianLaw(1.0), 1)])
 CURVE = Composition((), ((LinearCurve(0.5), 1),))
@@ -88,7 +86,7 @@ def test_a_smaller_upper_end_keeps_the_lower_one(
     """The end by orders is taken with the lower end of the laws, if there is one."""
     orders = Certified(Bound(0.25), Proof.RENYI)
     monkeypatch.setattr(Question, "renyi", lambda _: orders)
-    monkeypatch.setattr(renyi, "rough", lambda *_: 0.0)
+    monkeypatch.setattr(accountants, "rough", lambda *_: 0.0)
     monkeypatch.setattr(Composition, "rdp_tighter_than_pld", property(lambda _: True))
     found = planner.sharpened(Question(GAUSSIAN, epsilon=1.0), Certified(laws, Proof.INVERSION))
     assert found.bound == expected
@@ -100,13 +98,13 @@ def test_orders_of_what_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*_: Any, **__: Any) -> Any:
         raise NotCertifiedError("nothing is known")
 
-    monkeypatch.setattr(renyi, "best_log_delta", nothing)
+    monkeypatch.setattr(accountants, "best_log_delta", nothing)
     for epsilon in (0.5, 2.0):
-        found = renyi.renyi_delta(GAUSSIAN, epsilon).bound
+        found = accountants.renyi_delta(GAUSSIAN, epsilon).bound
         assert normal_delta(1.0, epsilon) <= found.upper <= 1.0
         assert found.lower is None
     with pytest.raises(NotCertifiedError, match="nothing is known"):
-        renyi.renyi_delta(CURVE, 0.5)
+        accountants.renyi_delta(CURVE, 0.5)
 
 
 def test_a_source_that_proves_nothing_is_refused() -> None:

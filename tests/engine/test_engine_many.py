@@ -7,12 +7,11 @@ import pytest
 
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound, Proof
-from privcalc.engine.certified import Certified
+from privcalc.engine.certified import Certified, brackets
 from privcalc.engine.composition import Composition
 from privcalc.engine.lists.levels import seen
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.profile import Known, profile_at
-from privcalc.engine.source import brackets
 from privcalc.errors import DisagreementError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.relation import Relation

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from privcalc.engine.certified import bracket
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion import tail_split
+from privcalc.engine.inversion import solve
 from privcalc.engine.inversion.tail_search import Parts, Search
 from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.planner import certified_delta
-from privcalc.engine.source import bracket
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
@@ -84,7 +84,7 @@ def cut_at(case: Any, epsilon: float, level: float) -> Bound:
     parts = sketched.listed(Wanted(8.0, 3.0, epsilon, 1e-7, whole=True))
     choice = replace(Search(parts).at(epsilon, 0.0), level=level, left=4.0)
     log_delta = math.log(truth(case, epsilon, remove=True))
-    split = tail_split.split(parts, choice, epsilon, log_delta, 1e-9)
+    split = solve.split(parts, choice, epsilon, log_delta, 1e-9)
     assert len(split.parts) == 3
     return bracket(split, epsilon, 1e-9).bound
 

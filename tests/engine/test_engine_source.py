@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from privcalc.bounds import Proof
+from privcalc.engine.certified import Deltas, bracket, brackets
 from privcalc.engine.composition import Composition
 from privcalc.engine.inverse import inverse, root
 from privcalc.engine.inversion.line_sum import Line, LineSum, Measures
 from privcalc.engine.inversion.solve import Decaying
 from privcalc.engine.single import SingleUse
-from privcalc.engine.source import Deltas, bracket, brackets
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianContour, GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 
 if TYPE_CHECKING:
-    from privcalc.engine.source import Source
-    from privcalc.numerics.arrays import Array
+    from privcalc.engine.certified import Source
+    from privcalc.numerics.rounding import Array
 
 mpmath.mp.dps = 40
 MU, EPSILON = 0.8, 1.5

@@ -15,7 +15,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 class ByTails:

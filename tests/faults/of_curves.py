@@ -49,8 +49,8 @@ OF_CURVES = (
     Fault(
         "lattice-above",
         "engine/lists/losses.py",
-        "relative, variance, found.lost, slack)",
-        "relative, variance, 0.0, slack)",
+        "errors, variance, found.lost, slack)",
+        "errors, variance, 0.0, slack)",
         "engine/lists",
         "test_losses.py",
     ),
@@ -485,7 +485,7 @@ OF_CURVES = (
     ),
     Fault(
         "spectrum-first-index",
-        "numerics/convolution.py",
+        "numerics/fourier.py",
         "places = np.arange(first, first + len(masses)) % size",
         "places = np.arange(len(masses)) % size",
         "numerics",
@@ -590,10 +590,10 @@ OF_CURVES = (
     ),
     Fault(
         "hull-turned",
-        "numerics/hull.py",
+        "numerics/search.py",
         "out = np.flatnonzero(slopes[1:] <= slopes[:-1]) + 1",
         "out = np.flatnonzero(slopes[1:] >= slopes[:-1]) + 1",
         "numerics",
-        "test_hull.py",
+        "test_search.py",
     ),
 )

@@ -17,7 +17,7 @@ OF_LINES = (
     # Terms of the certificates of an inversion.
     Fault(
         "split-above",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/solve.py",
         "above = [*below, *_truncated(frame)]",
         "above = [*_truncated(frame)]",
         "engine/inversion",
@@ -25,7 +25,7 @@ OF_LINES = (
     ),
     Fault(
         "split-beyond",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/solve.py",
         "above += [Exponential(log_q, 1.0) for each in rare for log_q in each]",
         "above += []",
         "engine/inversion",
@@ -160,16 +160,8 @@ OF_LINES = (
         "test_split_terms.py",
     ),
     Fault(
-        "split-finite-masses",
-        "engine/inversion/line_sum.py",
-        "finite_p += count * math.log1p(-m)",
-        "finite_p += math.log1p(-m)",
-        "engine/inversion",
-        "test_split_terms.py",
-    ),
-    Fault(
         "split-negligible",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/solve.py",
         "above += [Exponential(math.log(closed.p) + closed.error)] if closed.p > 0.0 else []",
         "above += []",
         "engine/inversion",
@@ -177,7 +169,7 @@ OF_LINES = (
     ),
     Fault(
         "split-negligible-left",
-        "engine/inversion/tail_split.py",
+        "engine/inversion/solve.py",
         "above.append(negligible)",
         "above.append(Exponential(-math.inf))",
         "engine/inversion",

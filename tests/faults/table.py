@@ -7,7 +7,7 @@ themselves.
 
 Left out, as no test can tell:
 
-* P(D), by which `engine/inversion/tail_split.py` lowers lower ends. As (1 - v)_+ >= 1 - v, the
+* P(D), by which `engine/inversion/solve.py` lowers lower ends. As (1 - v)_+ >= 1 - v, the
   closed form says at most what paths with an outcome in D contribute, and what both sides lack of
   them only takes away: the sum exceeds delta by nothing of D.
 * The order of the two data sets of the lower pair of `wrappers/shuffle.py`: both are replace-one.

@@ -19,7 +19,7 @@ from tests.batches_truth import arranged_deltas, hinted_delta
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from tests.batches_truth import Others
 
 AXIS = np.linspace(-9.0, 13.0, 481)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from privcalc.losses.law import Tails
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 SLOPES = np.exp(np.array([-4.0, -1.5, -0.4, -0.01, 0.0, 0.02, 0.3, 0.9, 2.0, 5.0]))
 # Rounding of the sums here.

@@ -23,7 +23,6 @@ from privcalc.losses.atomic.profiles import (
     profile_law,
 )
 from privcalc.losses.choices.range_laws import block_of, range_uses
-from privcalc.losses.concentration import sampled_range
 from privcalc.losses.members import RangePairs
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
@@ -40,7 +39,7 @@ from privcalc.relation import Adjacency
 from tests.pairs import law_of
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 NOTHING = AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
 
@@ -60,12 +59,9 @@ def test_no_gaussian_is_above_an_infinite_loss() -> None:
     assert low == 0.0
     # Any pair of this loss is below that of two outcomes, e / (1 + e) and 1 / (1 + e).
     assert high >= 2.0 * 0.6160
-    finite = LaplaceLaw(1.0)
     for remove in (True, False):
-        one, other = (sampled(law, 0.5, remove=each) for each in (remove, not remove))
-        assert sampled_range(law, one, other) == (0.0, math.inf)
-        one, other = (sampled(finite, 0.5, remove=each) for each in (remove, not remove))
-        assert sampled_range(finite, one, other)[1] < math.inf
+        assert sampled(law, 0.5, remove=remove).gaussian_range == (0.0, math.inf)
+        assert sampled(LaplaceLaw(1.0), 0.5, remove=remove).gaussian_range[1] < math.inf
 
 
 def test_groups_and_mixtures_of_power_functions() -> None:

@@ -19,7 +19,7 @@ from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.many import Many, ManySampledLaw
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Laws = list[tuple[SampledLaw, int]]
 

@@ -122,7 +122,7 @@ def test_panel_errors_are_bounds(exponent: float, *, remainder: bool) -> None:
     panels = equal_panels(integrand.part)
     centres, halves, _ = refined(panels, integrand.log_errors, math.log(1e-3), "too many")
     bounds = np.exp(integrand.log_errors(centres, halves))
-    from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
+    from privcalc.numerics.sums import ABSCISSAS, WEIGHTS
 
     for centre, half, bound in zip(centres, halves, bounds, strict=True):
         exact = mpmath.quad(f, [centre - half, centre, centre + half])

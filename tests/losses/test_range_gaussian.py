@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.bounds import Bound
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 SLOW = pytest.mark.slow
 # How much longer a leap is than a step.

@@ -32,7 +32,7 @@ from tests.losses.noisy_max_bounds import upper_delta
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Below = Callable[[Array], Array]
 

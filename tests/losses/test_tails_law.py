@@ -17,7 +17,7 @@ from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 def secant(a: float) -> TailsLaw:

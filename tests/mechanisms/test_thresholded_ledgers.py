@@ -14,7 +14,7 @@ from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 STEP = 1e-3
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from privcalc.numerics.convolution import Spectrum, fast_size, power, transform_error
+from privcalc.numerics.fourier import Spectrum, fast_size, power, transform_error
 
 
 def cyclic_sums(masses: list[int], first: int, size: int, count: int) -> list[int]:

@@ -13,9 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privcalc
-from privcalc.numerics import bisection
-from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.gauss_legendre import (
+from privcalc.numerics import search
+from privcalc.numerics.fourier import (
+    phase_sums,
+    progression_sums,
+    run_sums,
+    sum_units,
+)
+from privcalc.numerics.normal import FEW_TAILS, interval_masses, log_tail, lower_tails
+from privcalc.numerics.rounding import UNIT, few_bits, log1p_with_error
+from privcalc.numerics.sums import (
     ABSCISSAS,
     ELLIPSES,
     LOG_FACTORS,
@@ -24,14 +31,6 @@ from privcalc.numerics.gauss_legendre import (
     SEMI_AXES_REAL,
     WEIGHTS,
 )
-from privcalc.numerics.normal import FEW_TAILS, interval_masses, log_tail, lower_tails
-from privcalc.numerics.phases import (
-    phase_sums,
-    progression_sums,
-    run_sums,
-    sum_units,
-)
-from privcalc.numerics.rounding import UNIT, few_bits
 
 
 def test_rule_is_the_gauss_legendre_rule_to_the_last_bit() -> None:
@@ -159,7 +158,7 @@ def test_first(place: float, strict: bool) -> None:
         asked.append(x)
         return x > place if strict else x >= place
 
-    left, right = bisection.first(holds, 1e-300, 1e300)
+    left, right = search.first(holds, 1e-300, 1e300)
     assert left <= place <= right
     assert right - left <= 2.0**-52 * right
     assert not holds(left)
@@ -172,7 +171,7 @@ def test_halved(steps: int) -> None:
     """Many intervals at once, each in its own direction, down to neighbouring doubles."""
     places, ends = np.array([0.1, 700.0, -3.5]), np.array([1e3, -1e3, 1e3])
     signs = np.sign(ends)
-    low, high = bisection.halved(lambda x: signs * (x - places) >= 0.0, -ends, ends, steps)
+    low, high = search.halved(lambda x: signs * (x - places) >= 0.0, -ends, ends, steps)
     assert (signs * (low - places) < 0.0).all()
     assert (signs * (high - places) >= 0.0).all()
     assert (np.abs(high - low) <= 2000.0 * 2.0 ** -min(steps, 50)).all()

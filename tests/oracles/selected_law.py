@@ -17,7 +17,7 @@ from privcalc.bounds import Bound
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpmath import mp, mpf
 
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,7 @@ from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.replaced import glued
 from privcalc.renyi.concentrated import Concentrated, _between, _upper, smallest_rho
-from privcalc.renyi.curve import SumCurve
-from privcalc.renyi.of_law import LawCurve
+from privcalc.renyi.curve import LawCurve, SumCurve
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.renyi.conversion.one_order import balle_epsilon, classic_epsilon, joint_epsilon
 from privcalc.renyi.conversion.optimum import (
     CONVERSIONS,
@@ -26,7 +26,7 @@ from tests.renyi import joint_ranges
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @dataclass(eq=False)

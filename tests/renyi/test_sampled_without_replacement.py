@@ -22,7 +22,7 @@ from tests.renyi.renyi_curves import ExactCurve, Pair, gaussian, laplace, random
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
 
 ORDERS = (1.3, 2.0, 3.0, 4.0, 4.5, 7.0)
 

@@ -12,14 +12,13 @@ import pytest
 from mpmath import exp, log, mpf
 
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.record import record
 from privcalc.renyi.concentrated import _between, _upper
-from privcalc.renyi.curve import SumCurve
-from privcalc.renyi.of_law import LawCurve
+from privcalc.renyi.curve import LawCurve, SumCurve
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @record

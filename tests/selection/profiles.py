@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 if TYPE_CHECKING:
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array
 
 MU = 0.25
 

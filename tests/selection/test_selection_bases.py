@@ -16,7 +16,7 @@ from tests.oracles.exact import normal_delta
 from tests.selection.random_bases import DIGITS
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 class TestGaussianBase:

@@ -15,7 +15,7 @@ from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns, hockey_stick
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.runs.protocol import Runs
 
 # phi at neighbouring doubles is off by this.

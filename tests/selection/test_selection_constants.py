@@ -22,7 +22,7 @@ from tests.paper_thresholds import paper_threshold
 from tests.selection.profiles import GAUSSIAN, MU, RUNS, Profile
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.runs.protocol import Runs
 
 SIX_DIGITS = 6e-7

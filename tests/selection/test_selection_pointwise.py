@@ -21,7 +21,7 @@ from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 

@@ -25,7 +25,7 @@ from privcalc.selection.runs.make import make_runs
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
 
 CASES = 200

@@ -21,7 +21,7 @@ from privcalc.tradeoff.ordered_pair import OrderedPair
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 SOURCE = random.Random(7)
 NUMBERS = [0.0, 1.0, 0.5, *(SOURCE.random() * 10.0 ** -SOURCE.randint(0, 9) for _ in range(60))]

@@ -16,7 +16,7 @@ from tests.allocation_truth import permuted_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @cache

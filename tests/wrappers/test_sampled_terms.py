@@ -11,8 +11,8 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
+from privcalc.engine.certified import bracket
 from privcalc.engine.single import SingleUse
-from privcalc.engine.source import bracket
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.term import Term

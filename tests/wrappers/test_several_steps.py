@@ -22,7 +22,7 @@ from privcalc.spec.parse import parse
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 EPSILONS = (0.0, 0.5, 1.0, 2.5)

@@ -37,10 +37,8 @@ from the epsilon whose saddle point the line runs through: about like e^{z^2 / 2
 deviations of the tilted loss. A line that is made a little finer thus serves all epsilons within a
 few of these, and the nodes, which are what costs, are evaluated once.
 
-**Measures.** Delta is a sum over measures: each has a source of its own, or a bound where it is
-negligible.
-
-A part says a lower bound that is known anyway (`least`: 0, but for differences), how fast its
+**Measures.** Delta is a sum over measures: each is a part, or has a bound where it is negligible. A
+part says a lower bound that is known anyway (`least`: 0, but for differences), how fast its
 logarithm changes with epsilon at most, about (`fastest`), and its brackets and estimates.
 """
 
@@ -51,15 +49,12 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from privcalc.engine.certified import PAD, WholeLine
+from privcalc.engine.certified import PAD, Deltas, WholeLine, displaced
 from privcalc.engine.lists.factor import ListLaw
 from privcalc.engine.lists.sums import Spread
-from privcalc.engine.source import Deltas, displaced
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS
-from privcalc.numerics.arrays import vertical
-from privcalc.numerics.phases import PHASE_ULPS
-from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
+from privcalc.numerics.fourier import PHASE_ULPS
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound, vertical
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
@@ -70,7 +65,7 @@ if TYPE_CHECKING:
     from privcalc.engine.certified import SplitLines
     from privcalc.losses.law import LineLaw
     from privcalc.losses.sampled.cut import CutLaw
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
     # Values at nodes, with bounds on their absolute errors.
     Known: TypeAlias = tuple[ComplexArray, Array]
@@ -296,11 +291,6 @@ def _over_peak(near: Known, rest: Known | None, angles: Array) -> tuple[ComplexA
     return np.where(known, product, 0.0), np.where(known, moved * MARGIN, most), log_mgf
 
 
-def nothing(count: int) -> Known:
-    """Return a sum of no laws at so many nodes."""
-    return np.zeros(count, np.complex128), np.zeros(count)
-
-
 def added(total: Known, uses: int, law: Known, laws: int) -> Known:
     """Return a sum with so many uses of one law more: each sum rounds once a law, of so many."""
     (value, error), (more, wrong) = total, law
@@ -413,8 +403,8 @@ class Closed:
     def of(cls, cuts: Sequence[tuple[CutLaw, int]], whole: Sequence[tuple[LineLaw, int]]) -> Closed:
         """Add up the tails of all laws; laws that stay whole bring the masses of finite losses.
 
-        With the truncated mass, at most e^{log_truncated_mass} of each, log(1 - m) of a mass m at
-        infinity is off by that over 1 - m, by the error of m, and by 4 units.
+        Lines have no infinite losses, and the logarithms of their masses are off by no more than
+        twice what is truncated, at most e^{log_truncated_mass} of each.
 
         Raises:
             NotCertifiedError: a tail is more than half of a law, or beyond the doubles.
@@ -439,14 +429,7 @@ class Closed:
                 finite_p += count * math.log(mass_p)
                 finite_q += count * math.log(mass_q)
                 error += count * (2.0 * wrong + 8.0 * UNIT)
-                continue
-            m, n = law.infinity_mass, law.lower_infinity_mass
-            if not max(m, n) <= 0.5:
-                raise NotCertifiedError("the split leaves out half of a law")
-            finite_p += count * math.log1p(-m)
-            finite_q += count * math.log1p(-n)
-            wrong = 2.0 * max(m, n) * (law.infinity_mass_error + MASS_ULPS * UNIT)
-            error += count * (wrong + 2.0 * math.exp(law.log_truncated_mass))
+            error += count * 2.0 * math.exp(law.log_truncated_mass)
         error += 8.0 * UNIT * (1.0 + abs(finite_p) + abs(finite_q))
         p, q = -math.expm1(log_p) * math.exp(finite_p), -math.expm1(log_q) * math.exp(finite_q)
         return cls(p, q, error * MARGIN)

@@ -19,8 +19,8 @@ upper bounds of these give one of F, and beyond the last node, where |A(c + it)|
 |J(c + it)| <= m(t) = min(J(c), V / t), V the total variation of J's tilted density, both edges
 included, |F| <= prod (A sigma + m)^n - prod (A sigma)^n, which falls with t.
 
-Abscissa, step and c' are searched with rough transforms; the bounds that a `Side` carries come from
-certified values on the real axis and from `losses/sampled/decay.py`.
+Abscissa, step and c' are searched with rough transforms; bounds come from certified values on the
+real axis and from `losses/sampled/decay.py`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,13 @@ from privcalc.engine.inversion.line_sum import (
     LineSum,
     added,
     log_payoff_supremum,
-    nothing,
 )
-from privcalc.engine.inversion.tail_search import far_logs, near_logs
+from privcalc.engine.inversion.tail_search import far_logs, log_expm1s, near_logs
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.cells import TINY
 from privcalc.losses.sampled.cut import ON_SHIFTED
 from privcalc.losses.sampled.decay import VariationCells, log_suprema
-from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
-from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
+from privcalc.numerics.rounding import MARGIN, UNIT, expm1_with_error, few_bits, log1p_with_error
 from privcalc.numerics.work import PATIENCE, QUESTION, charge, left
 from privcalc.record import record, replace
 
@@ -56,7 +54,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import ContourLaw
     from privcalc.losses.sampled.cut import CutLaw, PowerPart
     from privcalc.losses.sampled.law import QuadratureContour
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000
@@ -104,7 +102,8 @@ class Laws:
         J / A is formed as J e^{-K}, K = log A: off by the error of J, and relatively by that of K,
         4 units of it, 4 for exp's parts each and 3 for the product.
         """
-        near, rest = nothing(nodes + 1), nothing(nodes + 1)
+        near: Known = np.zeros(nodes + 1, np.complex128), np.zeros(nodes + 1)
+        rest: Known = near
         terms = len(self.near) + len(self.others)
         for index, (law, n) in enumerate(zip(self.near, self.counts, strict=True)):
             k, k_error = law.log_mgf_progression(step, nodes + 1)
@@ -182,8 +181,7 @@ class Frame:
                 if not cut.alone:
                     rest = rest + n * np.logaddexp(0.0, far_logs(cut, exponents) - below)
             if not self.alone:
-                log_rest = np.where(rest > 30.0, rest, np.log(np.expm1(np.minimum(rest, 30.0))))
-                near = near + log_rest
+                near = near + log_expm1s(rest)
         return np.where(np.isfinite(near), near, np.inf)
 
     def shifts(self, grid: Array, *, right: bool) -> Array:
@@ -307,7 +305,7 @@ def make_line(
         decay.beyond(end),
         log_mass=log_mass,
         spread=lists.spread,
-        # Of the left side errors are those of what is beyond the cuts (`tail_split.py`).
+        # Of the left side errors are those of what is beyond the cuts (`solve.py`).
         missing=lists.missing(laws.others) if right else 0.0,
     )
     charge(units)
@@ -361,8 +359,7 @@ class _Decay:
                 rest = rest + n * np.logaddexp(0.0, log_far - log_near)
         self._logs, self._sizes = near, np.abs(near)
         if not frame.alone:
-            with np.errstate(divide="ignore"):
-                log_rest = np.where(rest > 30.0, rest, np.log(np.expm1(np.minimum(rest, 30.0))))
+            log_rest = log_expm1s(rest)
             self._logs, self._sizes = near + log_rest, np.abs(near) + np.abs(log_rest)
         # Those that fall most are asked first, and the others only if that is not enough.
         self._whole = here.others

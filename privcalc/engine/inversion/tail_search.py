@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from privcalc.engine.lists.factor import Wanted
     from privcalc.losses.law import ContourLaw
     from privcalc.losses.sampled.law import TailSplitLaw
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
 # P-mass of one use that may be truncated of a whole law.
 LOG_DROPPED = -100.0
@@ -265,6 +265,12 @@ def near_logs(law: TailSplitLaw, top: float, exponents: Array) -> Array:
     return result
 
 
+def log_expm1s(x: Array) -> Array:
+    """Return log(e^x - 1) of what is at least 0."""
+    with np.errstate(all="ignore"):
+        return np.where(x > 30.0, x, np.log(np.expm1(np.minimum(x, 30.0))))
+
+
 def far_logs(cut: CutLaw, exponents: Array) -> Array:
     """Return log J; not a number where J under- or overflows."""
     piece = cut.piece
@@ -278,8 +284,6 @@ ORDERS, LEVELS = 40, 64
 LEAST_ORDER, MOST_ORDER = 0.03, 1e9
 # Sizes may exceed the least by this factor's logarithm.
 WASTE = 1.5
-# Without a left side, abscissas may be so many times smaller.
-ALONE = 1.5
 # log P(every loss below the level) is to be at least this.
 LEAST_LOG_P = -40.0
 # Part of a sum of estimates that is left, at least, where they cancel.
@@ -320,8 +324,7 @@ class Search:
         other, back = (
             parts.other_cumulants(self._orders, right=right)[:, None] for right in (True, False)
         )
-        with np.errstate(all="ignore"):
-            rest = np.where(rest < 30.0, np.log(np.expm1(rest)), rest)
+        rest = log_expm1s(rest)
         # Where J underflows the abscissa is no choice: it would look as if nothing were left.
         self._left = np.where(np.isnan(rest), np.inf, left + back + rest)
         self._right = near + other
@@ -346,9 +349,6 @@ class Search:
         work = 1.0 / c + np.where(dropped, 0.0, 1.0 / w)
         work = np.where(size <= size.min() + WASTE, work, np.inf)
         best = int(work.argmin())
-        alone = np.flatnonzero(np.isfinite(work) & dropped)
-        if len(alone) and work[alone[0]] <= ALONE * work[best]:
-            best = int(alone[0])
         # What is beyond the level adds up to no less than 0, though its estimates may.
         beyond = math.exp(min(left_log[best], 300.0))
         beyond = max(beyond + float(closed[best]), LEAST_PART * beyond)

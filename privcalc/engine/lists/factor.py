@@ -33,7 +33,7 @@ from privcalc.engine.lists.sums import Spread
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.cells import cells
 from privcalc.losses.law import ContourLaw, LineLaw, LossLaw
-from privcalc.numerics.convolution import fast_size, transform_error
+from privcalc.numerics.fourier import fast_size, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.lists.losses import LossList
     from privcalc.losses.law import LossLaw, Tails
-    from privcalc.numerics.arrays import Array, ComplexArray, Mask
+    from privcalc.numerics.rounding import Array, ComplexArray, Mask
 
 # P-mass of one use that may be above a list, where delta is not far smaller.
 LOG_LOST, BELOW_DELTA = -100.0, -30.0

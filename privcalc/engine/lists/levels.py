@@ -90,7 +90,8 @@ class Seen:
         log_drop = log_delta + LOG_DROP
         sketches = rough(composition, log_drop, lines=False)
         c = saddle(sketches, epsilon, None if epsilon is not None else log_delta)
-        span, deviation = _span(sketches), _deviation(sketches, c)
+        span = max(law.seen.high - law.seen.low for law, _ in sketched(sketches))
+        deviation = _deviation(sketches, c)
         while not deviation > SHRUNK * span and c > LEAST_TILT:
             c *= 0.5
             deviation = _deviation(sketches, c)
@@ -200,10 +201,6 @@ def _levels(count: int, share: int) -> list[tuple[int, int]]:
         found.append((uses, max(1, 2 * round((math.sqrt(uses) - 1.0) / 2.0) + 1)))
         count //= uses
     return found
-
-
-def _span(sketches: Composition) -> float:
-    return max(law.seen.high - law.seen.low for law, _ in sketched(sketches))
 
 
 def _deviation(sketches: Composition, c: float) -> float:

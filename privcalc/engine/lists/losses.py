@@ -21,9 +21,7 @@ a is at most a sum of e 1(a < e^high) over the cells, and so of e (e^high / a)^c
 * P-mass moved up to the first point: by itself.
 
 One use after the other is made exact (change one factor at a time), so that in a composition these
-sums, tilted, add up. But where p is raised and q lowered by a part r of themselves at most, as most
-are, the profile of n uses at epsilon is at most (1 + r)^n times that at epsilon - n log((1 + r) /
-(1 - r)): such errors are a factor and a displacement, which costs far less.
+sums, tilted, add up.
 
 Where all losses are on the lattice nothing is split: masses are those between the middles of
 points, and losses are displaced by what they are away from the points.
@@ -35,12 +33,11 @@ import itertools
 import math
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.cells import cells, connect_the_dots
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
@@ -48,8 +45,9 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
 # No list is longer.
 MOST_POINTS = 2**23
@@ -114,7 +112,6 @@ class LossList:
         lattice: the points.
         masses: P-masses, taken to be exact.
         errors: at each point, what they are more than an exact split has (e above).
-        relative: the same over the lesser of p and q e^low (r above).
         variance: of a spread, at most; 0 where all losses are on the lattice.
         lost: P-mass above the lattice: it counts as infinite above and as nothing below.
         slack: displacement of the losses.
@@ -123,7 +120,6 @@ class LossList:
     lattice: Lattice
     masses: Array
     errors: Array
-    relative: Array
     variance: float
     lost: float
     slack: float
@@ -142,7 +138,7 @@ class LossList:
         with np.errstate(over="ignore"):
             masses = (self.masses * np.exp(-self.lattice.points))[::-1]
         nothing = np.zeros(len(masses))
-        return LossList(lattice, masses, nothing, nothing, self.variance, 0.0, self.slack)
+        return LossList(lattice, masses, nothing, self.variance, 0.0, self.slack)
 
 
 @np.errstate(all="ignore")
@@ -160,10 +156,10 @@ def discretised(
         return _on_points(law, lattice, distance)
     points = lattice.points
     found = cells(law, points)
-    masses, errors, relative = connect_the_dots(found, points, lattice.error)
+    masses, errors = connect_the_dots(found, points, lattice.error)
     variance = 0.25 * float(step) ** 2 * MARGIN
     slack = (found.shift + 2.0 * lattice.error) * MARGIN
-    return LossList(lattice, masses, errors, relative, variance, found.lost, slack)
+    return LossList(lattice, masses, errors, variance, found.lost, slack)
 
 
 def _on_points(law: LossLaw, lattice: Lattice, distance: float) -> LossList:
@@ -172,12 +168,10 @@ def _on_points(law: LossLaw, lattice: Lattice, distance: float) -> LossList:
     edges = float(lattice.origin) + step * (np.arange(lattice.count + 1) + lattice.first - 0.5)
     found = cells(law, edges)
     masses, errors = found.p + found.p_error, found.p_error * 2.0
-    relative = np.where(errors > 0.0, errors / np.maximum(found.p, 0.0), 0.0)
     masses[0] += found.moved
     errors[0] += found.moved
-    relative[0] = np.inf
     slack = (found.shift + distance + 2.0 * lattice.error) * MARGIN
-    return LossList(lattice, masses, errors, relative, 0.0, found.lost, slack)
+    return LossList(lattice, masses, errors, 0.0, found.lost, slack)
 
 
 @record
@@ -219,16 +213,13 @@ class Tilted:
 
 # Weights below this may be off by more than the others are, relatively.
 LIGHTEST = 1e-18
-# What the sum of some e is taken to cost, over what the same part of all weights does.
-DEARER = 1e3
 
 
 @np.errstate(all="ignore")
 def tilted(found: LossList, c: float) -> Tilted:
     """Tilt: log m + c l - K is off by what its log is, and c times what the points are.
 
-    The log is off by 4 units, the product and both sums by one each, exp by 4. Errors of masses
-    are displacements up to the relative size for which that is best.
+    The log is off by 4 units, the product and both sums by one each, exp by 4.
     """
     points = found.lattice.points
     logs = np.log(found.masses)
@@ -244,18 +235,12 @@ def tilted(found: LossList, c: float) -> Tilted:
     relative = float(units[heavy].max())
     missing = float((weights * units)[~heavy].sum())
     errors = np.exp(np.log(found.errors) + c * points - log_mgf)
-    levels = 10.0 ** np.arange(-15.0, -5.0)
     # An e is worth 1 + c times as much as a weight, which is what P-mass is that was moved, and all
     # that is on a point.
     dear = np.where(found.variance > 0.0, errors * (1.0 + c), errors)
     dear[0] = errors[0]
-    rest = np.array([dear[found.relative > level].sum() for level in levels])
-    best = int((levels + DEARER * rest).argmin())
-    # log((1 + r) / (1 - r)), and (1 + r)^-n of what is proved from below.
-    slack = found.slack + 2.1 * levels[best]
-    relative = (relative + 1.1 * levels[best]) * MARGIN
-    missing = (missing + float(rest[best])) * MARGIN
-    given = found.variance, found.lost, slack
+    missing = (missing + float(dear.sum())) * MARGIN
+    given = found.variance, found.lost, found.slack
     return Tilted(c, found.lattice, weights, log_mgf, relative, missing, *given)
 
 
@@ -264,7 +249,7 @@ def common_step(laws: Sequence[tuple[LossLaw, int]], least: float) -> Fraction |
 
     It is the greatest common divisor of the laws' steps, or nearly that of distances of atoms.
     """
-    gaps = [gap_of(law) for law, _ in laws if law.lattice or isinstance(law, AtomicLaw)]
+    gaps = [gap_of(law) for law, _ in laws if law.lattice or law.properties.listed]
     known = [gap for gap in gaps if gap]
     if len(gaps) < len(laws) or not known:
         return None
@@ -291,9 +276,9 @@ def away(law: LossLaw, origin: Fraction, step: Fraction) -> float | None:
         start, gap = law.lattice
         whole = (gap / step).denominator == 1
         return 0.0 if whole and ((start - origin) / step).denominator == 1 else None
-    if not isinstance(law, AtomicLaw) or not law.losses:
+    if not law.properties.listed:
         return None
-    places = (np.array(law.losses) - float(origin)) / float(step)
+    places = (np.array(cast("AtomicLaw", law).losses) - float(origin)) / float(step)
     distance = float(np.abs(places - np.rint(places)).max())
     return distance * float(step) if distance <= NEAR else None
 

@@ -59,15 +59,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Proof
-from privcalc.engine.certified import PAD
-from privcalc.engine.source import Deltas
+from privcalc.engine.certified import PAD, Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import spend
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.lists.losses import Tilted
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 # Powers within a block stay above e^-500, and factors below e^650.
 LARGEST_POWER, LARGEST_EXPONENT = 500.0, 650.0
@@ -99,14 +98,9 @@ class Spread:
 
     @property
     def height(self) -> float:
-        """Return B; what is too wide to be known (`known_at`) has any."""
+        """Return B, to 1e-3; what is too wide to be known (`known_at`) has any."""
         tau = math.sqrt(self.variance)
         return HEIGHT * tau * math.exp(GROWTH * min(tau, LARGEST_TAU) + 0.5 * WIDTH**3)
-
-    def at(self, y: Array) -> Array:
-        """Return H(y) over e^{-y / 2}; a relative error of 1e-3 is covered by HEIGHT."""
-        found: Array = self.height * np.exp(-self.rate * np.abs(y))
-        return found
 
     def transform(self, z: ComplexArray) -> ComplexArray:
         """Return int H(y) e^{-zy} dy = B / (z + 1/2 + k) + B / (k - 1/2 - z).

@@ -5,7 +5,7 @@ an error of a few units of each weight is then a few units of delta, however sma
 
 Power. If |f_j - g_j| <= e_j and both are at most b_j, then |prod f_j^n_j - prod g_j^n_j| is at most
 prod b_j^n_j sum n_j e_j / b_j (change one factor at a time); b_j = |g_j| + ETA will
-do, with the rounding ETA of a transform (`numerics/convolution.py`).
+do, with the rounding ETA of a transform (`numerics/fourier.py`).
 
 Window. The cyclic sum adds to each index those that differ by a multiple of N. What lies above the
 window is counted as infinite; weights that are added for being outside, or lacking for being below,
@@ -31,7 +31,7 @@ import numpy as np
 
 from privcalc.engine.lists.losses import Lattice, LatticeError, Tilted
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.convolution import fast_size, transform_error
+from privcalc.numerics.fourier import fast_size, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -39,7 +39,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.numerics.arrays import ComplexArray
+    from privcalc.numerics.rounding import ComplexArray
 
     Parts = Sequence[tuple[Tilted, int]]
 

@@ -11,18 +11,18 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.losses.concentration import pure_mu
-from privcalc.losses.law import LawProperties, LossLaw, Tails
-from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
+from privcalc.losses.law import MASS_ULPS, MOST_ANCHORS, LawProperties, LossLaw, Tails
+from privcalc.numerics.normal import pure_mu
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.work import charge
 from privcalc.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array, Integers
 
 # Orders times atoms that are worked on at once.
 CHUNK = 1_000_000
@@ -53,7 +53,7 @@ def atomic_renyi(
 
     K is the log of sum p e^{cl}, off by little absolutely. Where no mass is at infinity, so that
     sum p = 1 and sum p e^{-l} = 1, also M - 1 = sum_j p_j h_c(l_j), in which no term is negative
-    (`numerics/log_sums.py`), and the better ends are taken; doubles that miss the two sums by more
+    (`numerics/sums.py`), and the better ends are taken; doubles that miss the two sums by more
     than their errors allow (a law that is what its doubles say) have the former alone.
 
     A term is q f(p / q) for f(r) = r^a - 1 - a (r - 1), a = c + 1, which is convex and 0 at 1: it
@@ -148,13 +148,10 @@ def _balanced(losses: Array, masses: Array, units: tuple[float, float]) -> bool:
 
 # exp(-700) is still a normal double.
 LARGEST_EPSILON = 700.0
-# Mechanisms form losses to 32 units and masses to 20; sampling them may double the former.
+# Mechanisms form losses to 32 units; sampling them may double that.
 LOSS_ULPS = 160.0
-MASS_ULPS = 32.0
 # With more atoms an order costs more than a closed form.
 CHEAP_ATOMS = 2000
-# More atoms than this cannot all be put on a lattice of the FFT engine.
-MOST_ANCHORS = 64
 NOTHING = Enclosed(Fraction(0), Fraction(0))
 
 

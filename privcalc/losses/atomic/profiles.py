@@ -41,8 +41,8 @@ from privcalc.losses.atomic.atoms import LARGEST_EPSILON, LOSS_ULPS, AtomicLaw
 from privcalc.losses.cells import OneSided, gathered, lower_law
 from privcalc.losses.cells import merged as merged_masses
 from privcalc.losses.composed import rejoined
-from privcalc.numerics.hull import falling_hull, upper_hull
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.search import falling_hull, lower_hull
 from privcalc.numerics.work import charge, remembered, spend
 from privcalc.record import replace
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # One outcome: its mass under P and its mass under Q.
 Outcome = tuple[Fraction, Fraction]
@@ -491,8 +491,8 @@ def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False
     points = [np.append(0.0, x), np.append(0.0, y)]
     images = [1.0 - points[1][::-1], 1.0 - points[0][::-1]] if both else [np.ones(1), np.ones(1)]
     apart = np.append(True, np.diff(np.append(points[0], images[0])) > 0.0)
-    ends = (np.append(each, other)[apart] for each, other in zip(points, images, strict=True))
-    corners = upper_hull(*ends)
+    ends = [np.append(each, other)[apart] for each, other in zip(points, images, strict=True)]
+    corners = lower_hull(ends[0], -ends[1])
     corners = corners[corners <= len(x)]
     x, y = (each[corners] for each in points)
     over, up = np.diff(x), np.diff(y)

@@ -127,8 +127,8 @@ from privcalc.losses.members import RangePairs
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import ExponentialLaw
 from privcalc.losses.term import Term
-from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.sums import TINIEST
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.choices.range_uses import Kinds
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 # v at most; F over V at first; up to where, over w; F there, and what it is less in F', over w.

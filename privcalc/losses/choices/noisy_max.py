@@ -65,12 +65,12 @@ import numpy as np
 
 from privcalc.losses.atomic.profiles import law_of_points, law_of_tests
 from privcalc.losses.cells import KnownList
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.losses.members import threshold_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.numerics.log_sums import TINIEST, log1p_bracket
 from privcalc.numerics.normal import gaussian_profile, gaussian_profiles
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.sums import TINIEST, log1p_bracket
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
     from privcalc.losses.members import ThresholdTests
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Places of points, u = l / mu - mu / 2, in steps of FINE up to NEAR; from there on steps of u^2 / 2
 # up to MIDDLE, and others to LAST, where the profile is below 1e-100. Between two points a normal

@@ -79,15 +79,15 @@ import numpy as np
 from privcalc.losses.atomic.profiles import law_of_points
 from privcalc.losses.choices.noisy_max import lowered, tests_law
 from privcalc.losses.members import threshold_tests
-from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.sums import ABSCISSAS, WEIGHTS
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import replace
 
 if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.members import ThresholdTests
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Thresholds t: steps up to each end, from 0 on, for two candidates or more. A profile that falls as
 # e^-t is below its chord by the square of the step, over 8, relatively.

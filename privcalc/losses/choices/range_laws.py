@@ -36,7 +36,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw
 from privcalc.losses.atomic.profiles import law_of_points, law_of_tests
 from privcalc.losses.choices.range_uses import STEP_UNITS, attained_uses, largest_uses
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
 from privcalc.record import record, replace
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from privcalc.losses.choices.range_uses import Kinds, UsesProfile
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 
 @record

@@ -67,7 +67,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
     Kinds = Sequence[tuple[float, int]]
     _State = tuple[int, ...]

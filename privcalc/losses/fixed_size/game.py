@@ -51,7 +51,7 @@ e^{lam j h} D_{m+j}, D = C x^{-lam}, which is
 
 A law on the lattice with Q-masses p_j has (T V)_m = sum p_j V_{m+j}.
 
-Rounding. With eta for the error of a transform (`numerics/convolution.py`), a sum of products with
+Rounding. With eta for the error of a transform (`numerics/fourier.py`), a sum of products with
 weights of total s, of which each value is off by eta s, is off by at most 3 eta s times the root of
 squares, in each value: an inverse transform divides the root of squares by N^{1/2}. One with the
 n-th power of a law of total s is by (n + 2) eta s^n times it.
@@ -67,13 +67,13 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.fixed_size.triples import RELATIVE, curvature, poisson_values, time_values
-from privcalc.numerics.convolution import fast_size, power, transform_error
+from privcalc.numerics.fourier import fast_size, power, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, ComplexArray, Integers, Mask
+    from privcalc.numerics.rounding import Array, ComplexArray, Integers, Mask
 
 # Work that is counted for a point of a transform: a third of what it takes.
 PER_POINT = 0.06

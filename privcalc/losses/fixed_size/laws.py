@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.law import Tails
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Distances, rates and numbers of uses of which games are played.
 LEAST_MU, LARGEST_MU = 0.02, 2.0

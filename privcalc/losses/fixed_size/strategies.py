@@ -38,13 +38,13 @@ from privcalc.losses.fixed_size.game import (
     size_of,
 )
 from privcalc.losses.fixed_size.triples import RELATIVE, poisson_values, time_values
-from privcalc.numerics.convolution import power
+from privcalc.numerics.fourier import power
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.losses.fixed_size.game import Kernel, Scale
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 # A side that is not looked at; and how much longer cells of losses become: less than from above, as
 # what they cost is nowhere regained.

@@ -32,7 +32,7 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Relative error of what is not charged by itself.
 RELATIVE = 1e-9

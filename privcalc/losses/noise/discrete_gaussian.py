@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.atoms import MOST_ANCHORS
 from privcalc.losses.cells import sums
-from privcalc.losses.law import LawProperties, LossLaw, Tails
-from privcalc.numerics.log_sums import TINIEST
+from privcalc.losses.law import MOST_ANCHORS, LawProperties, LossLaw, Tails
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.sums import TINIEST
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
 # Masses beyond so many standard deviations are below 1e-330.
 REACH = 39.0

@@ -30,17 +30,15 @@ import numpy as np
 
 from privcalc.exact import Enclosed
 from privcalc.losses.law import ContourLaw, LawProperties, LineLaw, LossLaw, Tails
-from privcalc.numerics.arrays import vertical
-from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
-from privcalc.numerics.log_sums import TINIEST, around
 from privcalc.numerics.normal import lower_tails, short_intervals
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, vertical
+from privcalc.numerics.sums import ABSCISSAS, TINIEST, WEIGHTS, around
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 
 @record

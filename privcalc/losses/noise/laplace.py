@@ -31,16 +31,16 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from privcalc.exact import Enclosed
-from privcalc.losses.concentration import pure_mu
 from privcalc.losses.law import LawProperties, LossLaw, Tails
-from privcalc.numerics.log_sums import EXCESS_ULPS, log1p_bracket, log_exponential_excess
+from privcalc.numerics.normal import pure_mu
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.sums import EXCESS_ULPS, log1p_bracket, log_exponential_excess
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
 
 @record

@@ -27,16 +27,15 @@ from privcalc.losses.quadrature import (
 )
 from privcalc.losses.sampled.law import QuadratureContour, TailSplitLaw
 from privcalc.losses.sampled.parts import ShiftedPart
-from privcalc.numerics.arrays import log1p_with_error
+from privcalc.numerics.fourier import PHASE_ULPS, progression_sums, run_sums, sum_units
 from privcalc.numerics.normal import log_tail, normal_tail
-from privcalc.numerics.phases import PHASE_ULPS, progression_sums, run_sums, sum_units
-from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound, log1p_with_error
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.losses.quadrature import Normal
     from privcalc.losses.sampled.parts import MixturePart, SampledPart
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 # Transforms below this are not told from what underflowed.
 LEAST = 1e-280

@@ -38,7 +38,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.quadrature import DensityPart
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
 # Sum of the orders of roundings below.
 SLACK = 1e-6

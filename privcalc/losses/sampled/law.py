@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw, ProvedLaw
-from privcalc.losses.law import MOST_UNITS, ContourLaw, LawProperties, LineLaw
+from privcalc.losses.law import MASS_ULPS, MOST_UNITS, ContourLaw, LawProperties, LineLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.quadrature import (
     PER_SEARCHED,
@@ -38,26 +37,25 @@ from privcalc.losses.quadrature import (
 )
 from privcalc.losses.sampled.decay import log_suprema
 from privcalc.losses.sampled.parts import SampledPart
-from privcalc.losses.sampled.renyi import listed_excess, mixture_excess, sampled_ratio
 from privcalc.losses.sampled.tails import SampledTailLaw
-from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.log_sums import log_difference
 from privcalc.numerics.normal import normal_tail
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, log1p_with_error
+from privcalc.numerics.sums import log_difference
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from typing import Self, TypeAlias
 
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.parts import ExponentialSum
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     # One, or one for each of many laws.
     Number: TypeAlias = float | Array
     from privcalc.losses.sampled.parts import MixturePart
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 
 class TailSplitLaw(LineLaw):
@@ -288,6 +286,8 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
         Raises:
             NotCertifiedError: there are too many outcomes.
         """
+        from privcalc.losses.sampled.renyi import listed_excess, mixture_excess
+
         if not positive:
             return mixture_excess(self.mixture, c, remove=self.remove)
         if not self.remove:
@@ -298,6 +298,8 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
     @cached_property
     def mixture(self) -> ExponentialSum:
         """Return dM/dR of a standard normal output."""
+        from privcalc.losses.sampled.renyi import sampled_ratio
+
         return sampled_ratio(self.normal.deviation, self.q)
 
 
@@ -318,15 +320,17 @@ def sampled(
         exact: whether q is exact, and not a rounded product (then at most 1/2).
         reverse: the event's law for removing; None where the pair is symmetric.
     """
-    if q == 0.0:
-        return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
     if q == 1.0:
         return (reverse or event) if remove else event
+    if q > 0.0 and isinstance(event, GaussianLaw) and event.error <= MOST_UNITS * UNIT:
+        return SampledLaw(event, event, q, remove)
+    from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw
+
+    if q == 0.0:
+        return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
     of_one_kind = event.sampled(q, remove=remove)
     if of_one_kind is not None:
         return of_one_kind
-    if isinstance(event, GaussianLaw) and event.error <= MOST_UNITS * UNIT:
-        return SampledLaw(event, event, q, remove)
     pair = event.atoms if isinstance(event, ProvedLaw) else event
     if isinstance(pair, AtomicLaw) and (pair.lower_masses or not pair.losses):
         return _sampled_atoms(pair, reverse or event, q, remove=remove, exact=exact)
@@ -348,6 +352,8 @@ def _sampled_atoms(
     how exact it is; where only the law for adding is at hand, and that has another mass, it is
     taken to be no better than other masses.
     """
+    from privcalc.losses.atomic.atoms import AtomicLaw
+
     without_only, with_only = event.infinity_mass, event.lower_infinity_mass
     ratios = [-loss for loss in event.losses]
     atoms = list(zip(ratios, event.masses, event.lower_masses, strict=True))

@@ -31,8 +31,7 @@ from privcalc.losses.quadrature import (
 from privcalc.losses.sampled.decay import SLACK, VariationCells, layers
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, cut_ends
 from privcalc.losses.sampled.parts import SampledPart
-from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT, log1p_with_error
 from privcalc.numerics.work import charge, left
 from privcalc.record import record
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.law import Tails
     from privcalc.losses.sampled.law import SampledLaw
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 # Laws of a block: their arrays of nodes fit into a cache. Its largest deviation is at most SIMILAR
 # times its least, lest panels that serve all are too many.

@@ -36,17 +36,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.losses.concentration import mixed_concentration
 from privcalc.losses.law import LawProperties, Tails
 from privcalc.losses.quadrature import Normal
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, TailSplitLaw, quantile
 from privcalc.losses.sampled.parts import ExponentialSum, MixturePart
-from privcalc.losses.sampled.renyi import from_excess, mixture_excess
+from privcalc.losses.sampled.renyi import from_excess, mixed_concentration, mixture_excess
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 STANDARD = Normal.of(0.0, 1.0)
 # Of larger mixtures, and losses that grow faster, panels would be too narrow.
@@ -184,7 +183,7 @@ class MixtureLaw(TailSplitLaw):
         """Bound D_a / a at orders up to c + 1: a mixture of Gaussian mechanisms.
 
         By Minkowski's inequality for removing, by joint convexity for adding; with weights that
-        are omitted, by the largest of them (`losses/concentration.py`).
+        are omitted, by the largest of them (`losses/sampled/renyi.py`).
         """
         centres, weights = self.ratio.centres, self.ratio.weights
         rho = 0.5 * centres * centres * (1.0 + 16.0 * UNIT)

@@ -24,7 +24,7 @@ go up at `low` to low + i th, along to high + i th and down to `high`. Above the
 |(1 + y)^{it}| = e^{-t arg(1 + y)} decays: the number of nodes no longer grows with t. The conjugate
 path gives the conjugate for -t.
 
-Quadrature. On each panel the bound of `numerics/gauss_legendre.py` with the supremum on the
+Quadrature. On each panel the bound of `numerics/sums.py` with the supremum on the
 rectangle around a Bernstein ellipse, Re x in [x_l, x_h], Im x in [v_l, v_h], all |Im x| <= STRIP.
 There |f| <= f(Re x) e^{curvature v^2 / 2}; |1 + y| grows with x and falls with
 |v|; arg(1 + y) has the sign of v, and its modulus grows with x and |v|. So the least argument lies
@@ -51,23 +51,28 @@ from privcalc.losses.quadrature import (
     WeightedLosses,
     refined,
 )
-from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
-from privcalc.numerics.gauss_legendre import (
+from privcalc.numerics.fourier import PER_PHASE, PER_PRODUCT, PHASE_ULPS
+from privcalc.numerics.normal import short_intervals
+from privcalc.numerics.rounding import (
+    COMPLEX_TERM,
+    MARGIN,
+    UNIT,
+    expm1_with_error,
+    log1p_with_error,
+)
+from privcalc.numerics.sums import (
     LOG_FACTORS,
     POINTS,
     SEMI_AXES_IMAGINARY,
     SEMI_AXES_REAL,
     composite_rule,
 )
-from privcalc.numerics.normal import short_intervals
-from privcalc.numerics.phases import PER_PHASE, PER_PRODUCT, PHASE_ULPS
-from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.quadrature import Normal
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray
 
 # Terms of sums at points that are held at once.
 HELD = 1_000_000

@@ -5,7 +5,7 @@ P of density N and Q of density D (both relative to R), and L = log(N / D), with
 
     e^K - 1 = E_R[N h_c(L)],    N h_c(L) = N^a D^-c - N - c (N - D),
 
-h_c >= 0 of `numerics/log_sums.py`: N = r and D = 1 for removing a record, N = 1 and D = r for
+h_c >= 0 of `numerics/sums.py`: N = r and D = 1 for removing a record, N = 1 and D = r for
 adding one. Nothing cancels, at any order, and all is summed as logarithms, so that nothing
 overflows.
 
@@ -41,12 +41,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS, widened
+from privcalc.losses.atomic.atoms import widened
 from privcalc.losses.cells import LARGEST_LOSS, listed
+from privcalc.losses.law import MASS_ULPS
 from privcalc.losses.sampled.parts import ExponentialSum, y_and_loss
-from privcalc.numerics.log_sums import log1p_bracket, log_difference, log_loss_excess
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.sums import log1p_bracket, log_difference, log_loss_excess
 from privcalc.numerics.work import charge, left, remembered
 from privcalc.record import record
 
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Bounds on the log of an excess.
 Logs = tuple[float, float]
@@ -506,3 +507,37 @@ def sampled_ratio(mu: float, q: float) -> ExponentialSum:
     """Return r of one record, sampled with probability q."""
     logs = np.array([math.log1p(-q), math.log(q)])
     return ExponentialSum(np.array([0.0, mu]), logs, 16.0 * UNIT * (1.0 + np.abs(logs)))
+
+
+def mixed_concentration(weights: Array, rho: Array, c: Array) -> Array:
+    """Bound D_a / a of P = sum_j b_j P_j against Q, where D_a(P_j || Q) <= rho_j a for a <= c + 1.
+
+    By Minkowski's inequality in L^a(Q), with |dP_j/dQ|_a = e^{K_j(c) / a} <= e^{rho_j c},
+
+        K(c) <= a log sum_j b_j e^{rho_j c},        D_a / a <= (1 / c) log sum_j b_j e^{rho_j c}.
+
+    The logarithm is convex in c and 0 at c = 0, so that the bound does not decrease; it tends to
+    the largest rho. Small exponents are expanded around 1. Roundings: 16 units of the exponents,
+    8 of the logs of the weights, and the errors of the weights, which are 32 units at most and
+    whose part of the logarithm is no more than that of the exponents where those are small.
+
+    Args:
+        weights: b_j, > 0, shape (k,); they add up to 1.
+        rho: shape (k,) or (k, n).
+        c: shape (n,).
+    """
+    rho = np.broadcast_to(rho if rho.ndim == 2 else rho[:, None], (len(weights), len(c)))
+    top = rho.max(axis=0)
+    finite = np.isfinite(c)
+    at = np.where(finite, c, 1.0)
+    exponents = rho * at
+    largest = top * at
+    with np.errstate(over="ignore", invalid="ignore"):
+        small = np.log1p(weights @ np.expm1(np.minimum(exponents, 700.0)))
+    rest = np.log(weights @ np.exp(exponents - largest))
+    far = largest > 1.0
+    value = np.where(far, largest + rest, small)
+    size = np.where(far, largest + np.abs(rest) + 1.0, small)
+    bound = (value + 64.0 * UNIT * (1.0 + len(weights)) * size) / at
+    raised: Array = np.minimum(np.where(finite, bound, np.inf), top) * (1.0 + 8.0 * UNIT)
+    return raised

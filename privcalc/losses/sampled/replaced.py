@@ -40,11 +40,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MOST_ANCHORS, AtomicLaw
+from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.profiles import likeliest_law
 from privcalc.losses.cells import glued as glued_list
 from privcalc.losses.cells import listed, lower_law, opposite, upper_law
-from privcalc.losses.law import MOST_UNITS, LawProperties, LossLaw, Tails
+from privcalc.losses.law import MOST_ANCHORS, MOST_UNITS, LawProperties, LossLaw, Tails
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
@@ -60,7 +60,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
 
 @record

@@ -19,19 +19,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
-from privcalc.losses.concentration import sampled_concentration, sampled_range
-from privcalc.losses.law import LossLaw, Tails
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.law import MASS_ULPS, MOST_ANCHORS, LossLaw, Tails
 from privcalc.losses.sampled.parts import y_and_loss
-from privcalc.losses.sampled.renyi import convexity_bracket, from_excess, listed_excess
+from privcalc.numerics.normal import pure_mu
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
 # No displacement is reported as 0: an atom at a tested loss may be counted on either side.
 LEAST_SHIFT = 1e-300
@@ -224,6 +221,8 @@ class SampledTailLaw(LossLaw):
         With a mass m at infinity K is that of the finite losses, and may be negative: M(c) is at
         least (1 - m)^(c + 1), by Hoelder's inequality for a Q-mass of at most 1.
         """
+        from privcalc.losses.sampled.renyi import from_excess
+
         lower, upper = from_excess(self.log_excess, c, *self.convexity(c))
         m = self.infinity_mass
         if m > 0.0:
@@ -236,6 +235,9 @@ class SampledTailLaw(LossLaw):
         Raises:
             NotCertifiedError: masses are at infinity.
         """
+        from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.sampled.renyi import listed_excess
+
         remove = self.remove
         if isinstance(self.base, DiscreteGaussianLaw):
             return self.base.sampled_excess(self.q, c, remove=remove, positive=positive)
@@ -244,19 +246,46 @@ class SampledTailLaw(LossLaw):
 
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Return bounds on K from the base's alone."""
+        from privcalc.losses.sampled.renyi import convexity_bracket
+
         base = self.reverse if self.remove else self.base
         masses = (self.base.infinity_mass, self.base.lower_infinity_mass)
         return convexity_bracket(self.q, c, base.renyi(c), masses, remove=self.remove)
 
     def concentration(self, c: Array) -> Array:
-        """Bound D_a / a at orders up to c + 1 by the base's (see `concentration.py`)."""
+        """Bound D_a / a at orders up to c + 1.
+
+        For removing P = (1 - q) R + q W, and the base is (W, R): the first part has divergence 0
+        from R, the second the base's. For adding, where the base is (R, W), joint convexity gives
+        no more than the base's.
+        """
         base = self.reverse if self.remove else self.base
-        return sampled_concentration(base, self.q, c, remove=self.remove)
+        known = base.concentration(c)
+        if not self.remove:
+            return known
+        from privcalc.losses.sampled.renyi import mixed_concentration
+
+        rho = np.stack([np.zeros(c.shape), np.where(np.isfinite(known), known, 1.0)])
+        mixed = mixed_concentration(np.array([1.0 - self.q, self.q]), rho, c)
+        return np.where(np.isfinite(known), mixed, np.inf)
 
     @property
     def gaussian_range(self) -> tuple[float, float]:
-        """Bound the least mu: sampling does not increase that of the base."""
-        return sampled_range(self.reverse, self, replace(self, remove=not self.remove))
+        """Bound the least mu: trade-off functions know no direction.
+
+        The sampled pair has profiles below the base's by joint convexity, so that the base's mu is
+        enough; where both directions have bounded losses, so is that of their bound. Where the
+        mixture has an infinite loss against R, as W has, the mixture is q W at least.
+        """
+        low, high = self.reverse.gaussian_range
+        if self.infinity_mass > 0.0 or self.lower_infinity_mass > 0.0:
+            return 0.0, math.inf
+        both = self, replace(self, remove=not self.remove)
+        ends = [(one.max_loss, one.max_loss_error) for one in both]
+        largest = max(loss + abs(loss) * error * 1.01 for loss, error in ends)
+        if math.isinf(largest):
+            return low, high
+        return 0.0, min(high, pure_mu(max(0.0, largest)))
 
     def tails(self, losses: Array) -> Tails:
         """Return the tails that follow from the base's."""

@@ -64,8 +64,8 @@ from privcalc.losses.atomic.atoms import two_point
 from privcalc.losses.atomic.profiles import exact_law
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.term import DirectedMembers, Term
-from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.sums import TINIEST
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.atomic.profiles import Outcome
     from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Heights = Callable[[float], tuple[float, float]]
 

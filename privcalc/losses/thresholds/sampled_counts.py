@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.atomic.profiles import Point
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Tail = Callable[[Array], tuple[Array, float]]
 

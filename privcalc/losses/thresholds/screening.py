@@ -48,14 +48,14 @@ import numpy as np
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.profiles import polygon_law
-from privcalc.losses.curve import RenyiCurve
+from privcalc.losses.law import RenyiCurve
 from privcalc.losses.members import DirectedTests, threshold_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.term import Term
 from privcalc.losses.thresholds.sampled_counts import binomial_chances, moved
-from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Counts times numbers of records in the sample; work for one of these, and for one count.
 MOST_PRODUCTS, PER_PRODUCT, PER_COUNT = 4_000_000, 4.0, 600.0
@@ -104,7 +104,7 @@ class ScreeningCurve(RenyiCurve):
     def upper(self, c: Array) -> Array:
         """Return the largest K, rounded up.
 
-        M - 1 is the sum of p h_c(l) over both outcomes (`numerics/log_sums.py`), none of them
+        M - 1 is the sum of p h_c(l) over both outcomes (`numerics/sums.py`), none of them
         negative. h_c grows away from 0, and h_c(-x) <= e^x h_c(x) for x > 0: so a loss is taken
         farther out by its error, and up where that may change its sign.
         """

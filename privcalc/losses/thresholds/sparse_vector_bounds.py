@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.cells import KnownList
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
     Points = tuple[Array, Array]
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.losses.members import ThresholdTests
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # What functions, powers that are not negligible and sums of thousands of terms are off by, with
 # room; rounding the sizes of the noise moves arguments by no more.

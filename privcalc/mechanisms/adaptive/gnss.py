@@ -13,7 +13,7 @@ from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.relation import Adjacency
 
 SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 100), 10**8
@@ -135,8 +135,7 @@ class Gnss(Mechanism):
 
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; it is the same in each."""
-        from privcalc.renyi.curve import SumCurve
-        from privcalc.renyi.of_law import curve_of
+        from privcalc.renyi.curve import SumCurve, curve_of
 
         terms = [term for term, _ in self.composition(adjacency)]
         curves = [term.curve or curve_of(term.above) for term in terms]
@@ -150,7 +149,7 @@ class Gnss(Mechanism):
         del adjacency
         from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
         from privcalc.losses.term import Term
-        from privcalc.renyi.of_law import LawCurve
+        from privcalc.renyi.curve import LawCurve
 
         size = GaussianLaw.of(Enclosed.of(1) / Enclosed(self.sigma, self.sigma))
         with localcontext(Context(prec=DIGITS)):

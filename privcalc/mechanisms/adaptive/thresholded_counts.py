@@ -17,7 +17,7 @@ from privcalc.spec.registry import Parameter, mechanism
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 DISCRETE_LAPLACE, DISCRETE_GAUSSIAN = "discrete_laplace", "discrete_gaussian"

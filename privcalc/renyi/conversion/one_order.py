@@ -51,15 +51,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from privcalc.numerics.bisection import halved
 from privcalc.numerics.enclosure import Enclosure, log1mexp, log1p
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.search import halved
 from privcalc.numerics.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
 # Bisections on the logarithm of a range of e^20 to e^60, to 2e-3 or better, and one step of false
 # position, to about 1e-6, where the objective is flat to 1e-12.

@@ -40,9 +40,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.numerics.bisection import halved
 from privcalc.numerics.enclosure import Enclosure, exp, expm1, log, log1mexp, log1p, logaddexp
 from privcalc.numerics.rounding import non_negative
+from privcalc.numerics.search import halved
 from privcalc.numerics.work import OutOfWorkError, charge, left, remembered
 from privcalc.record import record
 from privcalc.renyi.conversion.one_order import (
@@ -61,8 +61,8 @@ from privcalc.renyi.conversion.order_search import NEAR_ONE, Conversion, Search,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, Integers, Mask
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array, Integers, Mask
     from privcalc.renyi.conversion.one_order import Tangents
 
     # What is to be maximised, from log q and log(p / q).

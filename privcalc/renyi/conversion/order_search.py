@@ -25,8 +25,8 @@ from privcalc.numerics.work import OutOfWorkError, left, spend
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, Integers, Mask
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array, Integers, Mask
 
 # Orders minus 1 of the grid: steps of a factor 1.33.
 FIRST, LAST = -20.0, 21.0

@@ -6,7 +6,7 @@ with p = P(A), q = Q(A), m = P(L = infinity) and only finite losses in A and in 
     F(p) = p (p/q)^c + (w - p) ((w - p)/(1 - q))^c <= e^K,    w = 1 - m.
 
 With l = log(p/q) inside A, l' = log((w - p)/(1 - q)) outside, and the excess
-h(l) = e^{cl} - 1 + c (e^{-l} - 1) >= 0 of `numerics/log_sums.py` this is
+h(l) = e^{cl} - 1 + c (e^{-l} - 1) >= 0 of `numerics/sums.py` this is
 
     p h(l) + (w - p) h(l') <= e^K - 1 + (1 + c) m,
 
@@ -38,8 +38,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from privcalc.numerics.enclosure import Enclosure, exp, expm1, log, log1p, maximum, where
-from privcalc.numerics.log_sums import excess_slope, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.sums import excess_slope, log_loss_excess
 from privcalc.numerics.work import left, spend
 from privcalc.record import record
 from privcalc.renyi.conversion.order_search import wide_grid
@@ -47,8 +47,8 @@ from privcalc.renyi.conversion.order_search import wide_grid
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, Mask
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array, Mask
 
 # log y is searched in this range; 1 - p is then as small as e^-690 (1 - q).
 LEAST_LOG, LARGEST_LOG = -690.0, 690.0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics import bisection
+from privcalc.numerics import search
 from privcalc.record import record
 from privcalc.relation import Adjacency
 from privcalc.renyi.curve import WorseCurve
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privcalc.engine.terms import Realized
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
 
 # Orders minus 1 between which a phase transition is looked for.
 SMALLEST_TRANSITION, LARGEST_TRANSITION = 1e-13, 1e6
@@ -86,7 +86,7 @@ def phase_transition(curve: RenyiCurve, q: float) -> float | None:
 
     if not above(LARGEST_TRANSITION):
         return None
-    return 1.0 + bisection.first(above, SMALLEST_TRANSITION, LARGEST_TRANSITION)[1]
+    return 1.0 + search.first(above, SMALLEST_TRANSITION, LARGEST_TRANSITION)[1]
 
 
 def _whole(part: Realized) -> RenyiCurve:

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from privcalc.numerics.binomials import LEAST_PROBABILITY, log_probabilities
-from privcalc.numerics.log_sums import log_expm1
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.sums import log_expm1
 from privcalc.record import record
 from privcalc.renyi.sampled.sums import (
     SampledCurve,
@@ -41,9 +41,9 @@ from privcalc.renyi.sampled.sums import (
 )
 
 if TYPE_CHECKING:
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, Integers
-    from privcalc.numerics.log_sums import Bracket
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array, Integers
+    from privcalc.numerics.sums import Bracket
 
 # Maps q and a length to the logs of the weights of the terms.
 _Weights: TypeAlias = Callable[[float, int], "Array"]

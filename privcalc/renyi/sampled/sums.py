@@ -33,15 +33,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.losses.curve import RenyiCurve
-from privcalc.numerics.log_sums import log1p_bracket, log_sums
+from privcalc.losses.law import RenyiCurve
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.sums import log1p_bracket, log_sums
 from privcalc.numerics.work import left
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Integers
-    from privcalc.numerics.log_sums import Bracket
+    from privcalc.numerics.rounding import Array, Integers
+    from privcalc.numerics.sums import Bracket
 
 # exp is finite up to here.
 _LARGE = 700.0

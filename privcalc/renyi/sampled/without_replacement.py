@@ -13,8 +13,8 @@ import numpy as np
 
 from privcalc.errors import UnsupportedError
 from privcalc.numerics.binomials import LEAST_PROBABILITY, log_coefficients
-from privcalc.numerics.log_sums import log_difference, log_expm1, log_sums
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.sums import log_difference, log_expm1, log_sums
 from privcalc.record import record
 from privcalc.renyi.sampled.sums import (
     SampledCurve,
@@ -27,9 +27,9 @@ from privcalc.renyi.sampled.sums import (
 )
 
 if TYPE_CHECKING:
-    from privcalc.losses.curve import RenyiCurve
-    from privcalc.numerics.arrays import Array, Integers
-    from privcalc.numerics.log_sums import Bracket
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array, Integers
+    from privcalc.numerics.sums import Bracket
 
 # Forward differences of a higher order than this cancel, or are larger than what they replace.
 LARGEST_DIFFERENCE = 64

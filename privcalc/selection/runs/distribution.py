@@ -29,8 +29,8 @@ from privcalc.selection.runs.protocol import Runs, canonical, gaps
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array
-    from privcalc.numerics.log_sums import Bracket
+    from privcalc.numerics.rounding import Array
+    from privcalc.numerics.sums import Bracket
     from privcalc.selection.base import Base
 
     LogDerivative: TypeAlias = Callable[[Array, Array], Bracket]

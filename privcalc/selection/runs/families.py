@@ -32,8 +32,8 @@ from privcalc.selection.runs.incomplete import BetaKernel, GammaKernel, share
 from privcalc.selection.runs.protocol import Runs, canonical, gaps, whole
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
-    from privcalc.numerics.log_sums import Bracket
+    from privcalc.numerics.rounding import Array
+    from privcalc.numerics.sums import Bracket
     from privcalc.selection.base import Base
 
 # Up to here probabilities are added up one by one, if the first of them is not below LEAST_FIRST.

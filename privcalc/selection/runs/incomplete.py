@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.gauss_legendre import ABSCISSAS, POINTS, WEIGHTS
-from privcalc.numerics.log_sums import EXCESS_ULPS, exponential_excess
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.sums import ABSCISSAS, EXCESS_ULPS, POINTS, WEIGHTS, exponential_excess
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 DROP = 60.0
 # Panels are so many standard deviations, 1 / sqrt(-G''), long, and no longer than 1.
@@ -126,7 +125,7 @@ def _integral(kernel: Kernel, limit: float) -> _Integral:
 def _rule(kernel: Kernel, centres: Array, halves: Array, scale: float) -> tuple[float, float]:
     """Return the sum of the panels, and a bound on its absolute error.
 
-    The rule's error is bounded in numerics/gauss_legendre.py, with log |e^G| on the ellipse at most
+    The rule's error is bounded in numerics/sums.py, with log |e^G| on the ellipse at most
     sup G + k s^2 / 2 / (1 - s^2 / 4), s its imaginary half-axis, and sup G at most the larger end
     of its real axis plus k (axis)^2 / 8. Rounding: G by its own error, by that of its argument (4
     units) and of the difference to the scale; exp is off by 8 units, weights and products by 8

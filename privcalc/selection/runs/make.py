@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.numerics import bisection
+from privcalc.numerics import search
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def odds_of_mean(shape: float, mean: float) -> tuple[float, float]:
 
 def _about(shape: float, target: float) -> tuple[float, float]:
     """Return neighbouring g with log E[K] about the target."""
-    return bisection.first(
+    return search.first(
         lambda g: log_mean(shape, g)[0] >= target, SMALLEST, LARGEST, width=4.0 * UNIT
     )
 

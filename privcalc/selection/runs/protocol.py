@@ -11,7 +11,7 @@ from privcalc.bounds import Bound
 from privcalc.errors import DomainError
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
 
 # Quantiles are sought to this part of themselves where they exceed 2^53.

@@ -7,9 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privcalc.engine.certified import bracket
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.tail_split import TailSplit
-from privcalc.engine.source import bracket
+from privcalc.engine.inversion.solve import TailSplit
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 

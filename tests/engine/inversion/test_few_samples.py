@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from privcalc.engine.inversion.tail_split import TailSplit
+from privcalc.engine.inversion.solve import TailSplit
 from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import NotCertifiedError
 from tests.engine.inversion.sampled_cases import uses

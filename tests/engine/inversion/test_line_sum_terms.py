@@ -12,7 +12,7 @@ from mpmath import exp, mpf, ncdf
 from privcalc.engine.inversion.line_sum import Line, LineSum, added, log_payoff_supremum
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import ComplexArray
+    from privcalc.numerics.rounding import ComplexArray
 
 
 @pytest.fixture(autouse=True)

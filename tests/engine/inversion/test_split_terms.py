@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion import tail_lines, tail_split
+from privcalc.engine.inversion import solve, tail_lines
 from privcalc.engine.inversion.line_sum import Closed, Exponential
+from privcalc.engine.inversion.solve import TailSplit, split
 from privcalc.engine.inversion.tail_lines import Frame
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import TailSplit, split
+from privcalc.engine.lists.factor import ListLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.inversion.test_truncated_terms import MU, RATE, USES, two_samples
@@ -38,14 +39,12 @@ def cut(r: float, w: float, error: float) -> Any:
     return SimpleNamespace(whole=False, tails=(r, w, error), law=law)
 
 
-def whole(p: float, q: float) -> Any:
-    """Return a law that stays whole, with these masses of infinite losses."""
-    return SimpleNamespace(
-        infinity_mass=p,
-        lower_infinity_mass=q,
-        infinity_mass_error=0.0,
-        log_truncated_mass=-math.inf,
-    )
+class Whole(ListLaw):
+    """A list that stays whole, of these masses of finite losses."""
+
+    def __init__(self, p: float, q: float) -> None:
+        """Take the masses."""
+        self.found, self.masses = None, (p, q, 0.0)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -63,7 +62,7 @@ def test_tails_that_are_off(sign: float) -> None:
 
 def test_every_use_of_a_whole_law_is_finite() -> None:
     """On the paths that are split none of its uses is infinite, under P and under Q."""
-    closed = Closed.of([(cut(0.01, 0.2, 0.0), 3)], [(whole(0.1, 0.03), 4), (whole(0.05, 0.0), 2)])
+    closed = Closed.of([(cut(0.01, 0.2, 0.0), 3)], [(Whole(0.9, 0.97), 4), (Whole(0.95, 1.0), 2)])
     finite = 0.9**4 * 0.95**2
     assert closed.p == pytest.approx((1.0 - (1.0 - 0.75 * 0.01 - 0.05) ** 3) * finite, rel=1e-12)
     assert closed.q == pytest.approx((1.0 - 0.99**3) * 0.97**4, rel=1e-12)
@@ -79,7 +78,7 @@ def test_a_side_that_is_called_negligible(monkeypatch: pytest.MonkeyPatch) -> No
             patch.setattr(Frame, "log_target", property(lambda _: 1e9))
             return original(frame, start, right=right)
 
-    monkeypatch.setattr(tail_split, "skipped", skipped)
+    monkeypatch.setattr(solve, "skipped", skipped)
     composition = Composition(((sampled(GaussianLaw(MU), RATE, remove=True), USES),))
     parts = Parts.of(composition)
     assert parts is not None

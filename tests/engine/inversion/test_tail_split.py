@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from privcalc.engine.certified import brackets
 from privcalc.engine.composition import Composition
+from privcalc.engine.inversion.solve import TailSplit
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import TailSplit
 from privcalc.engine.planner import certified_epsilon
-from privcalc.engine.source import brackets
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw

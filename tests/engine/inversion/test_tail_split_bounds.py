@@ -9,14 +9,14 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from privcalc.engine.certified import Deltas
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion import line_sum, tail_lines, tail_split
+from privcalc.engine.inversion import line_sum, solve, tail_lines
 from privcalc.engine.inversion.line_sum import Closed, Measures, Reversed
+from privcalc.engine.inversion.solve import TailSplit
 from privcalc.engine.inversion.tail_lines import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import TailSplit
 from privcalc.engine.lists.factor import Wanted
-from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
@@ -24,12 +24,12 @@ from privcalc.losses.sampled import decay
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.decay import VariationCells, log_suprema
 from privcalc.losses.sampled.parts import SampledPart
-from privcalc.numerics.arrays import expm1_with_error
+from privcalc.numerics.rounding import expm1_with_error
 from privcalc.record import replace
 from tests.engine.inversion.sampled_cases import delta_by, rare, tuned, uses
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 # Of this cell no term is negligible.
 CELL, EPSILON, DELTA = (1.0, 1e-4, 10_000), 0.136010567737, 1e-12
@@ -299,13 +299,13 @@ def test_dropped_parts_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the event is dropped, its mass is part of the upper end."""
     composition = uses(1.0, 0.05, 100)
     honest = delta_by(TailSplit(composition), 5.0, 1e-3).bound
-    cut = tail_split.split
+    cut = solve.split
 
     def early(*args: Any, **kwargs: Any) -> Measures:
         parts, choice, *rest = args
         return cut(parts, replace(choice, level=3.2, left=None), *rest, **kwargs)
 
-    monkeypatch.setattr(tail_split, "split", early)
+    monkeypatch.setattr(solve, "split", early)
     found = delta_by(TailSplit(composition), 5.0, 1e-3).bound
     assert honest.lower is not None
     assert found.lower is not None

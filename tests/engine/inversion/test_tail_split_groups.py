@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.tail_split import TailSplit
+from privcalc.engine.inversion.solve import TailSplit
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw

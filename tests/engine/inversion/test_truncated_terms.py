@@ -11,9 +11,8 @@ from mpmath import mp, mpf
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.line_sum import log_cut
-from privcalc.engine.inversion.solve import Decaying
+from privcalc.engine.inversion.solve import Decaying, TailSplit, split
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import TailSplit, split
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.record import replace

@@ -13,6 +13,8 @@ from privcalc.engine.lists.sums import Spread
 from privcalc.record import replace
 
 if TYPE_CHECKING:
+    from privcalc.numerics.rounding import Array
+
     Terms = list[tuple[LossList, int]]
 
 
@@ -34,12 +36,19 @@ def above(found: LossList, epsilon: float) -> float:
     return delta_of(found, epsilon, found.slack) + found.lost
 
 
+def spread_at(spread: Spread, y: Array) -> Array:
+    """Return H(y) over e^{-y / 2}."""
+    found: Array = spread.height * np.exp(-spread.rate * np.abs(y))
+    return found
+
+
 def below(found: LossList, epsilon: float, c: float = 1.0) -> float:
     """Return what it proves from below, its errors as sums of e (e^l / e^epsilon)^c."""
     points = found.lattice.points - found.slack
-    spread = Spread(found.variance)
-    y = points - epsilon
-    gap = float((found.masses * spread.at(y) * np.exp(-0.5 * y)).sum()) if found.variance else 0.0
+    y, gap = points - epsilon, 0.0
+    if found.variance:
+        sizes = spread_at(Spread(found.variance), y) * np.exp(-0.5 * y)
+        gap = float((found.masses * sizes).sum())
     off = float((found.errors * np.exp(c * (points - epsilon))).sum())
     return delta_of(found, epsilon, -found.slack) - gap - off
 

@@ -163,7 +163,7 @@ def test_a_transform_that_vanishes() -> None:
     """Of two losses that weigh the same: every other node is within its error of 0."""
     lattice, masses = Lattice(Fraction(0), Fraction(1, 2), 0, 2), np.ones(2)
     nothing = np.zeros(2)
-    found = LossList(lattice, masses, nothing, nothing, 0.0, 0.0, 0.0)
+    found = LossList(lattice, masses, nothing, 0.0, 0.0, 0.0)
     values, errors = ListContour(found, 0.0).log_mgf_progression(few_bits(2.0 * math.pi, BITS), 4)
     for k in (1, 3):
         assert values[k].real < -30.0

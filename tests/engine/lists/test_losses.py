@@ -10,6 +10,7 @@ import pytest
 
 from privcalc.engine.lists.losses import Lattice, LatticeError, discretised, tilted
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.law import NO_PROPERTIES
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.law import LossLaw, Tails
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 STEP = Fraction(1, 64)
 EPSILONS = (0.0, 0.3, 0.7, 1.4)
@@ -70,6 +71,7 @@ class Off:
         """Take the law, how much that is, and which are off: Q to the other side."""
         self.law, self.error, self.which = law, error, which
         self.lattice, self.max_loss, self.max_loss_error = None, law.max_loss, 0.0
+        self.properties = NO_PROPERTIES
 
     def tails(self, losses: Array) -> Tails:
         """Return them."""

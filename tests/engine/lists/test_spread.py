@@ -13,6 +13,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.lists import sums
 from privcalc.engine.lists.levels import seen
 from privcalc.engine.lists.sums import ListSource, Spread
+from tests.engine.lists.cases import spread_at
 from tests.pairs import two_point
 
 
@@ -52,7 +53,7 @@ def test_a_gap_covers_what_spreads_add(seed: int) -> None:
         order = np.argsort(losses)
         y, p = np.array(losses)[order], np.array(masses)[order]
         added = math.fsum(m * payoff(loss) for m, loss in zip(p, y, strict=True)) - payoff(x)
-        taken = float((p * Spread(tau2).at(y) * np.exp(-0.5 * y)).sum())
+        taken = float((p * spread_at(Spread(tau2), y) * np.exp(-0.5 * y)).sum())
         assert -1e-15 <= added <= taken + 1e-15
         tightest = max(tightest, added / taken)
     # It is not far from what is needed: at x = 0 it is within a factor of five.

@@ -12,6 +12,7 @@ from mpmath import mp, mpf
 from privcalc.engine.lists.losses import Lattice, Tilted
 from privcalc.engine.lists.sums import ListSource, Spread, falling
 from privcalc.record import replace
+from tests.engine.lists.cases import spread_at
 
 
 @pytest.mark.parametrize("rate", [0.0, 1e-6, 0.3, 40.0, 900.0])
@@ -84,7 +85,7 @@ def test_what_spreads_add_is_taken() -> None:
     for epsilon in (-0.5, 0.1, 0.777, 1.62):
         y = law.lattice.points - epsilon
         spread = Spread(law.variance)
-        truth = float((law.weights * np.exp(-3.0 * y - 0.5 * y) * spread.at(y)).sum())
+        truth = float((law.weights * np.exp(-3.0 * y - 0.5 * y) * spread_at(spread, y)).sum())
         found = float(source._lowered(np.array([epsilon]))[0])
         assert truth * (1.0 - 1e-9) <= found <= truth * (1.0 + 1e-9) + 1e-300
     wide = ListSource(replace(law, variance=0.5))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
     from privcalc.spec.entry import Entry, Parameter
 
 TRIES = 300

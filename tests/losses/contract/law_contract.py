@@ -39,7 +39,7 @@ from tests.losses.contract.law_views import ORDERS, Subject, asked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from privcalc.losses.curve import RenyiCurve
+    from privcalc.losses.law import RenyiCurve
 
 CLAUSES: tuple[Callable[[Subject], Iterator[str]], ...] = (
     tails_and_truth,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.fixed_size.game import Kernel
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.rounding import Array
 
 LOG_DELTA = math.log(1e-5)
 

@@ -1,4 +1,4 @@
-"""Certified logarithms of sums of exponentials, of their differences, and of power excesses.
+"""Sums that stand for integrals and moments: their logarithms, power excesses, Gauss-Legendre.
 
 A power exceeds its tangent by the integrands of Renyi divergences, which are computed without
 cancellation. With phi(x) = e^x - 1 - x >= 0 and a loss l drawn from P,
@@ -7,6 +7,18 @@ cancellation. With phi(x) = e^x - 1 - x >= 0 and a loss l drawn from P,
 
 and as E_P[e^{-L}] = 1, M(c) - 1 = E_P[h_c(L)] for every pair without masses at infinity: a sum of
 non-negative terms, which keeps its relative accuracy where M - 1 is 1e-14.
+
+Integrals are taken by the Gauss-Legendre rule with 20 points. Let f be analytic in the Bernstein
+ellipse E_r of [-1, 1] (foci -1 and 1, semi-axes (r + 1/r)/2 and (r - 1/r)/2) with |f| <= G there.
+Then, for the rule with m points,
+
+    |integral - rule| <= 4 (1 + 1/(4 m^2 - 1)) G r^(-2m) / (1 - r^(-2)).
+
+Proof. f = sum_k a_k T_k with |a_k| <= 2 G r^(-k) (Trefethen, Approximation Theory and
+Approximation Practice, Theorem 8.1). The rule is exact up to degree 2m - 1, and for odd k rule
+and integral both vanish. For even k >= 2m: |rule(T_k)| <= 2, because the weights are positive
+with sum 2 and |T_k| <= 1, and |integral(T_k)| = 2/(k^2 - 1) <= 2/(4 m^2 - 1). Summing the
+geometric series over even k gives the bound.
 """
 
 from __future__ import annotations
@@ -19,9 +31,10 @@ import numpy as np
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.rounding import Array, Integers
 
     Bracket: TypeAlias = tuple[Array, Array]
+    from privcalc.numerics.rounding import Array
 
 
 def log_sums(logs: Array, errors: Array, starts: Integers) -> Bracket:
@@ -33,8 +46,8 @@ def log_sums(logs: Array, errors: Array, starts: Integers) -> Bracket:
         starts: first index of each segment, increasing from 0; no segment is empty.
 
     With the largest of a segment taken out, an exponent is off by its error and 1 unit of itself,
-    exp by 8 units; what underflows is below 1e-300 a term, against a sum >= 1. Sums are exact up to
-    1 unit (math.fsum). The logarithm of a sum that is off by a part e lies within log1p(e) above
+    exp by 8 units; what underflows is below 1e-300 a term, against a sum >= 1. Sums of n terms are
+    off by n units. The logarithm of a sum that is off by a part e lies within log1p(e) above
     and log1p(-e) below; it is off by 9 units, and adding the largest by 1 unit of the result.
     """
     stops = np.append(starts[1:], len(logs))
@@ -45,12 +58,9 @@ def log_sums(logs: Array, errors: Array, starts: Integers) -> Bracket:
         sizes = np.where(gaps < 1.0, np.exp(np.minimum(gaps, 1.0)), 0.0)
         relative = np.expm1(np.minimum(errors + UNIT * np.abs(gaps), 700.0)) + 8.0 * UNIT
         slack = np.where(sizes > 0.0, sizes * relative, 0.0)
-    terms = sizes.tolist()
-    totals = np.array(
-        [math.fsum(terms[i:j]) for i, j in zip(starts.tolist(), stops.tolist(), strict=True)]
-    )
-    totals = np.where(finite, totals, 1.0)
-    part = (np.add.reduceat(slack, starts) / totals + 4.0 * UNIT) * MARGIN
+    totals = np.where(finite, np.add.reduceat(sizes, starts), 1.0)
+    part = np.add.reduceat(slack, starts) / totals + (4.0 + stops - starts) * UNIT
+    part *= MARGIN
     main = np.log(totals)
     value = peaks + main
     rounding = UNIT * (2.0 * np.abs(np.where(finite, value, 0.0)) + 12.0 * main + 2.0)
@@ -195,3 +205,44 @@ def around(value: Array, relative: Array | float) -> tuple[Array, Array]:
     """Return the ends of value (1 -+ relative), for value >= 0, with room for underflow."""
     lower: Array = np.maximum(value * (1.0 - relative) - TINIEST, 0.0)
     return lower, value * (1.0 + relative) + TINIEST
+
+
+POINTS = 20
+
+# Positive abscissas with their weights, correctly rounded; the rule is symmetric.
+_HALF_RULE = (
+    (0.07652652113349734, 0.15275338713072584),
+    (0.22778585114164507, 0.14917298647260374),
+    (0.37370608871541955, 0.14209610931838204),
+    (0.5108670019508271, 0.13168863844917664),
+    (0.636053680726515, 0.11819453196151841),
+    (0.7463319064601508, 0.10193011981724044),
+    (0.8391169718222188, 0.08327674157670475),
+    (0.912234428251326, 0.06267204833410907),
+    (0.9639719272779138, 0.04060142980038694),
+    (0.9931285991850949, 0.017614007139152118),
+)
+
+ABSCISSAS: Array = np.array([-x for x, _ in reversed(_HALF_RULE)] + [x for x, _ in _HALF_RULE])
+WEIGHTS: Array = np.array([w for _, w in reversed(_HALF_RULE)] + [w for _, w in _HALF_RULE])
+
+# Ellipse parameters that are tried; below 2.2 twenty points gain less than 13 digits.
+ELLIPSES: Array = np.array([2.2, 2.6, 3.1, 3.8, 4.8, 6.0, 8.0, 11.0, 16.0, 26.0, 50.0, 110.0])
+LOG_FACTORS: Array = (
+    math.log(4.0 * (1.0 + 1.0 / (4 * POINTS**2 - 1)))
+    - 2 * POINTS * np.log(ELLIPSES)
+    - np.log1p(-(ELLIPSES**-2.0))
+)
+SEMI_AXES_REAL: Array = (ELLIPSES + 1.0 / ELLIPSES) / 2.0
+SEMI_AXES_IMAGINARY: Array = (ELLIPSES - 1.0 / ELLIPSES) / 2.0
+
+
+def composite_rule(centres: Array, halves: Array) -> tuple[Array, Array]:
+    """Return abscissas and log weights of the rule on each panel [centre - half, centre + half].
+
+    Both are in their last axis, panel after panel.
+    """
+    nodes = centres[..., None] + halves[..., None] * ABSCISSAS
+    log_weights = np.log(halves)[..., None] + np.log(WEIGHTS)
+    shape = (*centres.shape[:-1], -1)
+    return nodes.reshape(shape), log_weights.reshape(shape)
