@@ -269,7 +269,7 @@ MOST_PROBES = 150
 # Values are near enough that are apart by no more than this part of what brackets leave open (less
 # for a sufficient value, which is what is used), or by so little that it takes narrow ones to say
 # more. Where the next value is not certified at all, those within JUMP are.
-PART, PART_OF_UPPER, SMALL, JUMP = 0.02, 0.002, 5e-8, 1e-3
+PART, PART_OF_UPPER, SMALL, JUMP = 0.02, 0.0002, 5e-8, 1e-3
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs; and
 # where it has no idea, as a multiple of the excess, which doubles.
 BEYOND, FIRST_STEP, BLIND = 1.1, 1.5, 2.0

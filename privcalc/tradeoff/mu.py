@@ -245,6 +245,10 @@ class MuSearch:
                 return
             high = [each for each in every if each.mu > wanted and self._divisible(each)]
             if not high:
+                # The largest corner may be one of the profile: on a chord it is only near its line.
+                best = max(every, key=lambda corner: corner.mu, default=None)
+                if best is not None and 0.0 < best.tangent < self.end:
+                    self._ask([best.tangent])
                 return
             high.sort(key=lambda corner: -corner.mu)
             new = [epsilon for corner in high[:at_once] for epsilon in self._next(corner)]
@@ -314,7 +318,7 @@ class MuSearch:
             return True
         if corner.right - corner.left <= NARROW * corner.right:
             return False
-        if self._between(corner) in self.failed:
+        if self._between(corner) in self.failed or self._between(corner) in self.deltas:
             return False
         drop = left.upper - (right.upper if right is not None else 0.0)
         width = 0.0 if left.lower is None else left.width

@@ -72,7 +72,7 @@ def test_divergences_without_a_sum_of_outcomes_still_hold(monkeypatch: pytest.Mo
     c = np.array([1.0])
     (low,), (high,) = law.renyi(c)
     assert low <= truth <= high <= low + 1e-9
-    monkeypatch.setattr(cells, "MOST_OUTCOMES", 1)
+    monkeypatch.setattr(cells, "MOST_NODES", 1)
     # What is left are lists below, and convexity above.
     (below,), (above,) = law.renyi(c)
     assert below <= truth
