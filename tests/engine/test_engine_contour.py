@@ -129,3 +129,11 @@ def test_deltas_below_the_normal_range_are_refused() -> None:
         certified_epsilon(composition, 1e-320, 1e-9)
     with pytest.raises(NotCertifiedError, match="1e-305"):
         certified_epsilon(Composition.of([(LaplaceLaw(1.0), 100)]), 1e-320, 1e-9)
+
+
+def test_a_delta_far_out_is_near_its_saddle_point() -> None:
+    """Where the loss of few samples would have to be so large, a rough abscissa finds nothing."""
+    law = sampled(GaussianLaw(1.0 / 2.21), 0.000534, remove=True)
+    bound = certified_delta(Composition.of([(law, 842)]), 4.6, 1e-6).bound
+    assert bound.lower is not None
+    assert 1e-170 < bound.lower <= bound.upper <= bound.lower * (1.0 + 1e-5)
