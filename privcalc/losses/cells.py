@@ -355,7 +355,7 @@ def cells(law: LossLaw, points: Array) -> Cells:
         found += [np.maximum(mass, 0.0), wrong]
     p, p_error, q, q_error = found
     far = points > law.max_loss + abs(law.max_loss) * law.max_loss_error + tails.shift
-    p_error[far[:-1]] = 0.0
+    p[far[:-1]] = p_error[far[:-1]] = 0.0
     off = float(error[0] + error[-1]) * MARGIN
     above_p = float(tails.above_p[-1])
     return Cells(

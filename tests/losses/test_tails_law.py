@@ -11,10 +11,11 @@ from mpmath import mp
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
-from privcalc.losses.cells import TailsLaw
+from privcalc.losses.cells import TailsLaw, cells
 from privcalc.losses.law import Tails
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.rounding import UNIT
+from privcalc.record import replace
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
@@ -84,3 +85,19 @@ def test_divergences_are_those_of_lists(c: float) -> None:
     )
     assert low <= truth <= high
     assert high - low <= 1e-6 * high
+
+
+def test_nothing_lies_beyond_the_largest_loss() -> None:
+    """What rounding leaves of tails there is no mass, neither above nor below."""
+
+    def noisy(losses: Array) -> Tails:
+        found = tails(1.25, losses)
+        noise = 1e-17 * np.arange(len(losses))[::-1]
+        above = np.where(losses > 1.25, noise, found.above_p)
+        return replace(found, above_p=above)
+
+    found = cells(TailsLaw(noisy, 1.25), np.array([0.0, 1.0, 1.5, 2.0, 2.5]))
+    assert found.p[:2].min() > 0.0
+    assert (found.p[2:] == 0.0).all()
+    assert (found.p_error[2:] == 0.0).all()
+    assert found.lost == 0.0
