@@ -390,28 +390,17 @@ PER_PIECE = 3.0
 LARGEST_GROUP = 1000
 # Samples of groups with more records follow the chain of samples of one record instead.
 LARGEST_MIXTURE = 64
-# No more P-mass than this may have losses beyond the range of doubles.
-MOST_LOST = 1e-6
 
 
 def step_of(law: LossLaw, records: int, *, above: bool) -> AtomicLaw:
     """Return a list above or below a law, for a group of so many records.
 
-    Raises:
-        UnsupportedError: its losses are beyond the range of doubles.
+    Losses beyond the range of doubles are infinite above, and none below.
     """
     found = listed(law, above=above, cells=_pieces(records))
     if isinstance(found, OneSided):
-        return _within_range(found, law, records)
+        return found
     return _fewer(Outcomes.of(found, above=above), MOST, above=above)
-
-
-def _within_range(found: AtomicLaw, law: LossLaw, records: int) -> AtomicLaw:
-    if law.infinity_mass == 0.0 and found.infinity_mass > MOST_LOST:
-        raise UnsupportedError(
-            f"the privacy loss of a group of {records} is beyond the range of doubles"
-        )
-    return found
 
 
 def _pieces(records: int) -> int:
@@ -493,10 +482,10 @@ def grouped(law: LossLaw, records: int) -> AtomicLaw:
     """Return an upper law for a group, from the law of one record.
 
     Raises:
-        UnsupportedError: the group is too large, or its losses are beyond the range of doubles.
+        UnsupportedError: the group is too large.
     """
     step = step_of(law, records, above=True)
-    return _within_range(chain(step, records, above=True)[-1], law, records)
+    return chain(step, records, above=True)[-1]
 
 
 def sampled_group(

@@ -49,8 +49,6 @@ REFUSALS = (
     "is known for replacing records only",
     # The sample that is sampled again has another size.
     "cannot be sampled as if there were",
-    # Records that make deviations twice as small, again and again, make losses without end.
-    "is beyond the range of doubles",
     # Nor is there a sample of n out of n - 1.
     "a sample of all records is not defined",
 )
