@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # Points of one transform that a plan aims at; windows are about 20 deviations wide.
 MOST_POINTS = 2**20
-WINDOW, FREE_POINTS = 22.0, 2.0**14
+WINDOW, FREE_POINTS, FINEST = 22.0, 2.0**14, 1e-4
 MOST_LEVELS = 7
 # So many times more uses, or fewer, may be composed at once than a plan asks for.
 FARTHER = 1.4
@@ -146,8 +146,10 @@ class Seen:
             last = math.sqrt(sum(min(count, max(share, 1.0)) for count in counts))
             first = last * math.sqrt(largest / share)
             size = max(WINDOW * self.deviation * last, span * first)
-            # Near an atom epsilon is off by more; small transforms cost nothing.
-            wanted, affordable = min(wanted, size / FREE_POINTS), size / most_points
+            # Near an atom epsilon is off by more, and small transforms cost nothing. But of losses
+            # that are all but one even so many points would have indices beyond whole numbers.
+            free = max(size / FREE_POINTS, FINEST * wanted)
+            wanted, affordable = min(wanted, free), size / most_points
             error = levels * max(wanted, affordable) ** 2
             if error < FEW * best:
                 best, unit, chosen = error, max(wanted, affordable), share

@@ -398,6 +398,10 @@ def played(law: FixedSizeUses, level: float) -> Played | None:
     return Played(scale, plays.circle.step, plays.value(law.uses), plays.turns(law.uses))
 
 
+# What is asked of an infinite order is asked of this one.
+LARGEST_ORDER = 1e6
+
+
 @record
 class FixedSizePairs(Members):
     """R, A and E of one step, of which a strategy plays one after the other.
@@ -443,7 +447,8 @@ class FixedSizePairs(Members):
         with suppress(NotCertifiedError):
             equal = equal_law(self.step)
             laws += [] if equal is None else [equal]
-            return max(laws, key=lambda law: float(law.renyi(np.array([abs(c)]))[0][0]))
+            order = np.array([min(abs(c), LARGEST_ORDER)])
+            return max(laws, key=lambda law: float(law.renyi(order)[0][0]))
         return laws[0]
 
 

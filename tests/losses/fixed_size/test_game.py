@@ -358,6 +358,14 @@ def test_steps_out_of_reach_have_no_game() -> None:
     assert laws.FixedSizePairs.together([(members, 10)]) is None
 
 
+def test_a_member_of_an_infinite_order() -> None:
+    """It is asked for where mass may be infinite elsewhere, and is one of the three."""
+    step, single, other = laws.Step(0.06, 0.061, 0.0), GaussianLaw(0.061), GaussianLaw(0.06)
+    members = laws.FixedSizePairs(glued(single, 0.06), step, single, other)
+    with np.errstate(invalid="raise"):
+        assert members.member(math.inf) in (single, other, laws.equal_law(step))
+
+
 def test_without_a_circle_a_game_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Delta is between 0 and 1, tails are those of one pair, and nothing is certain to be lost."""
     step, pair = laws.Step(0.1234, 0.77, 0.0), glued(GaussianLaw(0.77), 0.1234)
