@@ -390,6 +390,8 @@ PER_PIECE = 3.0
 LARGEST_GROUP = 1000
 # Samples of groups with more records follow the chain of samples of one record instead.
 LARGEST_MIXTURE = 64
+# Of so much P-mass with losses beyond the range of doubles nothing is said.
+ALL_LOST = 1.0 - 1e-6
 
 
 def step_of(law: LossLaw, records: int, *, above: bool) -> AtomicLaw:
@@ -482,10 +484,15 @@ def grouped(law: LossLaw, records: int) -> AtomicLaw:
     """Return an upper law for a group, from the law of one record.
 
     Raises:
-        UnsupportedError: the group is too large.
+        UnsupportedError: the group is too large, or nearly all of its losses are.
     """
-    step = step_of(law, records, above=True)
-    return chain(step, records, above=True)[-1]
+    found = chain(step_of(law, records, above=True), records, above=True)[-1]
+    if law.infinity_mass == 0.0 and found.infinity_mass >= ALL_LOST:
+        raise UnsupportedError(
+            f"the privacy loss of a group of {records} is beyond the range of doubles; ask for a"
+            " smaller group"
+        )
+    return found
 
 
 def sampled_group(
