@@ -202,22 +202,17 @@ def _exact(
 ) -> tuple[tuple[Bound, ...] | None, str]:
     """Bracket the divergences of the sampled pair, the larger of both directions.
 
-    Where adding and removing have one loss the tight sum and the lower bound are those of the
-    pair itself: `sums`, which intersect the brackets of the privacy loss.
+    Where that is known by its curve alone, and adding and removing have one loss, the tight sum
+    and the lower bound are those of the pair: `sums`.
     """
-    if not all(part.one_pair for part in directions.parts.values()):
-        if sums is None:
-            return None, "omitted: no one pair is known to attain it at every order"
-        return tuple(sums), (
-            "the tight sum, which is that of the dominating pair; by convexity between whole orders"
-        )
+    if all(part.one_pair for part in directions.parts.values()):
+        reason = "the dominating pair of the sampled event, the larger of both directions"
+        return tuple(directions.renyi(orders)), reason
     if sums is None:
-        worst = directions.renyi(orders)
-    else:
-        # Removing is the worse direction at every order, for the reason that proves the sum.
-        worst = divergences(directions.pairs[0][0], orders)
-        worst = [a.intersection(b) for a, b in zip(worst, sums, strict=True)]
-    return tuple(worst), "the dominating pair of the sampled event, the larger of both directions"
+        return None, "omitted: no one pair is known to attain it at every order"
+    return tuple(sums), (
+        "the tight sum, which is that of the dominating pair; by convexity between whole orders"
+    )
 
 
 def _numbers(values: Array | None) -> tuple[float, ...] | None:

@@ -463,11 +463,13 @@ def at_one_delta(found: Conversion) -> AtOneDelta | None:
         return None
     delta = next((each.query["delta"] for each in others), USUAL_DELTA)
     try:
-        epsilon = _epsilon(found, delta)
+        asked = compose(found.tree, relation=found.relation, deltas=(delta,), tolerance=ROUGHLY)
+        epsilon = asked.answers[0].proved.upper
         if not 0.0 < epsilon < math.inf:
             return None
         if name == "rho":
-            other = _epsilon_of(number.upper, delta)
+            rho = Leaf("zcdp", (("rho", number.upper),))
+            other = compose(rho, deltas=(delta,), tolerance=ROUGHLY).answers[0].proved.upper
             return AtOneDelta(delta, epsilon, other) if other > LESS * epsilon else None
         from privcalc.tradeoff.mu import mu_at
 
@@ -475,18 +477,6 @@ def at_one_delta(found: Conversion) -> AtOneDelta | None:
     except (NotCertifiedError, UnsupportedError):
         return None
     return AtOneDelta(delta, epsilon, other) if LESS * other < number.upper else None
-
-
-def _epsilon(found: Conversion, delta: float) -> float:
-    """Return an upper bound on epsilon of the specification at a delta."""
-    asked = compose(found.tree, relation=found.relation, deltas=(delta,), tolerance=ROUGHLY)
-    return asked.answers[0].proved.upper
-
-
-def _epsilon_of(rho: float, delta: float) -> float:
-    """Return epsilon of all that is rho-zCDP."""
-    tree = Leaf("zcdp", (("rho", rho),))
-    return compose(tree, deltas=(delta,), tolerance=ROUGHLY).answers[0].proved.upper
 
 
 @allowance(QUESTION)

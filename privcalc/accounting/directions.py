@@ -368,7 +368,12 @@ class Directions:
             lowers = worse([lowers, below(single, wish, found)])
         return [
             # The proof of an infinite epsilon is one of the bound, not of the mechanism.
-            replace(each, bound=Bound.joined(each.bound, lower), notes=_of_upper(each))
+            # What engines said is of the upper end alone: another composition has the lower.
+            replace(
+                each,
+                bound=Bound.joined(each.bound, lower),
+                notes=tuple(f"upper PLD, {note}" if ": " in note else note for note in each.notes),
+            )
             for each, lower in zip(found, lowers, strict=True)
         ]
 
@@ -417,11 +422,6 @@ class Directions:
             same = part.lower is part.upper
             found.append(limit.bound if same else Bound.joined(limit.bound, lower))
         return reduce(Bound.maximum, found)
-
-
-def _of_upper(found: Certified) -> tuple[str, ...]:
-    """Return what engines said, of the upper end alone: another composition has the lower."""
-    return tuple(f"upper PLD, {note}" if ": " in note else note for note in found.notes)
 
 
 def _upper(found: Certified) -> float:

@@ -139,7 +139,11 @@ def _realized(tree: Node, relation: Relation, *, rough: bool) -> dict[str, Reali
         names = [f" of {each}" for each in told_apart(trees)]
     apart: list[Ways] = []
     for one, name in zip(trees, names, strict=True):
-        ways = {way.value: _by_part(walk, one, way) for way in relation.adjacencies}
+        events = one.events if isinstance(one, Composed) else (one,)
+        ways = {
+            way.value: [(event, walk.terms(event, way, 1)) for event in events]
+            for way in relation.adjacencies
+        }
         apart.append(ways)
         parts = Realized.directions(
             {way: [term for _, terms in pieces for term in terms] for way, pieces in ways.items()}
@@ -167,12 +171,6 @@ def explaining() -> Iterator[Seen]:
     """Keep what a question that is asked inside is taken apart into (`parts`)."""
     with allowance(math.inf):
         yield taken_apart()
-
-
-def _by_part(walk: _Walk, tree: Node, way: Adjacency) -> list[tuple[Node, Terms]]:
-    """Return the parts of a sum, each with its terms."""
-    events = tree.events if isinstance(tree, Composed) else (tree,)
-    return [(event, walk.terms(event, way, 1)) for event in events]
 
 
 class _Walk:

@@ -142,20 +142,14 @@ def subsample(
             rounds, relation=relation, deltas=deltas, tolerance=tolerance, engine=engine
         )
         directions = Directions(realize(rounds, relation), tolerance, engine)
-        accounted = tuple(
-            _accounted(directions, delta, answer)
-            for delta, answer in zip(deltas, found.answers, strict=True)
-        )
+        for delta, answer in zip(deltas, found.answers, strict=True):
+            # A search that runs out of work may miss the best order.
+            classic, best = (
+                directions.largest(partial(_renyi, delta=delta, conversion=conversion))
+                for conversion in ("classic", "trade_off")
+            )
+            accounted += (Accounted(classic, min(classic, best), answer),)
     return Subsampled(sampled, rounds, relation, sampling_words(sampled), curve, count, accounted)
-
-
-def _accounted(directions: Directions, delta: float, answer: Answer) -> Accounted:
-    """Return what each accountant says; a search that runs out of work may miss the best order."""
-    classic, best = (
-        directions.largest(partial(_renyi, delta=delta, conversion=conversion))
-        for conversion in ("classic", "trade_off")
-    )
-    return Accounted(classic, min(classic, best), answer)
 
 
 def _renyi(part: Realized, delta: float, conversion: str) -> float:

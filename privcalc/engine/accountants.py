@@ -193,18 +193,14 @@ class LevyInversion:
 def _characteristic(composition: Composition, z: ComplexArray) -> ComplexArray:
     total = np.zeros(z.shape, np.complex128)
     for law, count in composition:
-        total = total + count * _log_mgf(law, z)
+        if isinstance(law, GaussianLaw):
+            log_mgf = z * (z + 1.0) * (law.mu * law.mu / 2.0)
+        else:
+            losses, masses = _listed(law)
+            log_mgf = np.log(np.exp(np.outer(z, losses)) @ masses)
+        total = total + count * log_mgf
     result: ComplexArray = np.exp(total)
     return result
-
-
-def _log_mgf(law: LossLaw, z: ComplexArray) -> ComplexArray:
-    """Return K of one law at any complex points."""
-    if isinstance(law, GaussianLaw):
-        return law.log_mgf_estimate(z)
-    losses, masses = _listed(law)
-    value: ComplexArray = np.log(np.exp(np.outer(z, losses)) @ masses)
-    return value
 
 
 def _listed(law: LossLaw) -> tuple[Array, Array]:

@@ -105,7 +105,13 @@ class Realized:
         found = {name: cls.of(each) for name, each in terms.items()}
         if len(found) > 1 and len({(each.upper, each.lower) for each in found.values()}) == 1:
             found = {"both": next(iter(found.values()))}
-        return {name: each.with_reverse(found[reverse_of(name)]) for name, each in found.items()}
+        # A composition with curves is told what the neighbours cost in the other order.
+        return {
+            name: replace(each, upper=replace(each.upper, reverse=found[reverse_of(name)].upper))
+            if each.upper.curves
+            else each
+            for name, each in found.items()
+        }
 
     @property
     def one_pair(self) -> bool:
@@ -174,12 +180,6 @@ class Realized:
             accuracy=max(self.accuracy, APART),
             adaptive=None if below.adaptive is None else self.over(below.adaptive),
         )
-
-    def with_reverse(self, back: Realized) -> Realized:
-        """Tell a composition with curves what the neighbours cost in the other order."""
-        if not self.upper.curves:
-            return self
-        return replace(self, upper=replace(self.upper, reverse=back.upper))
 
     def member(self, c: float | None) -> Composition:
         """Return the members that cost most at order c + 1, composed."""

@@ -21,12 +21,12 @@ down in a pair below; the Q-masses follow from them. What that does to the sums 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.law import MASS_ULPS, LawProperties, LossLaw, Tails
+from privcalc.losses.law import MASS_ULPS, LossLaw, Tails
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -34,7 +34,6 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array
 
 # A law is cut at so many losses, in the ranges that hold all but one of these parts of its P-mass.
@@ -179,71 +178,26 @@ def gathered(found: Outcomes, *, above: bool) -> tuple[Array, Array]:
     return losses[kept], masses[kept]
 
 
+# How much mass rounding moves at most (`AtomicLaw.moved`). Lists are two measures that come to 1
+# and are above or below, but for the least losses: below, the last P-mass is less and the last
+# Q-mass more by ROUNDED, that by the rounding of its loss, 16 units of a logarithm of at most 700,
+# and both by that of sums, 600 units each, which is all above.
+MOVED = 16.0 * ROUNDED
+
+
 def _law(losses: Array, masses: Array, alone: float, unlike: Callable[[Array], float]) -> AtomicLaw:
     kept = masses > TINY
     losses, masses = losses[kept], masses[kept]
     other = masses * np.exp(-losses)
-    return OneSided(
+    return AtomicLaw(
         tuple(losses.tolist()),
         tuple(masses.tolist()),
         alone,
         unlike(other),
         loss_units=0.0,
         lower_masses=tuple(other.tolist()),
+        moved=MOVED,
     )
-
-
-@record
-class OneSided(AtomicLaw):
-    """Outcomes above or below those of a pair.
-
-    They are those of two measures that come to 1 and are above or below, but for the least losses:
-    below, the last P-mass is less and the last Q-mass more by ROUNDED, that by the rounding of its
-    loss, 16 units of a logarithm of at most 700, and both by that of sums, 600 units each, which is
-    all above. In all it is less than 16 times ROUNDED.
-    """
-
-    moved: ClassVar[float] = 16.0 * ROUNDED
-
-
-@record
-class KnownList(OneSided):
-    """A list of a pair of which more is known than such outcomes say.
-
-    What little mass was moved to infinity makes all divergences of a list above infinite.
-
-    Attributes:
-        mu: see `gaussian_range`.
-    """
-
-    mu: tuple[float, float] = (0.0, math.inf)
-
-    @property
-    def properties(self) -> LawProperties:
-        """Return that its divergences say no more than it does."""
-        return LawProperties(has_atoms=True, listed=len(self.losses), rdp_implied_by_pld=True)
-
-    @classmethod
-    def of(
-        cls, law: AtomicLaw, curve: RenyiCurve | None, mu: tuple[float, float] = (0.0, math.inf)
-    ) -> KnownList:
-        """Say what is known of the pair of a list."""
-        return cls(
-            law.losses,
-            law.masses,
-            law.infinity_mass,
-            law.lower_infinity_mass,
-            law.loss_units,
-            law.lower_masses,
-            law.infinity_mass_error,
-            mechanism_rdp_curve=curve,
-            mu=mu,
-        )
-
-    @property
-    def gaussian_range(self) -> tuple[float, float]:
-        """Return what is known of the pair."""
-        return self.mu
 
 
 @remembered(32)

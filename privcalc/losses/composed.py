@@ -41,7 +41,6 @@ from privcalc.losses.cells import (
     CELLS,
     MOST_LOSSES,
     TINY,
-    OneSided,
     Outcomes,
     graded,
     listed,
@@ -400,7 +399,7 @@ def step_of(law: LossLaw, records: int, *, above: bool) -> AtomicLaw:
     Losses beyond the range of doubles are infinite above, and none below.
     """
     found = listed(law, above=above, cells=_pieces(records))
-    if isinstance(found, OneSided):
+    if found.moved:
         return found
     return _fewer(Outcomes.of(found, above=above), MOST, above=above)
 

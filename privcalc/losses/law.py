@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 MASS_ULPS = 32.0
 # More atoms than this cannot all be put on a lattice of the FFT engine.
 MOST_ANCHORS = 64
-# What a law in closed form costs a lattice, over what a quadrature does.
-CLOSED_FORM = 0.25
 
 
 @record
@@ -69,11 +67,6 @@ class LawProperties:
     exact_profile: bool = False
     one_sided: bool = False
     tail_cost: float = 1.0
-
-    @property
-    def lattice_weight(self) -> float:
-        """What a point of a lattice costs, as a multiple of what it costs most laws."""
-        return CLOSED_FORM if self.renyi_in_closed_form else self.tail_cost
 
 
 NO_PROPERTIES = LawProperties()

@@ -324,7 +324,6 @@ class PoissonSampled(Sampling):
             remove = asked.adjacency is Adjacency.REMOVE
             return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
         from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.cells import KnownList
         from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
         from privcalc.losses.noise.gaussian import GaussianLaw
         from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
@@ -336,7 +335,7 @@ class PoissonSampled(Sampling):
             return found
         bounds = ReplacedNoise(law, q)
         upper, lower = (
-            KnownList.of(each, LawCurve(bounds), bounds.gaussian_range)
+            replace(each, mechanism_rdp_curve=LawCurve(bounds), mu=bounds.gaussian_range)
             if isinstance(each, AtomicLaw)
             else each
             for each in (found.upper, found.lower)

@@ -306,7 +306,6 @@ class Sampling(Wrapper):
         moved to infinity: there a curve is known as well.
         """
         from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.cells import KnownList
         from privcalc.losses.composed import composed
         from privcalc.losses.term import Term
 
@@ -344,7 +343,7 @@ class Sampling(Wrapper):
         if isinstance(law, AtomicLaw) and law.infinity_mass > 0.0:
             with suppress(UnsupportedError):
                 curve = self._by_curve(terms, back, asked).curve
-                law = KnownList.of(law, curve)
+                law = replace(law, mechanism_rdp_curve=curve, mu=(0.0, math.inf))
         if not attained:
             return Term(law)
         return Term(law, lower.lower, members=lower.members, back=lower.back)

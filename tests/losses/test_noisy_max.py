@@ -9,7 +9,7 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
-from privcalc.losses.cells import KnownList
+from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.choices.noisy_max import PointsCurve, law_with_tail, loss_grid, noisy_max_law
 from privcalc.numerics.normal import gaussian_profiles
 from privcalc.spec.parse import parse
@@ -28,7 +28,8 @@ from tests.losses.noisy_max_bounds import (
 def test_the_envelope_is_the_least_of_the_three_bounds(m: int, step: float) -> None:
     """Chords are above the least of them by a little, and nowhere below a convex function."""
     law = noisy_max_law(m, step)
-    assert isinstance(law, KnownList)
+    assert isinstance(law, AtomicLaw)
+    assert law.mu is not None
     for share in (0.0, 0.4, 1.1, 2.3, 3.9, 8.0, 20.0):
         x = share * step
         got = upper_delta(law, x)
@@ -57,7 +58,8 @@ def test_laws_of_points_are_the_largest_that_meet_them() -> None:
 def test_renyi_divergences_are_integrals_of_the_profile(m: int, step: float) -> None:
     """M - 1 is the integral of f'' (H - (1 - a)_+), here by many trapezoids in log a."""
     law = noisy_max_law(m, step)
-    assert isinstance(law, KnownList)
+    assert isinstance(law, AtomicLaw)
+    assert law.mu is not None
     curve = law.mechanism_rdp_curve
     assert isinstance(curve, PointsCurve)
     x = np.linspace(0.0, 16.0 * step, 6001)

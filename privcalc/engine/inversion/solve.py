@@ -251,7 +251,9 @@ class Decaying(Inversion):
         cut = self._composition.truncated(log_least + math.log(0.1 * relative))
         c *= self.shift
         wanted = Wanted(c, max(slope, PART_OF_TILT * c), epsilon, width)
-        parts = Parts.uncut(listed(cut, wanted))
+        # Lists have become lines, and there is one side.
+        lines = listed(cut, wanted).lines
+        parts = Parts((), tuple((law, law, count) for law, count in lines))
         frame = Frame(parts, (), epsilon, log_least, relative)
         line = make_line(frame, c, 0.0, right=True, refine=self.refine)
         return Measures(

@@ -85,11 +85,6 @@ class Parts:
             return None
         return cls(tuple(sampled), tuple(others))
 
-    @classmethod
-    def uncut(cls, composition: Composition) -> Parts:
-        """Take all laws whole, for a line: lists have become such, and there is one side."""
-        return cls((), tuple((law, law, count) for law, count in composition.lines))
-
     def listed(self, wanted: Wanted) -> Parts:
         """Return the same with lists in the place of sketches."""
         terms = listed(Composition(tuple((law, n) for law, _, n in self.others)), wanted).lines
@@ -117,15 +112,6 @@ class Parts:
         for law, n in self.sampled:
             total += n * law.variance(500.0)
         return total
-
-    @property
-    def largest_loss(self) -> float:
-        """Return the largest loss that is looked at."""
-        found = 0.0
-        for law, _ in self.sampled:
-            x = law.normal.mean + law.normal.deviation * (law.farthest + FARTHEST)
-            found = max(found, float(law.losses(np.array([x]))[1][0]))
-        return found
 
     def whole(self, *, right: bool) -> list[tuple[LineLaw, int]]:
         """Return the other laws as one side has them."""
@@ -317,8 +303,12 @@ class Search:
         largest = min(max(60.0, 60.0 / math.sqrt(max(parts.variance, 1e-300))), MOST_ORDER)
         self._orders = np.geomspace(LEAST_ORDER, largest, ORDERS)
         self._step = math.log(self._orders[1] / self._orders[0])
-        low = min(law.rate for law, _ in parts.sampled)
-        self._levels = np.geomspace(low, parts.largest_loss, LEVELS)
+        laws = [law for law, _ in parts.sampled]
+        ends = [law.normal.mean + law.normal.deviation * (law.farthest + FARTHEST) for law in laws]
+        high = max(
+            float(law.losses(np.array([x]))[1][0]) for law, x in zip(laws, ends, strict=True)
+        )
+        self._levels = np.geomspace(min(law.rate for law in laws), high, LEVELS)
         found = [tables(law, n, self._orders, self._levels) for law, n in parts.sampled]
         near, left, rest, log_p, log_q = (sum(each) for each in zip(*found, strict=True))
         other, back = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -69,7 +69,10 @@ def atomic_renyi(
     rows = max(1, CHUNK // len(losses))
     for i in range(0, len(c), rows):
         part = c[i : i + rows]
-        low, high = _direct(part, losses, masses, units)
+        # Exponents log p + c l.
+        products, logs = part[:, None] * losses, np.log(masses)
+        wrong = (units[0] + 2.0) * np.abs(products) + units[1] + 10.0 * np.abs(logs)
+        low, high = _log_sum(products + logs, UNIT * wrong)
         if balanced:
             steep = -(part + 1.0) * np.expm1((part + 1.0) * min(0.0, float(losses.min())))
             through = log1p_bracket(*widened(_excess(part, losses, masses, units), moved * steep))
@@ -106,16 +109,6 @@ def _log_sum(exponents: Array, errors: Array) -> tuple[Array, Array]:
         high = top + np.log(total + off)
     slack = 16.0 * UNIT * (np.abs(top) + 1.0)
     return low - slack, high + slack
-
-
-def _direct(
-    c: Array, losses: Array, masses: Array, units: tuple[float, float]
-) -> tuple[Array, Array]:
-    """Return bounds on log sum p e^{cl}: exponents log p + c l."""
-    products = c[:, None] * losses
-    logs = np.log(masses)
-    error = UNIT * ((units[0] + 2.0) * np.abs(products) + units[1] + 10.0 * np.abs(logs))
-    return _log_sum(products + logs, error)
 
 
 def _excess(
@@ -173,11 +166,12 @@ class AtomicLaw(LossLaw):
         known_mass: `infinity_mass` itself, where it is known but no double.
         mechanism_rdp_curve, alternative_dominating_pair: see `LossLaw`.
         log_truncated_mass: log of a bound on the P-mass of truncated outcomes, and on their Q-mass.
-        moved: of a law that bounds another, how much P- and Q-mass rounding may have put where
+        moved: of a list that bounds a law, how much P- and Q-mass rounding may have put where
             losses are negative, or taken from there, in its favour.
+        mu: of a list of a pair of which more is known (`gaussian_range`, the Renyi curve) than such
+            outcomes say.
     """
 
-    moved: ClassVar[float] = 0.0
     losses: tuple[float, ...]
     masses: tuple[float, ...]
     infinity_mass: float = 0.0
@@ -190,6 +184,8 @@ class AtomicLaw(LossLaw):
     mechanism_rdp_curve: RenyiCurve | None = None
     log_truncated_mass: float = -math.inf
     alternative_dominating_pair: LossLaw | None = None
+    moved: float = 0.0
+    mu: tuple[float, float] | None = None
 
     @cached_property
     def properties(self) -> LawProperties:
@@ -197,7 +193,8 @@ class AtomicLaw(LossLaw):
         return LawProperties(
             has_atoms=True,
             listed=len(self.losses),
-            renyi_in_closed_form=len(self.losses) <= CHEAP_ATOMS,
+            renyi_in_closed_form=self.mu is None and len(self.losses) <= CHEAP_ATOMS,
+            rdp_implied_by_pld=self.mu is not None,
         )
 
     @property
@@ -254,7 +251,9 @@ class AtomicLaw(LossLaw):
 
     @property
     def gaussian_range(self) -> tuple[float, float]:
-        """Return the mu that any pair with such a bounded loss has."""
+        """Return what is known, or the mu that any pair with such a bounded loss has."""
+        if self.mu is not None:
+            return self.mu
         if self.infinity_mass > 0.0 or self.lower_infinity_mass > 0.0:
             return 0.0, math.inf
         largest = max(abs(loss) for loss in self.losses)

@@ -38,7 +38,7 @@ import numpy as np
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.atomic.atoms import LARGEST_EPSILON, LOSS_ULPS, AtomicLaw
-from privcalc.losses.cells import OneSided, gathered, lower_law
+from privcalc.losses.cells import MOVED, gathered, lower_law
 from privcalc.losses.cells import merged as merged_masses
 from privcalc.losses.composed import rejoined
 from privcalc.numerics.rounding import UNIT
@@ -509,11 +509,12 @@ def law_of_tests(p: Array, q: Array, *, both: bool = True, reverse: bool = False
     middle = max(0.0, 1.0 - math.fsum([*masses.tolist(), *other.tolist()]))
     at_zero = [middle] if middle > 0.0 else []
     every = *other[::-1].tolist(), *at_zero, *masses.tolist()
-    return OneSided(
+    return AtomicLaw(
         (*(-losses[::-1]).tolist(), *[0.0] * len(at_zero), *losses.tolist()),
         every,
         loss_units=0.0,
         lower_masses=every[::-1],
+        moved=MOVED,
     )
 
 

@@ -64,7 +64,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.profiles import law_of_points, law_of_tests
-from privcalc.losses.cells import KnownList
+from privcalc.losses.cells import MOVED
 from privcalc.losses.law import RenyiCurve
 from privcalc.losses.members import threshold_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -72,7 +72,7 @@ from privcalc.numerics.normal import gaussian_profile, gaussian_profiles
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import TINIEST, log1p_bracket
 from privcalc.numerics.work import charge, remembered
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,7 +192,7 @@ def _largest(count: float, step: float) -> tuple[Array, Array]:
 
 def law_with_tail(
     points: tuple[Array, Array], tail: tuple[float, float], most: float, vector: float = math.inf
-) -> KnownList:
+) -> AtomicLaw:
     """Return the law of the largest profile that meets points, and what is known besides.
 
     Args:
@@ -203,7 +203,8 @@ def law_with_tail(
     """
     law = law_of_points(*points)
     mu = min(vector, _enough_mu(law, np.unique(points[0]), tail[1]))
-    return KnownList.of(law, PointsCurve(law, *tail, most, vector), (0.0, mu))
+    curve = PointsCurve(law, *tail, most, vector)
+    return replace(law, mechanism_rdp_curve=curve, mu=(0.0, mu), moved=MOVED)
 
 
 @record

@@ -109,11 +109,6 @@ class GaussianLaw(LineLaw):
         del t_max, log_error
         return GaussianContour(self.mu, c, self.error)
 
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points."""
-        product: ComplexArray = np.multiply(z, z + 1.0)
-        return product * (self.mu * self.mu / 2.0)
-
     def tails(self, losses: Array) -> Tails:
         """Return the masses of N(mu/2, 1) under P and N(-mu/2, 1) under Q beyond t = l / mu.
 

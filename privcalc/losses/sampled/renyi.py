@@ -427,13 +427,6 @@ def mixture_excess(
     return nodes.bounds(inside, beyond, c)
 
 
-def log_largest_low(log_floor: float, c: float, *, remove: bool) -> float:
-    """Bound log N h_c where floor <= r <= 1: it falls in r there; the floor is off by 8 units."""
-    loss = np.array([log_floor * (1.0 + 8.0 * UNIT)])
-    value, error = log_loss_excess(c, loss if remove else -loss)
-    return float(value[0] + error[0]) + (float(loss[0]) * (1.0 - 1e-12) if remove else 0.0)
-
-
 def _below(ratio: ExponentialSum, c: float, low: float, *, remove: bool) -> float:
     """Bound the log of what is below low: where r <= 1, at most the value at the floor.
 
@@ -448,7 +441,11 @@ def _below(ratio: ExponentialSum, c: float, low: float, *, remove: bool) -> floa
         rise = c * (0.5 * first * first - float(ratio.log_weights[1])) + 0.5 * t * t
         slack = 64.0 * UNIT * (1.0 + c + abs(rise) + (low + t) ** 2)
         return rise + log_tail(-low - t) + slack + 1e-12
-    return log_largest_low(ratio.log_floor, c, remove=remove) + log_tail(-low) + 1e-12
+    # log N h_c falls in r where floor <= r <= 1; the floor is off by 8 units.
+    loss = np.array([ratio.log_floor * (1.0 + 8.0 * UNIT)])
+    value, error = log_loss_excess(c, loss if remove else -loss)
+    weight = float(loss[0]) * (1.0 - 1e-12) if remove else 0.0
+    return float(value[0] + error[0]) + weight + log_tail(-low) + 1e-12
 
 
 def _above(ratio: ExponentialSum, c: float, high: float, *, remove: bool) -> float:

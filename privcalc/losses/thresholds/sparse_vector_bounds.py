@@ -83,7 +83,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.cells import KnownList
     from privcalc.numerics.rounding import Array
 
     Points = tuple[Array, Array]
@@ -414,7 +413,7 @@ def answers_points(
 @remembered(32)
 def answers_bound(
     sizes: tuple[float, float], cutoff: int, length: int, mu: float, outcomes: float
-) -> KnownList:
+) -> AtomicLaw:
     """Return the law of the least profile through these points, and N h(mu) beyond the last."""
     points = answers_points(sizes, cutoff, length, mu, outcomes)
     return law_with_tail(points, (outcomes, mu), outcomes)

@@ -261,12 +261,6 @@ def stream_chances(
     return lower.ravel() * (1.0 - ROUNDING), upper.ravel() * (1.0 + ROUNDING)
 
 
-def _log_laplace(x: Array) -> Array:
-    """Return log F of a Laplace number."""
-    half = 0.5 * np.exp(-np.abs(x))
-    return np.where(x < 0.0, -np.log(2.0) - np.abs(x), np.log1p(-half))
-
-
 def _powers(
     cells: tuple[Array, Array, Array], sizes: tuple[float, float], m: int, *, least: bool
 ) -> Array:
@@ -281,13 +275,17 @@ def _powers(
         m: the power.
         least: which of the two.
     """
-    x, _, end = (each / sizes[1] for each in cells)
-    left, middle, right = (_log_laplace(each / sizes[1]) for each in cells)
+    x, inner, end = (each / sizes[1] for each in cells)
+    left, middle, right = (
+        np.where(y < 0.0, -np.log(2.0) - np.abs(y), np.log1p(-0.5 * np.exp(-np.abs(y))))
+        for y in (x, inner, end)
+    )
     half = FAR / CELLS * sizes[0] / sizes[1] * (1.0 + ROUNDING)
     s = 0.5 * np.exp(-np.maximum(x, 0.0))
     slope = np.where(x < 0.0, 1.0, s / (1.0 - s))
     curved = np.where(end <= 0.0, 0.0, 0.5 * s / (1.0 - s) ** 2 * half**2)
-    if least:
-        return np.exp(np.maximum(m * (middle - curved), m * left))
-    inside = np.minimum(m * (middle + curved) + 1.5 * (m * slope * half) ** 2, 1.0)
-    return np.exp(np.minimum(inside, m * right))
+    powers: Array = np.maximum(m * (middle - curved), m * left)
+    if not least:
+        inside = np.minimum(m * (middle + curved) + 1.5 * (m * slope * half) ** 2, 1.0)
+        powers = np.minimum(inside, m * right)
+    return np.exp(powers)
