@@ -1,0 +1,272 @@
+"""Mechanisms given by the laws of their outputs: without a record, and with it.
+
+The numbers have to be the worst there are: a pair says nothing of other neighbours. Under
+replace-one either order may occur at each step, and the pair is the least one that dominates both.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
+from privcalc.exact import exact as written
+from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.files import exact, read_rows
+from privcalc.relation import Adjacency, Relation
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.exact import Nearest
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
+
+NAMES = ("first", "other")
+# A sum this far from 1 is taken for a rounded 1, and divided out.
+TOLERANCE = Fraction(1, 10**9)
+# A decimal of 300 places has 1000 bits below the line.
+MOST_BITS = 8_000
+
+
+@mechanism(
+    name="pmf",
+    line="outputs whose probabilities stand in a file",
+    place=150,
+    plain=(
+        "A program of which it is known how likely each of its outputs is, once without the "
+        "record that is to be protected and once with it."
+    ),
+    parameters=(Parameter("file", "JSON or text with the columns first and other", kind="path"),),
+    example="pmf:file=./pmf.csv@10",
+    example_file="first other\n0.50 0.25\n0.25 0.25\n0.25 0.50\n",
+)
+class Pmf(Mechanism):
+    """A mechanism whose outputs have the probabilities of a file.
+
+    The file has two columns, `first` for the outputs without the record and `other` for the same
+    outputs with it: text with two numbers a line and an optional header `first other`, or JSON,
+    `{"first": [...], "other": [...]}` or `[[first, other], ...]`. A number may be a ratio such as
+    1/3. Numbers are read without rounding; each column has to sum to 1 within 1e-9, and is divided
+    by its sum. An output with a zero in one column only is an infinite loss in one direction.
+
+    The pair is that of the two columns, in the order that the direction asks for: (first, other)
+    for adding a record, (other, first) for removing one. It says nothing of other neighbours: the
+    two columns have to be the worst there are. Under replace-one either order may occur at each
+    step, and the pair is the least one that dominates both.
+
+    Attributes:
+        outcomes: pairs of probabilities, exact and normalised.
+    """
+
+    any_program: ClassVar[bool] = True
+
+    def __init__(self, *, file: str) -> None:
+        """Read the probabilities."""
+        from privcalc.losses.atomic.profiles import MOST_ATOMS
+
+        columns: tuple[list[Fraction], list[Fraction]] = ([], [])
+        hint = "; outputs whose two probabilities have one ratio may be added up"
+        for row in read_rows(file, NAMES, most=MOST_ATOMS, hint=hint):
+            for word, column in zip(row.entries, columns, strict=True):
+                value = exact(row.place, word)
+                if value < 0:
+                    raise DomainError(f"{row.place}: probabilities must be >= 0, got {word}")
+                column.append(value)
+        sums = [_sum(file, column) for column in columns]
+        for name, total in zip(NAMES, sums, strict=True):
+            if abs(total - 1) > TOLERANCE:
+                raise DomainError(
+                    f'{file}: the column "{name}" must sum to 1 within 1e-9, got'
+                    f" {float(total):.12g}"
+                )
+        self.outcomes = tuple((p / sums[0], q / sums[1]) for p, q in zip(*columns, strict=True))
+        self._file = file
+
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+        """Return the privacy-loss law of one direction.
+
+        Raises:
+            DomainError: probabilities below 1e-300, or too many different losses.
+        """
+        try:
+            return _law(self.outcomes, adjacency)
+        except DomainError as error:
+            raise DomainError(f"{self._file}: {error}") from None
+
+
+def _law(outcomes: Sequence[tuple[Fraction, Fraction]], adjacency: Adjacency) -> LossLaw | Term:
+    """Return the law of one direction of a pair of finitely many outcomes."""
+    from privcalc.losses.atomic.profiles import exact_law
+    from privcalc.losses.members import either_order
+
+    if adjacency is Adjacency.REPLACE:
+        return either_order(outcomes)
+    return exact_law([(q, p) for p, q in outcomes] if adjacency is Adjacency.REMOVE else outcomes)
+
+
+def _sum(file: str, column: list[Fraction]) -> Fraction:
+    """Add up without rounding; ratios of too many kinds have no common denominator of use."""
+    total = Fraction(0)
+    for value in column:
+        total += value
+        if total.denominator.bit_length() > MOST_BITS:
+            raise DomainError(
+                f"{file}: ratios with so many different denominators are not supported; write"
+                " decimals"
+            )
+    return total
+
+
+@mechanism(
+    name="bernoulli_pair",
+    line="yes or no, with two probabilities of yes",
+    place=170,
+    plain=(
+        "A program that answers yes or no, of which it is known how likely a yes is without the "
+        "record that is to be protected and with it."
+    ),
+    parameters=(
+        Parameter("p", "probability of yes without the record", minimum=0.0, maximum=1.0),
+        Parameter("other_p", "probability of yes with the record", minimum=0.0, maximum=1.0),
+    ),
+    example="bernoulli-pair:p=0.01,other_p=0.02@100",
+)
+class BernoulliPair(Mechanism):
+    """A mechanism with two outputs: yes with probability p, and with other_p if the record is in.
+
+    The pair is Bernoulli(p) and Bernoulli(other_p), in this order for adding a record and in the
+    other for removing one; unless p = 1 - other_p the two directions differ. Where one of the
+    probabilities is 0 or 1 a loss is infinite. The probabilities have to be the worst there are:
+    the pair says nothing of other neighbours. Under replace-one either order may occur at each
+    step, and the pair is the least one that dominates both.
+
+    Attributes:
+        p: probability of yes without the record.
+        other_p: probability of yes with it.
+    """
+
+    any_program: ClassVar[bool] = True
+
+    def __init__(self, *, p: float, other_p: float) -> None:
+        """Take the two probabilities."""
+        self.p = written(p)
+        self.other_p = written(other_p)
+
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+        """Return the privacy-loss law of one direction.
+
+        The pair is the worse the further the two probabilities are apart: where they are of many
+        numbers, it is enclosed by those of the ends.
+
+        Raises:
+            DomainError: a probability is positive but below 1e-300.
+        """
+        return _law([(self.p, self.other_p), (1 - self.p, 1 - self.other_p)], adjacency)
+
+
+# Outside, squares and exponentials of the loss leave the range of doubles.
+SMALLEST_DISTANCE, LARGEST_DISTANCE = 1e-30, 1e8
+LARGEST_RATIO = 1e6
+
+
+@mechanism(
+    name="gaussian_pair",
+    line="two bell curves, without the record and with it",
+    place=160,
+    plain=(
+        "A program that publishes a number with the spread of a bell curve, of which it is known "
+        "where the curve lies and how wide it is, without the record that is to be protected and "
+        "with it."
+    ),
+    parameters=(
+        Parameter("mean", "mean of the output without the record"),
+        positive("deviation", "its standard deviation"),
+        Parameter("other_mean", "mean of the output with the record"),
+        positive("other_deviation", "its standard deviation"),
+    ),
+    # For replacing a record either order may occur at each step, and the larger of the two profiles
+    # at each epsilon belongs to no pair of normal laws.
+    relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
+    example="gaussian-pair:mean=0,deviation=1.1,other_mean=1,other_deviation=1@10",
+)
+class GaussianPair(Mechanism):
+    """A mechanism with a normal output whose mean and deviation depend on the record.
+
+    The output is N(mean, deviation^2) without the record and N(other_mean, other_deviation^2) with
+    it. This is the pair, in this order for adding a record and in the other for removing one. The
+    four numbers have to be the worst there are: the pair says nothing of other neighbours. With
+    equal deviations the loss is that of `gaussian`. Otherwise it is a quadratic function of the
+    output: epsilon is finite in both directions, though from some
+    order on the Renyi divergence of the wider law from the narrower one is infinite, for variances
+    2 and 1 from order 2 on (Gil, Alajaji, Linder 2013).
+
+    Attributes:
+        first: mean and deviation without the record.
+        other: the same with it.
+    """
+
+    def __init__(
+        self, *, mean: float, deviation: float, other_mean: float, other_deviation: float
+    ) -> None:
+        """Take the two normal laws."""
+        self.first = written(mean), written(deviation)
+        self.other = written(other_mean), written(other_deviation)
+        deviations = float(deviation), float(other_deviation)
+        if max(deviations) > LARGEST_RATIO * min(deviations):
+            raise DomainError(
+                "deviation and other_deviation must be within a factor of"
+                f" {LARGEST_RATIO:g}, got {deviation!r} and {other_deviation!r}"
+            )
+        gap = abs(mean - other_mean)
+        if gap and not (
+            SMALLEST_DISTANCE * max(deviations) <= gap <= LARGEST_DISTANCE * min(deviations)
+        ):
+            raise DomainError(
+                "the means must be equal, or differ by"
+                f" {SMALLEST_DISTANCE:g} to {LARGEST_DISTANCE:g} deviations,"
+                f" got {mean!r} and {other_mean!r}"
+            )
+
+    def grouped(self, records: int) -> GaussianPair | None:
+        """Return the pair of a group where the deviations are equal: tests compose to k distances.
+
+        The power function Phi(Phi^-1(y) + mu) composed k times is that with k mu, and a mechanism
+        whose mean moves by as much with every record attains it. Of others the chain is all.
+        """
+        (mean, deviation), (moved, same) = self.first, self.other
+        if deviation != same:
+            return None
+        distance = records * (moved - mean)
+        if abs(distance) > LARGEST_DISTANCE * deviation:
+            return None
+        other = copy(self)
+        other.first, other.other = (mean - mean, deviation), (distance, deviation)
+        return other
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction."""
+        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
+        from privcalc.numerics.rounding import UNIT
+
+        first, other = self.first, self.other
+        if adjacency is Adjacency.REMOVE:
+            first, other = other, first
+        distance, wrong, known = _nearest(abs(first[0] - other[0]) / other[1])
+        if first[1] == other[1]:
+            if distance == 0.0:
+                return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+            return GaussianLaw(distance, wrong, known)
+        ratio = (first[1] / other[1]) ** 2
+        square, square_error, _ = _nearest(ratio)
+        rho, rho_error, _ = _nearest(abs(ratio - 1))
+        units = max(wrong / 4.0, square_error, rho_error) / UNIT
+        return UnequalGaussiansLaw(distance, square, rho if ratio > 1 else -rho, max(1.0, units))
+
+
+def _nearest(number: Fraction) -> Nearest:
+    return Enclosed(number, number).nearest()

@@ -1,0 +1,383 @@
+"""Any mechanism of which a guarantee is known, and nothing else.
+
+All are read under the relation in force.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from privcalc.errors import DomainError, UnsupportedError
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import LocalReport, Mechanism, positive
+from privcalc.mechanisms.files import WrittenRow, exact, read_rows
+from privcalc.mechanisms.gaussian import Gaussian, checked_mu
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw, RenyiCurve
+    from privcalc.relation import Adjacency
+
+# Above it the probabilities of a pair are no doubles any more.
+LARGEST_LOSS = 700.0
+# Of Renyi curves.
+LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
+_INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
+NO_LOWER_END = (
+    "a bound of Renyi divergences says nothing of how much less a mechanism that keeps it"
+    " may cost; where the mechanism itself is known, that has both ends"
+)
+
+
+def bound(name: str, meaning: str, maximum: float, default: float | None = None) -> Parameter:
+    """Declare a number from 0 on, of which smaller ones are special cases."""
+    return Parameter(name, meaning, minimum=0.0, maximum=maximum, default=default, cost="increases")
+
+
+class Stated(Mechanism):
+    """What is known of any mechanism is the same in each direction.
+
+    Outputs with two records that are mirror images of each other fit a guarantee.
+    """
+
+    opposite_records: ClassVar[bool] = True
+    any_program: ClassVar[bool] = True
+
+
+@mechanism(
+    name="pure",
+    line="anything that is epsilon-DP",
+    place=90,
+    plain=(
+        "Stands for any program of which only this is known: no record makes any output "
+        "more than e^epsilon times as likely."
+    ),
+    parameters=(bound("epsilon", "largest privacy loss", LARGEST_LOSS),),
+    example="pure:epsilon=0.1@500",
+)
+class Pure(Stated):
+    """Any mechanism that is epsilon-DP.
+
+    The guarantee is read under the relation in force. Every epsilon-DP mechanism is dominated by
+    the two-point pair P = (p, 1 - p), Q = (1 - p, p) with p = exp(epsilon) / (1 + exp(epsilon)),
+    in every direction (Kairouz, Oh, Viswanath 2015): the answer is the most that any
+    such mechanism costs, and randomized response attains it.
+
+    Attributes:
+        epsilon: the largest privacy loss.
+    """
+
+    def __init__(self, *, epsilon: float) -> None:
+        """Take the guarantee."""
+        self.epsilon = Enclosed.of(epsilon)
+
+    @property
+    def report(self) -> LocalReport:
+        """Any report of this guarantee."""
+        return LocalReport(self.epsilon)
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction; it is the same in each."""
+        del adjacency
+        from privcalc.losses.atomic.atoms import two_point
+
+        return two_point(self.epsilon)
+
+
+@mechanism(
+    name="approx",
+    line="anything that is (epsilon, delta)-DP",
+    place=100,
+    plain=(
+        "Stands for any program that keeps the promise of `pure`, except that with "
+        "probability delta it may reveal everything."
+    ),
+    parameters=(
+        bound("epsilon", "privacy loss that is exceeded only with delta", LARGEST_LOSS),
+        bound("delta", "probability with which nothing is promised", 1.0),
+    ),
+    example="approx:epsilon=0.5,delta=1e-8@100",
+)
+class Approx(Stated):
+    """Any mechanism that is (epsilon, delta)-DP.
+
+    The guarantee is read under the relation in force. Every such mechanism is dominated, in every
+    direction, by the four-point pair of Kairouz, Oh, Viswanath (2015): with
+    probability delta the loss under P is infinite, and otherwise it is epsilon or -epsilon, as in
+    randomized response: P = (delta, (1 - delta) p, (1 - delta)(1 - p), 0) and
+    Q = (0, (1 - delta)(1 - p), (1 - delta) p, delta), p = exp(epsilon) / (1 + exp(epsilon)).
+    At delta = 0 this is `pure`.
+
+    Attributes:
+        epsilon: the privacy loss outside the failure event.
+        delta: the probability of the failure event.
+    """
+
+    def __init__(self, *, epsilon: float, delta: float) -> None:
+        """Take the guarantee."""
+        self.epsilon = Enclosed.of(epsilon)
+        self.delta = Enclosed.of(delta)
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction; it is the same in each."""
+        del adjacency
+        from privcalc.losses.atomic.atoms import two_point
+
+        return two_point(self.epsilon, self.delta)
+
+
+@mechanism(
+    name="gdp",
+    line="anything that is mu-GDP",
+    place=110,
+    plain=(
+        "Stands for any program of which only this is known: finding out about one record is at "
+        "least as hard as telling two bell curves apart that lie mu widths from each other."
+    ),
+    parameters=(
+        # A smaller mu is a special case.
+        positive("mu", "distance of the two normal laws, in standard deviations", "increases"),
+    ),
+    example="gdp:mu=0.5@10",
+)
+class Gdp(Gaussian):
+    """Any mechanism that is mu-GDP.
+
+    The guarantee is read under the relation in force. By definition every test between the two
+    outputs is at least as hard as between N(0, 1) and N(mu, 1) (Dong, Roth, Su 2022,
+    Definition 2.6), which says that this pair dominates the mechanism in every direction: a
+    trade-off function and a privacy profile determine one another (their Corollary 2.13). The
+    Gaussian mechanism with sensitivity / sigma = mu attains it, and for a group of k records both
+    have k mu (Theorem 2.14).
+
+    Attributes:
+        mu: the distance.
+    """
+
+    named: ClassVar[str] = "mu"
+
+    def __init__(self, *, mu: float) -> None:
+        """Take the guarantee."""
+        self.mu = checked_mu(Enclosed.of(mu), self.named)
+
+
+@mechanism(
+    name="zcdp",
+    line="anything that is rho-zCDP",
+    place=120,
+    plain=(
+        "Stands for any program of which only this is known: its Renyi divergences grow at most "
+        "in proportion to their order, as those of bell-shaped noise do."
+    ),
+    parameters=(
+        bound("rho", "slope of the Renyi curve", LARGEST_EPSILON),
+        bound("xi", "intercept of the Renyi curve", LARGEST_EPSILON, 0.0),
+    ),
+    above=NO_LOWER_END,
+    example="zcdp:rho=2.56",
+)
+class Zcdp(Mechanism):
+    """Any mechanism that is (xi, rho)-zCDP.
+
+    The guarantee is read under the relation in force: the Renyi divergence of every order a > 1
+    between neighbours is at most xi + rho a, in both directions (Bun, Steinke 2016,
+    Definition 8.1; xi = 0 is rho-zCDP). The mechanism is known by this curve only, so that
+    every answer is an upper bound, and a composition with it is answered by the Renyi engine as a
+    whole.
+
+    Attributes:
+        rho: slope.
+        xi: intercept.
+    """
+
+    def __init__(self, *, rho: float, xi: float = 0.0) -> None:
+        """Take the guarantee."""
+        self.rho, self.xi = Enclosed.of(rho), Enclosed.of(xi)
+
+    def grouped(self, records: int) -> Zcdp:
+        """Return the guarantee for a group of records (Bun, Steinke 2016, Proposition 1.9).
+
+        rho grows with the square of the size. For xi > 0 the intercept grows with a harmonic sum,
+        which is left to whoever needs it.
+        """
+        if self.xi.high:
+            raise UnsupportedError("@group of zcdp is known here for xi=0 only")
+        other = copy(self)
+        other.rho = self.rho * records**2
+        return other
+
+    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
+        """Return the Renyi curve of one direction; it is the same in each."""
+        del adjacency
+        from privcalc.renyi.known import LinearCurve
+
+        return LinearCurve.of(self.rho, self.xi, attained=not self.xi.high)
+
+
+@mechanism(
+    name="rdp",
+    line="anything of which Renyi divergences are known",
+    place=130,
+    plain=(
+        "Stands for any program of which a list of Renyi divergences is known, such as the one "
+        "that a library printed."
+    ),
+    parameters=(
+        Parameter(
+            "order",
+            "order of the Renyi divergence",
+            minimum=1.0,
+            open_minimum=True,
+            maximum=LARGEST_ORDER,
+            # Divergences grow with the order, so that the same one at a larger order says more.
+            cost="decreases",
+        ),
+        bound("epsilon", "Renyi divergence of that order", LARGEST_EPSILON),
+        Parameter("file", "JSON or text with the columns order and epsilon", kind="path"),
+    ),
+    one_of=(("order", "epsilon"), ("file",)),
+    above=NO_LOWER_END,
+    example="rdp:file=./renyi.csv@10",
+    example_file="order epsilon\n2 0.04\n8 0.16\n32 0.7\n",
+)
+class Rdp(Mechanism):
+    """Any mechanism that is (order, epsilon)-RDP at each given point.
+
+    The guarantee is read under the relation in force: the Renyi divergence of that order between
+    neighbours is at most epsilon, in both directions (Mironov 2017, Definition 4). The file has
+    two columns, order and epsilon: text with two numbers a line and an optional header
+    `order epsilon`, or JSON, `[[order, epsilon], ...]` or `{"order": [...], "epsilon": [...]}`.
+    An order `inf` states pure differential privacy. Between the points
+    (order - 1) x epsilon is at most on their chords, as it is convex in the order and 0 at order
+    1; beyond the last order nothing is known. Every answer is an upper bound.
+
+    Attributes:
+        points: pairs (order, epsilon) in increasing order.
+        last: the largest finite order, exactly, with its epsilon.
+    """
+
+    def __init__(
+        self, *, order: float | None = None, epsilon: float | None = None, file: str | None = None
+    ) -> None:
+        """Take one point, or read several."""
+        if file is not None:
+            rows = read_rows(file, ("order", "epsilon"))
+            points = [_renyi_point(row) for row in rows]
+        elif order is not None and epsilon is not None:
+            # Divergences do not decrease with the order.
+            stated = Enclosed.of(order)
+            points = [(stated.low, stated.doubles()[0], Enclosed.of(epsilon).doubles()[1])]
+            if points[0][1] <= 1.0:
+                raise DomainError(f"order must be above 1 by {2.0**-52:.3g} or more")
+        else:
+            raise DomainError("rdp needs order and epsilon, or file")
+        best: dict[float, float] = {}
+        for _, place, value in points:
+            best[place] = min(value, best.get(place, math.inf))
+        self.points = tuple(sorted(best.items()))
+        # The largest order, and there the least divergence, as they were written.
+        finite = [(exactly, -value) for exactly, place, value in points if place < math.inf]
+        largest = max(finite, default=None)
+        self.last = None if largest is None else (largest[0], -largest[1])
+
+    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
+        """Return the Renyi curve of one direction; it is the same in each.
+
+        order - 1 is exact in doubles, and its product with epsilon is rounded up.
+        """
+        del adjacency
+        from privcalc.renyi.known import PointsCurve
+
+        finite = tuple(
+            (order - 1.0, (order - 1.0) * epsilon * (1.0 + 2.0**-51))
+            for order, epsilon in self.points
+            if order < math.inf
+        )
+        return PointsCurve(finite, dict(self.points).get(math.inf, math.inf), self.last)
+
+
+def _renyi_point(row: WrittenRow) -> tuple[Fraction, float, float]:
+    """Read one row: the order, rounded down too as divergences do not decrease, and epsilon."""
+    word = row.entries[0].lower()
+    order, stated = math.inf, Fraction(0)
+    if word not in _INFINITY:
+        stated = exact(row.place, word)
+        order = float(stated)
+        if order > stated:
+            order = math.nextafter(order, 0.0)
+    if not (1.0 < order <= LARGEST_ORDER or order == math.inf):
+        raise DomainError(
+            f"{row.place}: the order must be > 1 and at most {LARGEST_ORDER:g}, or inf,"
+            f" got {row.entries[0]}"
+        )
+    written = exact(row.place, row.entries[1])
+    if not 0 <= written <= LARGEST_EPSILON:
+        raise DomainError(
+            f"{row.place}: epsilon must be in [0, {LARGEST_EPSILON:g}], got {row.entries[1]}"
+        )
+    epsilon = float(written)
+    return stated, order, epsilon if epsilon >= written else math.nextafter(epsilon, math.inf)
+
+
+@mechanism(
+    name="profile",
+    line="anything of which several (epsilon, delta) are known",
+    place=140,
+    plain=(
+        "Stands for any program of which a list of promises is known: for each epsilon in a file, "
+        "the delta with which it holds."
+    ),
+    parameters=(Parameter("file", "JSON or text with the columns epsilon and delta", kind="path"),),
+    example="profile:file=./profile.csv@10",
+    example_file="epsilon delta\n0.5 0.1\n1 1e-3\n2 1e-6\n",
+)
+class Profile(Stated):
+    """Any mechanism that is (epsilon, delta)-DP at each point of a file.
+
+    The file has two columns, epsilon and delta: text with two numbers a line and an optional header
+    `epsilon delta`, or JSON, `[[epsilon, delta], ...]` or `{"epsilon": [...], "delta": [...]}`.
+    Every point is read under the relation in force and holds for both orders of the neighbours.
+    epsilon may be 0 or negative (delta is then at least 1 - e^epsilon); a last point at `inf` is
+    accepted and bounds no finite epsilon.
+
+    The law is that of the largest profile that meets all points: their lower convex hull in
+    e^epsilon (not in epsilon), with the mirror images of the points for neighbours in the other
+    order, and flat to the right, so that the smallest delta is the probability of an infinite loss.
+    It is a privacy profile, and hence that of a pair, which dominates the mechanism in every
+    direction (Zhu, Dong, Wang 2022, Lemma 7). One point is `approx`. Several modes of a mechanism
+    whose worst data sets differ go into one file as the maximum of their profiles.
+
+    Attributes:
+        points: pairs (epsilon, delta), exact; an epsilon may be infinity.
+    """
+
+    def __init__(self, *, file: str) -> None:
+        """Read the points."""
+        from privcalc.losses.atomic.profiles import MOST_POINTS
+
+        hint = "; any part of them is a valid profile too"
+        rows = read_rows(file, ("epsilon", "delta"), most=MOST_POINTS, hint=hint)
+        self.points = tuple((_epsilon(row), exact(row.place, row.entries[1])) for row in rows)
+        self._file = file
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction; it is the same in each.
+
+        Raises:
+            DomainError: a point is out of range, or no mechanism has it.
+        """
+        del adjacency
+        from privcalc.losses.atomic.profiles import profile_law
+
+        try:
+            return profile_law(self.points)
+        except DomainError as error:
+            raise DomainError(f"{self._file}: {error}") from None
+
+
+def _epsilon(row: WrittenRow) -> Fraction | float:
+    word = row.entries[0]
+    return math.inf if word.lower() in _INFINITY else exact(row.place, word)
