@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import QUERY, Mechanism, positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 # Below, nearly all mass is on one integer; above, tables of all outcomes get too long.
 SMALLEST_SIGMA, LARGEST_SIGMA = 0.05, 20_000.0
 LARGEST_SHIFT = 10_000
+NOTE = (
+    "the cost of discrete Gaussian noise is not quite monotone in {} where delta is below about"
+    " exp(-2 sigma^2): both values are proved, and no others"
+)
 
 
 @mechanism(
@@ -29,46 +33,35 @@ LARGEST_SHIFT = 10_000
         "published count is a whole number and no single record shows in it."
     ),
     parameters=(
+        # Not quite: with p the noise at sensitivity 1 and v its variance, p(k) - e^epsilon p(k
+        # + 1) has the slope (p(k) (k^2 - v) - e^epsilon p(k + 1) ((k + 1)^2 - v)) / sigma^3,
+        # which at a large enough epsilon between two losses is positive from about k = 2
+        # sigma^2 on.
         Parameter(
             "standard_deviation",
             "sigma, the square root of the variance parameter of the noise",
             short="sigma",
             minimum=SMALLEST_SIGMA,
             maximum=LARGEST_SIGMA,
-            unit="unit of the query",
-            # Not quite: with p the noise at sensitivity 1 and v its variance, p(k) - e^epsilon p(k
-            # + 1) has the slope (p(k) (k^2 - v) - e^epsilon p(k + 1) ((k + 1)^2 - v)) / sigma^3,
-            # which at a large enough epsilon between two losses is positive from about k = 2
-            # sigma^2 on.
+            unit=QUERY,
             cost="decreases",
-            cost_note=(
-                "the cost of discrete Gaussian noise is not quite monotone in sigma where delta is"
-                " below about exp(-2 sigma^2): both values are proved, and no others"
-            ),
+            cost_note=NOTE.format("sigma"),
         ),
-        Parameter(
+        positive(
             "variance",
             "the variance parameter sigma^2, where that is the number that is known",
-            minimum=0.0,
-            open_minimum=True,
+            "decreases",
             unit="square of the unit of the query",
-            cost="decreases",
-            cost_note=(
-                "the cost of discrete Gaussian noise is not quite monotone in its variance where"
-                " delta is below about exp(-2 sigma^2): both values are proved, and no others"
-            ),
+            cost_note=NOTE.format("its variance"),
         ),
-        Parameter(
+        positive(
             "rho",
             "its rho of concentrated differential privacy: sensitivity^2 / (2 sigma^2)",
-            minimum=0.0,
-            open_minimum=True,
-            cost="increases",
-            cost_note=(
-                "the cost of discrete Gaussian noise is not quite monotone in rho where delta is"
-                " below about exp(-2 sigma^2): both values are proved, and no others"
-            ),
+            "increases",
+            cost_note=NOTE.format("rho"),
         ),
+        # See the class: P(X < y) - a P(X < y - d) grows with d. With rho written, the noise
+        # grows with it.
         Parameter(
             "sensitivity",
             "most that the count changes between neighbours",
@@ -77,9 +70,7 @@ LARGEST_SHIFT = 10_000
             maximum=float(LARGEST_SHIFT),
             default=1,
             contribution=True,
-            unit="unit of the query",
-            # See the class: P(X < y) - a P(X < y - d) grows with d. With rho written, the noise
-            # grows with it.
+            unit=QUERY,
             cost="increases",
             cost_needs=("standard_deviation", "variance"),
         ),

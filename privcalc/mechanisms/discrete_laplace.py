@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import doubles, exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import QUERY, Mechanism, positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -33,24 +33,18 @@ DIGITS = 150
         "published, so that the result stays a whole number."
     ),
     parameters=(
-        Parameter(
+        # With a' > a the noise is that of a plus independent noise: the ratio of both
+        # characteristic functions is a positive constant plus a positive multiple of that of
+        # a'.
+        positive(
             "scale",
             "scale b of the noise, whose probabilities are proportional to exp(-|x|/b)",
-            minimum=0.0,
-            open_minimum=True,
-            unit="unit of the query",
-            # With a' > a the noise is that of a plus independent noise: the ratio of both
-            # characteristic functions is a positive constant plus a positive multiple of that of
-            # a'.
-            cost="decreases",
+            "decreases",
+            unit=QUERY,
         ),
-        Parameter(
-            "epsilon",
-            "largest privacy loss: sensitivity divided by scale",
-            minimum=0.0,
-            open_minimum=True,
-            cost="increases",
-        ),
+        positive("epsilon", "largest privacy loss: sensitivity divided by scale", "increases"),
+        # One more step of the chain of neighbours. With epsilon written, the noise grows with
+        # it.
         Parameter(
             "sensitivity",
             "most that the query changes between neighbours, in the L1 norm",
@@ -58,9 +52,7 @@ DIGITS = 150
             minimum=1.0,
             default=1,
             contribution=True,
-            unit="unit of the query",
-            # One more step of the chain of neighbours. With epsilon written, the noise grows with
-            # it.
+            unit=QUERY,
             cost="increases",
             cost_needs=("scale",),
         ),

@@ -27,20 +27,17 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
         "hardly depends on any single record."
     ),
     parameters=(
+        # A smaller range is a special case.
         Parameter(
             "epsilon",
             "the factor in the weights exp(epsilon score / (2 sensitivity))",
             minimum=0.0,
             open_minimum=True,
             maximum=LARGEST_RANGE,
-            # A smaller range is a special case.
             cost="increases",
         ),
         Parameter(
-            "monotone",
-            "whether one more record never lowers a score",
-            kind="flag",
-            default=False,
+            "monotone", "whether one more record never lowers a score", kind="flag", default=False
         ),
     ),
     between="above, the best scores there may be; below, scores that one mechanism has",

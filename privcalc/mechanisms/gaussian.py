@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
-from privcalc.spec.registry import Parameter, mechanism
+from privcalc.mechanisms.base import EXCLUDES, QUERY, Mechanism, positive, sensitivity
+from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from typing import Self
@@ -31,36 +31,19 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
         "published, so that no single record shows in them."
     ),
     parameters=(
-        Parameter(
+        # More noise is less noise with independent noise added: it hides more.
+        positive(
             "standard_deviation",
             "standard deviation of the noise",
+            "decreases",
             short="sigma",
-            minimum=0.0,
-            open_minimum=True,
-            unit="unit of the query",
-            # More noise is less noise with independent noise added: it hides more.
-            cost="decreases",
+            unit=QUERY,
         ),
-        Parameter(
-            "sensitivity",
-            "most that the query changes between neighbours, in the L2 norm",
-            minimum=0.0,
-            open_minimum=True,
-            default=1.0,
-            contribution=True,
-            unit="unit of the query",
-            cost="increases",
-        ),
-        Parameter(
-            "noise_multiplier",
-            "standard deviation divided by sensitivity",
-            minimum=0.0,
-            open_minimum=True,
-            cost="decreases",
-        ),
+        sensitivity(", in the L2 norm"),
+        positive("noise_multiplier", "standard deviation divided by sensitivity", "decreases"),
     ),
     one_of=(("standard_deviation",), ("noise_multiplier",)),
-    excludes=(("noise_multiplier", "sensitivity"),),
+    excludes=EXCLUDES,
     example="gaussian:sigma=1.1@1000",
 )
 class Gaussian(Mechanism):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import QUERY, Mechanism, positive
 from privcalc.mechanisms.gaussian import LARGEST_MU, SMALLEST_MU
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
@@ -34,22 +34,20 @@ SMALLEST_PROBABILITY, MOST_TERMS = Fraction(1, 10**250), 1000
         " or a large part, by a chance that is known."
     ),
     parameters=(
-        Parameter(
+        # More noise is less noise with independent noise added.
+        positive(
             "standard_deviation",
             "standard deviation of the noise",
+            "decreases",
             short="sigma",
-            minimum=0.0,
-            open_minimum=True,
-            unit="unit of the query",
-            # More noise is less noise with independent noise added.
-            cost="decreases",
+            unit=QUERY,
         ),
         Parameter(
             "sensitivities",
             "what the query may change by, in the L2 norm",
             kind="numbers",
             minimum=0.0,
-            unit="unit of the query",
+            unit=QUERY,
         ),
         Parameter(
             "probabilities",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
-from privcalc.spec.registry import Parameter, mechanism
+from privcalc.mechanisms.base import EXCLUDES, QUERY, Mechanism, positive, sensitivity
+from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -25,37 +25,20 @@ if TYPE_CHECKING:
         "count, before it is published."
     ),
     parameters=(
-        Parameter(
+        # Noise of scale b' > b is that of scale b plus independent noise, which is Laplace
+        # noise of scale b' with probability 1 - (b / b')^2 and else 0 (characteristic
+        # functions).
+        positive(
             "scale",
             "scale b of the noise, whose density is exp(-|x|/b) / 2b",
-            minimum=0.0,
-            open_minimum=True,
-            unit="unit of the query",
-            # Noise of scale b' > b is that of scale b plus independent noise, which is Laplace
-            # noise of scale b' with probability 1 - (b / b')^2 and else 0 (characteristic
-            # functions).
-            cost="decreases",
+            "decreases",
+            unit=QUERY,
         ),
-        Parameter(
-            "sensitivity",
-            "most that the query changes between neighbours, in the L1 norm",
-            minimum=0.0,
-            open_minimum=True,
-            default=1.0,
-            contribution=True,
-            unit="unit of the query",
-            cost="increases",
-        ),
-        Parameter(
-            "noise_multiplier",
-            "scale divided by sensitivity",
-            minimum=0.0,
-            open_minimum=True,
-            cost="decreases",
-        ),
+        sensitivity(", in the L1 norm"),
+        positive("noise_multiplier", "scale divided by sensitivity", "decreases"),
     ),
     one_of=(("scale",), ("noise_multiplier",)),
-    excludes=(("noise_multiplier", "sensitivity"),),
+    excludes=EXCLUDES,
     example="laplace:scale=2@10",
 )
 class Laplace(Mechanism):

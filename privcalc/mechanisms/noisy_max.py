@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -33,56 +33,41 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
         "has the largest noisy score, not the scores."
     ),
     parameters=(
-        Parameter(
-            "noise",
-            "the law of the noise",
-            kind="choice",
-            choices=NOISES,
-            default=GAUSSIAN,
-        ),
-        Parameter(
+        Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=GAUSSIAN),
+        # Only its ratio to the sensitivity counts.
+        positive(
             "standard_deviation",
             "standard deviation of gaussian noise",
+            "decreases",
             short="sigma",
-            minimum=0.0,
-            open_minimum=True,
             unit="unit of the scores",
-            # Only its ratio to the sensitivity counts.
-            cost="decreases",
         ),
-        Parameter(
+        positive(
             "scale",
             "scale of laplace, exponential or gumbel noise",
-            minimum=0.0,
-            open_minimum=True,
+            "decreases",
             unit="unit of the scores",
-            cost="decreases",
         ),
+        # Fewer are the limit where the others are far below.
         Parameter(
             "candidates",
             "number of candidates",
             kind="integer",
             minimum=1.0,
             maximum=float(MOST_CANDIDATES),
-            # Fewer are the limit where the others are far below.
             cost="increases",
         ),
         Parameter(
-            "monotone",
-            "whether one more record never lowers a score",
-            kind="flag",
-            default=False,
+            "monotone", "whether one more record never lowers a score", kind="flag", default=False
         ),
-        Parameter(
+        # Neighbours of a smaller one are among those of a larger.
+        positive(
             "sensitivity",
             "most that one score changes between neighbours",
-            minimum=0.0,
-            open_minimum=True,
+            "increases",
             default=1.0,
             contribution=True,
             unit="unit of the scores",
-            # Neighbours of a smaller one are among those of a larger.
-            cost="increases",
         ),
     ),
     one_of=(("standard_deviation",), ("scale",)),

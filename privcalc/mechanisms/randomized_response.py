@@ -43,21 +43,21 @@ RATIO = 2**1020
             open_minimum=True,
             open_maximum=True,
         ),
+        # H_a = (e^epsilon - a) / (e^epsilon + k - 1) for 1 <= a <= e^epsilon.
         Parameter(
             "epsilon",
             "log of the ratio between the true category and any other",
             minimum=0.0,
             maximum=LARGEST_EPSILON,
-            # H_a = (e^epsilon - a) / (e^epsilon + k - 1) for 1 <= a <= e^epsilon.
             cost="increases",
         ),
+        # By the same formula; with p written there is no such order.
         Parameter(
             "categories",
             "number of categories",
             kind="integer",
             minimum=2.0,
             default=2,
-            # By the same formula; with p written there is no such order.
             cost="decreases",
             cost_needs=("epsilon",),
         ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import QUERY, Mechanism, positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ DIGITS = 150
         "before it is published; of all noises with the same promise it can be the smallest."
     ),
     parameters=(
+        # m and 1 - a b grow with it: at a fixed gamma, and at the default, where m = 1 - b^0.5
+        # / 2.
         Parameter(
             "epsilon",
             "largest privacy loss",
             minimum=SMALLEST_EPSILON,
             maximum=LARGEST_EPSILON,
-            # m and 1 - a b grow with it: at a fixed gamma, and at the default, where m = 1 - b^0.5
-            # / 2.
             cost="increases",
         ),
         Parameter(
@@ -48,13 +48,8 @@ DIGITS = 150
             maximum=1.0,
             default_text="1/(1+e^(eps/2))",
         ),
-        Parameter(
-            "sensitivity",
-            "most that the query changes between neighbours",
-            minimum=0.0,
-            open_minimum=True,
-            default=1.0,
-            unit="unit of the query",
+        positive(
+            "sensitivity", "most that the query changes between neighbours", default=1.0, unit=QUERY
         ),
     ),
     example="staircase:epsilon=1@20",

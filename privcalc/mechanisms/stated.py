@@ -226,13 +226,13 @@ class Zcdp(Mechanism):
         "that a library printed."
     ),
     parameters=(
+        # Divergences grow with the order, so that the same one at a larger order says more.
         Parameter(
             "order",
             "order of the Renyi divergence",
             minimum=1.0,
             open_minimum=True,
             maximum=LARGEST_ORDER,
-            # Divergences grow with the order, so that the same one at a larger order says more.
             cost="decreases",
         ),
         bound("epsilon", "Renyi divergence of that order", LARGEST_EPSILON),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
-from privcalc.spec.registry import Parameter, mechanism
+from privcalc.mechanisms.base import QUERY, Mechanism, positive, sensitivity
+from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -29,33 +29,20 @@ WORST_ERROR = 1e-9
         "neighbours can give is revealed with a small probability delta."
     ),
     parameters=(
-        Parameter(
+        # A larger scale lowers the largest loss, and raises delta.
+        positive(
             "scale",
             "scale b of the noise, whose density is proportional to exp(-|x|/b)",
-            minimum=0.0,
-            open_minimum=True,
-            unit="unit of the query",
-            # A larger scale lowers the largest loss, and raises delta.
+            unit=QUERY,
         ),
-        Parameter(
+        # The profile (g + (a - 1) h / 2) / (1 - h), h = exp(-bound/scale), grows with h.
+        positive(
             "bound",
             "largest absolute value of the noise, more than the sensitivity",
-            minimum=0.0,
-            open_minimum=True,
-            unit="unit of the query",
-            # The profile (g + (a - 1) h / 2) / (1 - h), h = exp(-bound/scale), grows with h.
-            cost="decreases",
+            "decreases",
+            unit=QUERY,
         ),
-        Parameter(
-            "sensitivity",
-            "most that the query changes between neighbours",
-            minimum=0.0,
-            open_minimum=True,
-            default=1.0,
-            contribution=True,
-            unit="unit of the query",
-            cost="increases",
-        ),
+        sensitivity(),
     ),
     example="truncated-laplace:scale=2,bound=40@10",
 )

@@ -59,6 +59,10 @@ UPWARD = (
     "privcalc.mechanisms.correlated",
     *_WRAPPERS,
 )
+# Files of several mechanisms; what is not found by its name alone is found by loading all.
+_FILES = dict.fromkeys(
+    ("pure", "approx", "gdp", "zcdp", "rdp", "profile"), "stated"
+) | dict.fromkeys(("pmf", "bernoulli_pair", "gaussian_pair"), "pairs")
 _entries: dict[str, Entry] = {}
 # The same by every spelling.
 _spelt: dict[str, Entry] = {}
@@ -155,7 +159,7 @@ def _spellings(kind: Kind) -> list[str]:
 
 
 def _known_as(name: str, kind: Kind) -> Entry | None:
-    """Return the entry with a spelling; most files are called as what they register.
+    """Return the entry with a spelling; files are called as what they register, but for _FILES.
 
     Of an unknown wrapper that is much like a known one no mechanism needs to be loaded.
     """
@@ -164,7 +168,7 @@ def _known_as(name: str, kind: Kind) -> Entry | None:
     for package in UPWARD if kind == "mechanism" else reversed(UPWARD):
         if package not in _loaded and name not in _spelt:
             with suppress(ModuleNotFoundError):
-                import_module(f"{package}.{name}")
+                import_module(f"{package}.{_FILES.get(name, name)}")
     found = _spelt.get(name)
     if found is None and kind == "wrapper":
         _load(_WRAPPERS)

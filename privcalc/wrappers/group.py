@@ -27,14 +27,9 @@ if TYPE_CHECKING:
         "person or household."
     ),
     parameters=(
+        # One more link of the chain of neighbours.
         Parameter(
-            "records",
-            "size of the group",
-            short="k",
-            kind="integer",
-            minimum=1.0,
-            # One more link of the chain of neighbours.
-            cost="increases",
+            "records", "size of the group", short="k", kind="integer", minimum=1.0, cost="increases"
         ),
     ),
     between=(

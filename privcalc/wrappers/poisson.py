@@ -159,16 +159,17 @@ class Odds:
     ),
     short="poisson",
     parameters=(
+        # A sample at a lower rate is a mixture of one at the higher rate and of none.
         Parameter(
             "sampling_probability",
             "probability with which each record is in the sample",
             short="q",
             minimum=0.0,
             maximum=1.0,
-            # A sample at a lower rate is a mixture of one at the higher rate and of none.
             cost="increases",
             cost_unless=("truncated_batch_size",),
         ),
+        # Another record takes the place of one that is zeroed out.
         Parameter(
             "truncated_batch_size",
             "most records that are kept of a sample, drawn from it evenly",
@@ -176,7 +177,6 @@ class Odds:
             kind="integer",
             minimum=1.0,
             default_text="no cap",
-            # Another record takes the place of one that is zeroed out.
             relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
         ),
         Parameter(

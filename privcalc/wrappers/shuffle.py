@@ -34,6 +34,7 @@ ACCURACY = 1e-7
     ),
     short="shuffle",
     parameters=(
+        # One more report that does not depend on the record is post-processing.
         Parameter(
             "users",
             "number of people who send a report",
@@ -41,7 +42,6 @@ ACCURACY = 1e-7
             kind="integer",
             minimum=1.0,
             maximum=float(MOST_USERS),
-            # One more report that does not depend on the record is post-processing.
             cost="decreases",
         ),
     ),

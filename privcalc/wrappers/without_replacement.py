@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     ),
     short="wor",
     parameters=(
+        # As for a Poisson sample; only m / n counts.
         Parameter(
             "sampling_probability",
             "size of the sample divided by that of the population",
             short="q",
             minimum=0.0,
             maximum=1.0,
-            # As for a Poisson sample; only m / n counts.
             cost="increases",
         ),
         Parameter(

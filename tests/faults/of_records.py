@@ -359,7 +359,7 @@ OF_RECORDS = (
     ),
     Fault(
         "zcdp-group",
-        "mechanisms/zcdp.py",
+        "mechanisms/stated.py",
         "other.rho = self.rho * records**2",
         "other.rho = self.rho * records",
         "mechanisms",
@@ -367,7 +367,7 @@ OF_RECORDS = (
     ),
     Fault(
         "rdp-order-up",
-        "mechanisms/rdp.py",
+        "mechanisms/stated.py",
         "stated.doubles()[0], Enclosed.of(epsilon).doubles()[1]",
         "stated.doubles()[1], Enclosed.of(epsilon).doubles()[1]",
         "mechanisms",
@@ -375,7 +375,7 @@ OF_RECORDS = (
     ),
     Fault(
         "rdp-epsilon-down",
-        "mechanisms/rdp.py",
+        "mechanisms/stated.py",
         (
             "return stated, order, epsilon if epsilon >= written else math.nextafter(epsilon, "
             "math.inf)"
@@ -386,7 +386,7 @@ OF_RECORDS = (
     ),
     Fault(
         "rdp-file-order",
-        "mechanisms/rdp.py",
+        "mechanisms/stated.py",
         "            order = math.nextafter(order, 0.0)",
         "            order = 1.0 * order",
         "mechanisms",

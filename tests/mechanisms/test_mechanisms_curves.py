@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
-from privcalc.mechanisms.rdp import Rdp
+from privcalc.mechanisms.stated import Rdp
 from privcalc.relation import Adjacency, Relation
 from privcalc.renyi.known import PointsCurve
 from privcalc.spec.parse import parse

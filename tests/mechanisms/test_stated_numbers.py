@@ -10,7 +10,7 @@ import pytest
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.thresholds import sparse_vector_bounds
-from privcalc.mechanisms.rdp import Rdp
+from privcalc.mechanisms.stated import Rdp
 from privcalc.relation import Adjacency
 from tests.pairs import built, law_of
 

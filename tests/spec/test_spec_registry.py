@@ -17,11 +17,10 @@ from privcalc.errors import DomainError, SpecError, UnsupportedError
 from privcalc.exact import exact
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.term import Term
-from privcalc.mechanisms.approx import Approx
 from privcalc.mechanisms.gaussian import Gaussian
 from privcalc.mechanisms.laplace import Laplace
-from privcalc.mechanisms.pure import Pure
 from privcalc.mechanisms.randomized_response import RandomizedResponse
+from privcalc.mechanisms.stated import Approx, Pure
 from privcalc.relation import Adjacency, Relation
 from privcalc.reporting.questions import read_number
 from privcalc.spec import registry

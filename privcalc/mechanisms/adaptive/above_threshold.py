@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -41,27 +41,24 @@ MOST_BITS = 900
             choices=(LAPLACE, GAUSSIAN),
             default=LAPLACE,
         ),
-        Parameter(
+        # More noise is less noise and a threshold that is moved at random. With `threshold` it
+        # would be moved above the highest one, too: a stream that ends at once costs nothing.
+        positive(
             "threshold_noise",
             "scale, or standard deviation, of the noise on the threshold",
-            minimum=0.0,
-            open_minimum=True,
+            "decreases",
             unit="unit of the queries",
-            # More noise is less noise and a threshold that is moved at random. With `threshold` it
-            # would be moved above the highest one, too: a stream that ends at once costs nothing.
-            cost="decreases",
             cost_unless=("threshold",),
         ),
-        Parameter(
+        # The same for a query, which would be moved below 0, too.
+        positive(
             "query_noise",
             "scale, or standard deviation, of the noise on each query",
-            minimum=0.0,
-            open_minimum=True,
+            "decreases",
             unit="unit of the queries",
-            # The same for a query, which would be moved below 0, too.
-            cost="decreases",
             cost_unless=("threshold",),
         ),
+        # Stopping earlier forgets what comes after.
         Parameter(
             "cutoff",
             "number of answers above the threshold with which it stops",
@@ -69,9 +66,9 @@ MOST_BITS = 900
             minimum=1.0,
             maximum=float(MOST_ANSWERS),
             default=1,
-            # Stopping earlier forgets what comes after.
             cost="increases",
         ),
+        # As for the cutoff.
         Parameter(
             "length",
             "most queries; gaussian noise needs it, or threshold",
@@ -79,27 +76,24 @@ MOST_BITS = 900
             minimum=1.0,
             maximum=float(LONGEST),
             default_text="any for laplace",
-            # As for the cutoff.
             cost="increases",
         ),
+        # A higher threshold takes longer to reach.
         Parameter(
             "threshold",
             "where no query is negative: the highest threshold; of use for gaussian noise",
             unit="unit of the queries",
             default_text="queries of any sign",
-            # A higher threshold takes longer to reach.
             cost="increases",
         ),
-        Parameter(
+        # Neighbours of a smaller one are among those of a larger.
+        positive(
             "sensitivity",
             "most that one query changes between neighbours",
-            minimum=0.0,
-            open_minimum=True,
+            "increases",
             default=1.0,
             contribution=True,
             unit="unit of the queries",
-            # Neighbours of a smaller one are among those of a larger.
-            cost="increases",
         ),
     ),
     between=(

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import positive
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
-from privcalc.spec.registry import Parameter, mechanism
+from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.term import Term
@@ -25,14 +26,12 @@ MOST_CLASSES = 200
         "adds random noise to the votes before the winner is found."
     ),
     parameters=(
-        Parameter(
+        positive(
             "standard_deviation",
             "standard deviation of the noise on each number of votes",
+            "decreases",
             short="sigma",
-            minimum=0.0,
-            open_minimum=True,
             unit="votes",
-            cost="decreases",
         ),
     ),
     example="gnmax:sigma=40@200",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -30,29 +30,22 @@ DIGITS = 50
         "that was, with noise of its own."
     ),
     parameters=(
-        Parameter(
+        positive(
             "standard_deviation",
             "standard deviation of both noises: over the smooth sensitivity, and over beta",
+            "decreases",
             short="sigma",
-            minimum=0.0,
-            open_minimum=True,
-            cost="decreases",
             cost_of_bound=True,
         ),
-        Parameter(
+        positive(
             "beta",
             "most that the logarithm of the smooth sensitivity changes between neighbours",
-            minimum=0.0,
-            open_minimum=True,
+            "increases",
             default_text="by delta",
-            cost="increases",
             cost_of_bound=True,
         ),
-        Parameter(
-            "epsilon",
-            "the release's share of epsilon, by which the rule of PATE-PTR chooses sigma",
-            minimum=0.0,
-            open_minimum=True,
+        positive(
+            "epsilon", "the release's share of epsilon, by which the rule of PATE-PTR chooses sigma"
         ),
         Parameter(
             "delta",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -30,24 +30,22 @@ LARGEST_STEP = 12
         "many votes, with random noise on the number, and nothing else."
     ),
     parameters=(
-        Parameter(
+        positive(
             "standard_deviation",
             "standard deviation of the noise on the largest count",
+            "decreases",
             short="sigma",
-            minimum=0.0,
-            open_minimum=True,
             unit="votes",
-            cost="decreases",
             cost_note="where the threshold is a possible count and sigma^2 is above all counts",
         ),
         Parameter("threshold", "least noisy count that is answered yes", unit="votes"),
+        # Counts of fewer votes are among those of more.
         Parameter(
             "votes",
             "number of votes, the largest count there may be",
             kind="integer",
             minimum=1.0,
             maximum=float(MOST_VOTES),
-            # Counts of fewer votes are among those of more.
             cost="increases",
         ),
     ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, doubles
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -37,22 +37,18 @@ ROUNDED = 1e-12
         "well."
     ),
     parameters=(
-        Parameter(
+        positive(
             "precision",
             "gamma, by which the posterior is narrowed",
+            "increases",
             short="gamma",
-            minimum=0.0,
-            open_minimum=True,
-            cost="increases",
             cost_of_bound=True,
         ),
-        Parameter(
+        positive(
             "regularization",
             "lambda, which is added to the squares of the features",
+            "decreases",
             short="lambda",
-            minimum=0.0,
-            open_minimum=True,
-            cost="decreases",
             cost_of_bound=True,
         ),
         Parameter(
@@ -65,24 +61,20 @@ ROUNDED = 1e-12
             cost="increases",
             cost_of_bound=True,
         ),
-        Parameter(
+        positive(
             "row_norm",
             "largest Euclidean norm of the features of a record",
-            minimum=0.0,
-            open_minimum=True,
+            "increases",
             default=1.0,
             contribution=True,
-            cost="increases",
             cost_of_bound=True,
         ),
-        Parameter(
+        positive(
             "response",
             "largest modulus of the response of a record",
-            minimum=0.0,
-            open_minimum=True,
+            "increases",
             default=1.0,
             contribution=True,
-            cost="increases",
             cost_of_bound=True,
         ),
     ),

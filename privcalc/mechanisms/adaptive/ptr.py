@@ -36,20 +36,20 @@ SMALLEST = 1e-300
         # More noise costs the test less, and lets more false positives through.
         Parameter("test", "what the test is", kind="spec", cost_unless=("threshold",)),
         Parameter("mechanism", "what is released if it passes, where the claim holds", kind="spec"),
+        # More data sets fit.
         Parameter(
             "false_positive",
             "probability with which the test passes where the claim does not hold",
             minimum=0.0,
             maximum=1.0,
             open_maximum=True,
-            # More data sets fit.
             cost="increases",
         ),
+        # False positives are tails of the noise.
         Parameter(
             "threshold",
             "what the noisy result of the test must exceed, instead",
             minimum=0.0,
-            # False positives are tails of the noise.
             cost="decreases",
         ),
         Parameter(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.mechanisms.adaptive.ptr import BIT, ProposeTestRelease
+from privcalc.mechanisms.base import positive
 from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.tree import Leaf
 
@@ -21,25 +22,15 @@ if TYPE_CHECKING:
         "noisy test decides, and nothing otherwise."
     ),
     parameters=(
-        Parameter(
-            "scale",
-            "scale of Laplace noise on the distance",
-            minimum=0.0,
-            open_minimum=True,
-        ),
-        Parameter(
+        positive("scale", "scale of Laplace noise on the distance"),
+        positive(
             "standard_deviation",
             "standard deviation of Gaussian noise on the distance, instead",
             short="sigma",
-            minimum=0.0,
-            open_minimum=True,
         ),
+        # Unstable data are let pass by tails of the noise.
         Parameter(
-            "threshold",
-            "what the noisy distance must exceed",
-            minimum=0.0,
-            # Unstable data are let pass by tails of the noise.
-            cost="decreases",
+            "threshold", "what the noisy distance must exceed", minimum=0.0, cost="decreases"
         ),
     ),
     one_of=(("scale",), ("standard_deviation",)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed, doubles, exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -44,27 +44,18 @@ DIGITS = 60
     ),
     parameters=(
         Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=LAPLACE),
-        Parameter(
+        # More noise hides old keys, and shows new ones.
+        positive(
             "standard_deviation",
             "standard deviation of gaussian or discrete gaussian noise",
             short="sigma",
-            minimum=0.0,
-            open_minimum=True,
-            # More noise hides old keys, and shows new ones.
         ),
+        positive("scale", "scale of laplace or discrete laplace noise"),
+        # Of the larger of two profiles one does not change, and a new key shows less often.
         Parameter(
-            "scale",
-            "scale of laplace or discrete laplace noise",
-            minimum=0.0,
-            open_minimum=True,
+            "threshold", "least noisy count that is published", minimum=1.0, cost="decreases"
         ),
-        Parameter(
-            "threshold",
-            "least noisy count that is published",
-            minimum=1.0,
-            # Of the larger of two profiles one does not change, and a new key shows less often.
-            cost="decreases",
-        ),
+        # A person with fewer keys is among those with more.
         Parameter(
             "keys",
             "most keys that one person has",
@@ -73,7 +64,6 @@ DIGITS = 60
             maximum=float(MOST_KEYS),
             default=1,
             contribution=True,
-            # A person with fewer keys is among those with more.
             cost="increases",
         ),
     ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.mechanisms.correlated import dense, strategies
 from privcalc.mechanisms.correlated.strategies import tree
 from privcalc.mechanisms.gaussian import checked_mu
@@ -35,24 +35,20 @@ CLOSE = 1e-11
         "that sums over many steps are less noisy (DP-FTRL)."
     ),
     parameters=(
-        Parameter(
+        positive(
             "standard_deviation",
             "standard deviation of each entry of the noise Z",
+            "decreases",
             short="sigma",
-            minimum=0.0,
-            open_minimum=True,
             unit="unit of a step",
-            cost="decreases",
         ),
-        Parameter(
+        positive(
             "sensitivity",
             "most that one record changes what one step adds up, in the L2 norm",
-            minimum=0.0,
-            open_minimum=True,
+            "increases",
             default=1.0,
             contribution=True,
             unit="unit of a step",
-            cost="increases",
         ),
         Parameter("file", "the matrix C, a line for each row, a column for each step", kind="path"),
         Parameter(
@@ -61,13 +57,13 @@ CLOSE = 1e-11
             kind="choice",
             choices=("tree", "banded", "identity"),
         ),
+        # The first steps of a longer run, of which the record takes part in no others.
         Parameter(
             "steps",
             "number of steps of a named strategy",
             kind="integer",
             minimum=1.0,
             maximum=float(MOST_STEPS),
-            # The first steps of a longer run, of which the record takes part in no others.
             cost="increases",
         ),
         Parameter(
@@ -78,13 +74,13 @@ CLOSE = 1e-11
             maximum=float(MOST_STEPS),
             default_text="steps",
         ),
+        # Fewer are among those that it may be.
         Parameter(
             "participations",
             "most steps in which one record takes part",
             kind="integer",
             minimum=1.0,
             default=1,
-            # Fewer are among those that it may be.
             cost="increases",
         ),
         Parameter(
