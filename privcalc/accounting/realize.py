@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.terms import Realized
-from privcalc.errors import DomainError, PrivcalcError, UnsupportedError, UsageError
+from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.exact import Enclosed, distinct
 from privcalc.numerics.work import allowance, remembered
 from privcalc.record import record, replace
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     Seen = list[tuple[Node, Relation, list[Ways]]]
     Sums = dict[frozenset[tuple[object, int]], tuple[Node, ...]]
 
-# An explanation asks for a mass a few times.
-LITTLE = 1e6
 # Laws that are no array and in no closed form take 8 to 12 milliseconds each: of more than HEAVY,
 # over all directions, there are groups, so many over all that is composed then.
 HEAVY, GROUPS = 400, 240
@@ -526,13 +524,3 @@ def _certain(way: Terms) -> float:
         if term.law is None and term.lower is not None
     ]
     return max(each.infinity_mass().lower or 0.0 for each in (uses, *alone))
-
-
-def infinity_mass(tree: Node, relation: Relation) -> float:
-    """Bound the probability of an infinite loss of a specification from above; 1 if not known."""
-    try:
-        with allowance(LITTLE):
-            found = realize(tree, relation)
-            return max(part.upper.infinity_mass().upper for part in found.values())
-    except PrivcalcError:
-        return 1.0

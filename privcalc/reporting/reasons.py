@@ -1,8 +1,7 @@
-"""Why a bracket is wide, has no lower end or is infinite, and what would change it.
+"""Why a bracket is wide, has no lower end or is infinite, and which deltas have an epsilon.
 
 What is said names a part of the specification, by what was worked out of it for the answer
-(`accounting/realize.py`). A value that would do is found by working out what it leaves, and is
-proved to do: with it the probability of an infinite loss is below the delta that was asked about.
+(`accounting/realize.py`).
 """
 
 from __future__ import annotations
@@ -22,24 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from privcalc.accounting.realize import Part, Seen
-    from privcalc.relation import Relation
     from privcalc.render.report import Report
-    from privcalc.spec.entry import Parameter
-    from privcalc.spec.tree import Node, Path
+    from privcalc.spec.tree import Node
 
 # A reader of an epsilon notices no less.
 NOTICED = 0.01
-# Parameters with which infinite losses become rarer, and whether they do as it grows.
-_RARER = {"threshold": True, "bound": True, "false_positive": False, "delta": False}
-_DIGITS, _DIGITS_OF_PROBABILITIES = 4, 2
 # Kinds of mechanisms that are named.
 _MOST = 3
 # What answers are compared with.
 _COMPARED = ("methods", "constants", "candidates", "runs")
 # Nobody tells apart numbers below this.
 _FAINT = 1e-300
-# Answers for which a value is sought that would do.
-_MOST_SEARCHES = 3
 
 # Of what nothing else explains.
 _NARROWEST = "no method proves narrower ends here; -v says what each of them came to"
@@ -62,10 +54,8 @@ def explained(reports: Sequence[Report], seen: Seen, engine: str = "auto") -> li
             continue
         if id(report.spec) not in known:
             known[id(report.spec)] = _parts(report, seen)
-        # Of many answers the first have a value that would do: each is a search.
-        first = sum(bool(each.reasons) for each in found) < _MOST_SEARCHES
         parts = known[id(report.spec)]
-        reasons = list(_reasons(report, shape, parts, search=first))
+        reasons = list(_reasons(report, shape, parts))
         if engine != "auto" and (shape.open or shape.missing or shape.wide):
             reasons.insert(0, f"engine {engine} was asked alone; without --engine others are, too")
         found.append(replace(report, reasons=tuple(reasons or [_NARROWEST] * bool(parts))))
@@ -162,12 +152,10 @@ def _parts(report: Report, seen: Seen) -> tuple[Part, ...]:
     return found
 
 
-def _reasons(
-    report: Report, shape: _Shape, parts: Sequence[Part], *, search: bool
-) -> Iterator[str]:
+def _reasons(report: Report, shape: _Shape, parts: Sequence[Part]) -> Iterator[str]:
     """Yield a sentence for each thing that is to be explained."""
     if shape.infinite or shape.open:
-        yield from _of_infinity(report, shape, parts, search=search)
+        yield from _of_infinity(report, shape, parts)
     above = [part for part in parts if part.above]
     if shape.missing or (shape.wide and above):
         yield from _of_kinds(above, "above", _above_cause)
@@ -272,14 +260,12 @@ def _between_cause(tree: Node) -> tuple[str, str] | None:
     return None
 
 
-def _of_infinity(
-    report: Report, shape: _Shape, parts: Sequence[Part], *, search: bool
-) -> Iterator[str]:
+def _of_infinity(report: Report, shape: _Shape, parts: Sequence[Part]) -> Iterator[str]:
     """Say which part has losses that are infinite, or of any size, and what would not have."""
     delta = report.query.get("delta") if "epsilon" in report.result else None
     revealing = [part for part in parts if part.certain > 0.0]
     if delta is not None:
-        yield from _infinite_epsilon(report, delta, parts, revealing, search=search)
+        yield from _infinite_epsilon(delta, parts, revealing)
         return
     names = [n for n in ("mu", "rho", "renyi_epsilon", "base") if n in report.result]
     subject = names[0] if names and names[0] in ("mu", "rho") else "divergence"
@@ -329,12 +315,7 @@ def _masses(parts: Sequence[Part]) -> str:
 
 
 def _infinite_epsilon(
-    report: Report,
-    delta: float,
-    parts: Sequence[Part],
-    revealing: Sequence[Part],
-    *,
-    search: bool,
+    delta: float, parts: Sequence[Part], revealing: Sequence[Part]
 ) -> Iterator[str]:
     """Say why there is no finite epsilon at a delta, and at which there is."""
     total = math.fsum(part.mass for part in parts) * (1.0 + 1e-12)
@@ -342,8 +323,7 @@ def _infinite_epsilon(
         enough = f"a delta above {_above(total)} has an epsilon"
         if total >= 1.0:
             enough = "no delta below 1 is known to have an epsilon"
-        fix = _would_do(revealing, parts, delta, report.relation) if search else ""
-        yield f"{_masses(revealing)}, more often than delta {written(delta)}: {fix}{enough}"
+        yield f"{_masses(revealing)}, more often than delta {written(delta)}: {enough}"
     elif delta == 0.0 and any(part.endless for part in parts):
         named = _kinds(part for part in parts if part.endless)
         yield f"{named}: losses may be of any size, so that only deltas above 0 have an epsilon"
@@ -361,117 +341,3 @@ def _infinite_epsilon(
 def _above(total: float) -> str:
     """Write a probability with a few digits, rounded up."""
     return number(float(round_up(min(1.0, total), 3)))
-
-
-def _would_do(
-    revealing: Sequence[Part], parts: Sequence[Part], delta: float, relation: Relation
-) -> str:
-    """Name a value of one parameter of one part with which epsilon is finite, or return "".
-
-    The probability that a loss of the sum is infinite is at most the sum of those of the parts
-    (union bound). With the value the one of its part is proved to be below what the others leave
-    of delta.
-    """
-    if len(revealing) != 1:
-        return ""
-    (part,) = revealing
-    others = math.fsum(each.mass for each in parts if each is not part) * (1.0 + 1e-12)
-    room = (float(delta) - others) * (1.0 - 1e-12)
-    if room <= 0.0:
-        return ""
-    found = _parameter(part.tree)
-    # A sample of what has a threshold takes seconds for each of its values.
-    sampled = any(isinstance(call, Wrapped) and call.name != "group" for call in _calls(part.tree))
-    if found is None or sampled:
-        return ""
-    path, parameter, value = found
-    least = _value(part, path, parameter, value, room=room, relation=relation)
-    return "" if least is None else f"{parameter.spelling}={least} would do; "
-
-
-def _parameter(tree: Node) -> tuple[Path, Parameter, float] | None:
-    """Return the one number of a part that makes infinite losses rarer: path, entry and value."""
-    from privcalc.spec.tree import owner, value_at
-    from privcalc.spec.tree import written as paths_of
-
-    for name in _RARER:
-        paths = paths_of(tree, name)
-        if len(paths) != 1:
-            continue
-        known = entry(getattr(owner(tree, paths[0]), "name", "")).parameter(name)
-        value = value_at(tree, paths[0])
-        if known is not None and isinstance(value, float | int) and value > 0.0:
-            return paths[0], known, float(value)
-    return None
-
-
-# Laws that are worked out to find where a value would do, and then a value with few digits.
-_MOST_TRIED = 12
-
-
-def _value(
-    part: Part, path: Path, parameter: Parameter, value: float, *, room: float, relation: Relation
-) -> str | None:
-    """Return a value that leaves a mass below some room, as text, with few digits.
-
-    The logarithm of the mass is close to a line, or a parabola, in the value where that is a
-    threshold, and in its logarithm where it is a probability: secants find it. What is returned was
-    tried, and is the number that its text stands for. What no specification may say, or nothing is
-    known of, has mass 1: from there smaller steps are tried.
-    """
-    from privcalc.accounting.realize import infinity_mass
-    from privcalc.spec.tree import filled
-
-    grows = _RARER[parameter.name]
-
-    def mass(text: str) -> float:
-        if not (math.isfinite(float(text)) and parameter.contains(float(text))):
-            return 1.0
-        return infinity_mass(filled(part.tree, {path: float(text)}), relation)
-
-    low, above = value, part.mass
-    step = 2.0 if grows else 0.5
-    for _ in range(_MOST_TRIED):
-        found = _few_digits(low * step, up=grows)
-        below = mass(found)
-        if below <= room:
-            break
-        if below < 1.0:
-            low, above, step = float(found), below, step * step
-        else:
-            step = math.sqrt(step)
-    else:
-        return None
-    for _ in range(_MOST_TRIED):
-        high = float(found)
-        text = _few_digits(_between(low, high, above, below, room, grows=grows), up=grows)
-        if text == found or float(text) == low:
-            break
-        left = mass(text)
-        if left <= room:
-            found, below = text, left
-        else:
-            low, above = float(text), left
-    return found
-
-
-def _between(
-    low: float, high: float, above: float, below: float, room: float, *, grows: bool
-) -> float:
-    """Return where a straight line of the logarithms has the goal, a little on the safe side."""
-    # Logarithms of what underflowed say nothing.
-    if min(low, high, room) <= 0.0:
-        return 0.5 * (low + high)
-    goal = math.log(room)
-    first, last = (math.log(max(each, 1e-320)) for each in (above, below))
-    part = 0.5 if first <= last else min(max((first - goal) / (first - last), 0.02), 0.98)
-    if grows:
-        return low + (high - low) * part
-    return math.exp(math.log(low) + (math.log(high) - math.log(low)) * part)
-
-
-def _few_digits(value: float, *, up: bool) -> str:
-    """Write a value with a few digits, rounded to the side where losses are rarer."""
-    text = round_up(value, _DIGITS) if up else round_down(value, _DIGITS_OF_PROBABILITIES)
-    # Trailing zeros go; what is left reads back as the same double.
-    return number(float(text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import mpmath
@@ -12,7 +11,6 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import (
     default_relation,
     explaining,
-    infinity_mass,
     last_parts,
     parts,
 )
@@ -88,8 +86,6 @@ def test_masses_enclose_the_probability_of_an_infinite_loss(text: str) -> None:
         assert part.certain == 0.0 < part.mass < 1e-15
     else:
         assert part.mass - part.certain <= 1e-12 * mass
-    tree = parse(text).tree
-    assert mass <= infinity_mass(tree, Relation.ADD_OR_REMOVE_ONE) < 1.0
 
 
 def test_several_uses_of_an_envelope_have_what_one_use_has() -> None:
@@ -129,11 +125,3 @@ def test_disjoint_parts_are_all_there() -> None:
         "zcdp:rho=0.01",
         "gaussian:sigma=9",
     }
-
-
-def test_no_law_is_no_mass() -> None:
-    """What cannot be realized is not said to be below anything."""
-    assert infinity_mass(parse("rr:epsilon=1").tree, Relation.ADD_OR_REMOVE_ONE) == 0.0
-    tree = parse("thresholded-counts:scale=2,threshold=30").tree
-    assert infinity_mass(tree, Relation.REPLACE_ONE) == 1.0
-    assert math.isfinite(infinity_mass(tree, Relation.ADD_OR_REMOVE_ONE))
