@@ -35,7 +35,7 @@ from privcalc.library.result import Result, Results
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
-    from typing import Literal
+    from typing import Literal, TypedDict, Unpack
 
     from privcalc.accounting.convert import Target
     from privcalc.library.given import Number, Numbers, Several, Spec
@@ -44,6 +44,26 @@ if TYPE_CHECKING:
     Engine = Literal["auto", "contour", "fft", "rdp"]
     # Targets that are one answer, however many numbers they are asked with.
     OtherTarget = Literal["profile", "rdp", "zcdp", "gdp", "tradeoff", "risk"]
+
+    # What does not decide whether there is one answer, or one for each of several numbers.
+    class _Common(TypedDict, total=False):
+        relation: str | None
+        tolerance: Number
+        engine: Engine
+
+    class _Conversion(_Common, total=False):
+        orders: Numbers
+        points: int | str | None
+        fpr: Numbers
+        prior: Numbers
+        group: int | str
+
+    class _Sampling(_Common, total=False):
+        q: Number | None
+        n: int | str | None
+        m: int | str | None
+        orders: Numbers
+        count: int | str
 
 
 def _answered(reports: Sequence[Report], *places: Numbers) -> Result | Results:
@@ -55,34 +75,19 @@ def _answered(reports: Sequence[Report], *places: Numbers) -> Result | Results:
 
 @overload
 def compose(
-    *specs: Spec,
-    delta: Number | None = ...,
-    epsilon: Number | None = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    *specs: Spec, delta: Number | None = ..., epsilon: Number | None = ..., **more: Unpack[_Common]
 ) -> Result: ...
 
 
 @overload
 def compose(
-    *specs: Spec,
-    delta: Several,
-    epsilon: None = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    *specs: Spec, delta: Several, epsilon: None = ..., **more: Unpack[_Common]
 ) -> Results: ...
 
 
 @overload
 def compose(
-    *specs: Spec,
-    delta: None = ...,
-    epsilon: Several,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    *specs: Spec, delta: None = ..., epsilon: Several, **more: Unpack[_Common]
 ) -> Results: ...
 
 
@@ -144,14 +149,7 @@ def convert(
     to: Literal["dp"] = ...,
     delta: Number | None = ...,
     epsilon: Number | None = ...,
-    orders: Numbers = ...,
-    points: int | str | None = ...,
-    fpr: Numbers = ...,
-    prior: Numbers = ...,
-    group: int | str = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    **more: Unpack[_Conversion],
 ) -> Result: ...
 
 
@@ -161,14 +159,7 @@ def convert(
     to: Literal["dp"] = ...,
     delta: Several,
     epsilon: None = ...,
-    orders: Numbers = ...,
-    points: int | str | None = ...,
-    fpr: Numbers = ...,
-    prior: Numbers = ...,
-    group: int | str = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    **more: Unpack[_Conversion],
 ) -> Results: ...
 
 
@@ -178,14 +169,7 @@ def convert(
     to: Literal["dp"] = ...,
     delta: None = ...,
     epsilon: Several,
-    orders: Numbers = ...,
-    points: int | str | None = ...,
-    fpr: Numbers = ...,
-    prior: Numbers = ...,
-    group: int | str = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    **more: Unpack[_Conversion],
 ) -> Results: ...
 
 
@@ -195,14 +179,7 @@ def convert(
     to: OtherTarget,
     delta: Numbers = ...,
     epsilon: Numbers = ...,
-    orders: Numbers = ...,
-    points: int | str | None = ...,
-    fpr: Numbers = ...,
-    prior: Numbers = ...,
-    group: int | str = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    **more: Unpack[_Conversion],
 ) -> Result: ...
 
 
@@ -283,33 +260,11 @@ def convert(
 
 
 @overload
-def subsample(
-    *specs: Spec,
-    q: Number | None = ...,
-    n: int | str | None = ...,
-    m: int | str | None = ...,
-    orders: Numbers = ...,
-    delta: Number | None = ...,
-    count: int | str = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
-) -> Result: ...
+def subsample(*specs: Spec, delta: Number | None = ..., **more: Unpack[_Sampling]) -> Result: ...
 
 
 @overload
-def subsample(
-    *specs: Spec,
-    q: Number | None = ...,
-    n: int | str | None = ...,
-    m: int | str | None = ...,
-    orders: Numbers = ...,
-    delta: Several,
-    count: int | str = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
-) -> Results: ...
+def subsample(*specs: Spec, delta: Several, **more: Unpack[_Sampling]) -> Results: ...
 
 
 @named
@@ -378,33 +333,19 @@ def select(
     runs: str,
     delta: Number | None = ...,
     epsilon: Number | None = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    **more: Unpack[_Common],
 ) -> Result: ...
 
 
 @overload
 def select(
-    *specs: Spec,
-    runs: str,
-    delta: Several,
-    epsilon: None = ...,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    *specs: Spec, runs: str, delta: Several, epsilon: None = ..., **more: Unpack[_Common]
 ) -> Results: ...
 
 
 @overload
 def select(
-    *specs: Spec,
-    runs: str,
-    delta: None = ...,
-    epsilon: Several,
-    relation: str | None = ...,
-    tolerance: Number = ...,
-    engine: Engine = ...,
+    *specs: Spec, runs: str, delta: None = ..., epsilon: Several, **more: Unpack[_Common]
 ) -> Results: ...
 
 
