@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 COMMANDS = ("compose", "convert", "subsample", "select", "calibrate")
 RELATIONS = ("add-or-remove-one", "replace-one", "replace-special")
-# `python -m tests.benchmarks.pipes --n 200` has more of them.
 FEW, MANY = 1, 4
 DELTA = "1e-5"
 # How the text of several rounds of a sample ends; what is sampled stands before the sampling.

@@ -2,8 +2,7 @@
 
 The oracle of relations (`tests/oracles/relations/`) draws programs that fit a description, works
 out their outputs on all samples, and knows by theorems what no program can cost. A few dozen
-comparisons run each time, some thousands among the slow tests, and any number by
-`python -m tests.benchmarks.relations_under_sampling`.
+comparisons run each time, and some thousands among the slow tests.
 """
 
 from __future__ import annotations
