@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.numerics.rounding import UNIT
 from privcalc.renyi.curve import LawCurve
 from privcalc.selection.base import Base

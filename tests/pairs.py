@@ -9,8 +9,8 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.bounds import TOLERANCE
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic import atoms
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses import atoms
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.term import Term
 from privcalc.spec import registry
 from privcalc.spec.parse import parse

@@ -35,8 +35,8 @@ from privcalc.accounting.realize import default_relation, realize, sampling_word
 from privcalc.bounds import TOLERANCE, Bound
 from privcalc.errors import NotCertifiedError, UsageError
 from privcalc.exact import doubles, exact
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.renyi.concentrated import smallest_rho
 from privcalc.renyi.known import LinearCurve

@@ -148,7 +148,7 @@ class SelectionBrackets:
         """
         from privcalc.engine.composition import Composition
         from privcalc.engine.planner import certified_delta, certified_epsilon
-        from privcalc.losses.atomic.profiles import profile_law
+        from privcalc.losses.profiles import profile_law
         from privcalc.selection.node import LARGEST_EPSILON, node_points
 
         first = max(found.methods["pointwise"] for found in each)

@@ -27,7 +27,7 @@ import numpy as np
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.rounding import exp_bound, non_negative
 from privcalc.numerics.work import left, remembered
 from privcalc.renyi.conversion.one_order import balle_epsilon, balle_log_delta

@@ -12,8 +12,8 @@ import numpy as np
 
 from privcalc.engine.composition import Composition, gathered
 from privcalc.exact import Enclosed
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import LossLaw, rough_variance
-from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.term import Alone, Term
 from privcalc.record import record, replace
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
 
     Terms = list[tuple[Term, int]]
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
 
 

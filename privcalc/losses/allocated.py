@@ -30,16 +30,16 @@ from scipy.special import ndtr
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.allocated_sums import make_plan, parts_of
-from privcalc.losses.atomic.profiles import law_of_tests, likeliest_law
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import LossLaw, Tails
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.profiles import law_of_tests, likeliest_law
 from privcalc.numerics.normal import interval_masses
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.numerics.rounding import Array
 
 # Places at which the largest output is cut, and how far from the means.

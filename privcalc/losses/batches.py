@@ -51,16 +51,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from privcalc.losses.atomic.atoms import ProvedLaw
-from privcalc.losses.atomic.profiles import law_of_tests, one_order_law
+from privcalc.losses.atoms import ProvedLaw
 from privcalc.losses.batches_swap import Slots, SwapBound
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.lattice_sums import TAIL_ERROR, LatticeSums, plan_sums, slot_cells
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.profiles import law_of_tests, one_order_law
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left, remembered
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.numerics.rounding import Array
 
 

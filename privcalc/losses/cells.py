@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.law import MASS_ULPS, LossLaw, Tails
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered

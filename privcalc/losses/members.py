@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.profiles import SMALLEST_MASS, both_orders, exact_law
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.choices.range_laws import best_offset
+from privcalc.losses.profiles import SMALLEST_MASS, both_orders, exact_law
 from privcalc.losses.term import DirectedMembers, Members, Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from privcalc.losses.atomic.profiles import Outcome
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.profiles import Outcome
     from privcalc.numerics.rounding import Array
 
 # A probability that is nearer to 1 is lowered.

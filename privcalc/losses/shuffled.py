@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import ProvedLaw
-from privcalc.losses.atomic.profiles import law_of_tests, profile_law
+from privcalc.losses.atoms import ProvedLaw
+from privcalc.losses.profiles import law_of_tests, profile_law
 from privcalc.losses.term import DirectedMembers
 from privcalc.numerics.binomials import log_probabilities
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -23,7 +23,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.numerics.rounding import Array, Integers
 
 # What is truncated of a binomial law, and its log.

@@ -130,7 +130,7 @@ class DiscreteGaussian(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
         return DiscreteGaussianLaw(self.variance, self.sensitivity)
 

@@ -117,7 +117,7 @@ class DiscreteLaplace(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.atoms import AtomicLaw
 
         size, step = self.sensitivity, self.step
         known = [(size - 2 * k) * step for k in range(size + 1)]

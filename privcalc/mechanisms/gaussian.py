@@ -13,8 +13,8 @@ from privcalc.spec.registry import mechanism
 if TYPE_CHECKING:
     from typing import Self
 
+    from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.relation import Adjacency
 
 
@@ -97,7 +97,7 @@ class Gaussian(Mechanism):
     @cached_property
     def _law(self) -> GaussianLaw:
         """One object for all directions: what is worked out of it is so once."""
-        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.gaussian import GaussianLaw
 
         return GaussianLaw.of(self.mu)
 

@@ -138,8 +138,8 @@ class GaussianMixture(Mechanism):
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the law of one direction; nothing but sensitivity 0 has no loss."""
-        from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.sampled.mixture import ScatteredLaw
         from privcalc.numerics.rounding import UNIT
 

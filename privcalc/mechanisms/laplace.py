@@ -77,8 +77,8 @@ class Laplace(Mechanism):
     def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
         """Return uses with the local sensitivities of a file in the place of the sensitivity."""
         del adjacency
-        from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.noise.laplace import LaplaceLaw
+        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.term import Term
         from privcalc.mechanisms.files import one_a_line
 
@@ -105,7 +105,7 @@ class Laplace(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.noise.laplace import LaplaceLaw
+        from privcalc.losses.laplace import LaplaceLaw
 
         return LaplaceLaw(*self.epsilon.nearest())
 

@@ -168,10 +168,10 @@ class NoisyMax(Mechanism):
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction, or a bracket; both orders have the same."""
-        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.atoms import AtomicLaw
         from privcalc.losses.choices.bounded_range import bounded_range
-        from privcalc.losses.noise.gaussian import GaussianLaw
-        from privcalc.losses.noise.laplace import LaplaceLaw
+        from privcalc.losses.gaussian import GaussianLaw
+        from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.term import Term
 
         if self.candidates == 1:
@@ -208,7 +208,7 @@ class NoisyMax(Mechanism):
             laplace_law,
             laplace_tests,
         )
-        from privcalc.losses.noise.laplace import LaplaceLaw
+        from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.term import Term
 
         members = laplace_tests(self.candidates, step, error)

@@ -66,7 +66,7 @@ class Pmf(Mechanism):
 
     def __init__(self, *, file: str) -> None:
         """Read the probabilities."""
-        from privcalc.losses.atomic.profiles import MOST_ATOMS
+        from privcalc.losses.profiles import MOST_ATOMS
 
         columns: tuple[list[Fraction], list[Fraction]] = ([], [])
         hint = "; outputs whose two probabilities have one ratio may be added up"
@@ -100,8 +100,8 @@ class Pmf(Mechanism):
 
 def _law(outcomes: Sequence[tuple[Fraction, Fraction]], adjacency: Adjacency) -> LossLaw | Term:
     """Return the law of one direction of a pair of finitely many outcomes."""
-    from privcalc.losses.atomic.profiles import exact_law
     from privcalc.losses.members import either_order
+    from privcalc.losses.profiles import exact_law
 
     if adjacency is Adjacency.REPLACE:
         return either_order(outcomes)
@@ -249,8 +249,8 @@ class GaussianPair(Mechanism):
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction."""
-        from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
+        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
         from privcalc.numerics.rounding import UNIT
 
         first, other = self.first, self.other

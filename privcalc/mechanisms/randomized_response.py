@@ -12,7 +12,7 @@ from privcalc.mechanisms.base import LocalReport, Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
@@ -188,7 +188,7 @@ class RandomizedResponse(Mechanism):
         units: float | None = None,
         known: Fraction | None = None,
     ) -> AtomicLaw:
-        from privcalc.losses.atomic.atoms import LOSS_ULPS, AtomicLaw
+        from privcalc.losses.atoms import LOSS_ULPS, AtomicLaw
 
         if loss == 0.0:
             return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))

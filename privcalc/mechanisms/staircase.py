@@ -101,7 +101,7 @@ class Staircase(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.atoms import AtomicLaw
         from privcalc.numerics.rounding import UNIT
 
         value, error, known_loss = self.epsilon.nearest()

@@ -82,7 +82,7 @@ class Pure(Stated):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.atomic.atoms import two_point
+        from privcalc.losses.atoms import two_point
 
         return two_point(self.epsilon)
 
@@ -124,7 +124,7 @@ class Approx(Stated):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.atomic.atoms import two_point
+        from privcalc.losses.atoms import two_point
 
         return two_point(self.epsilon, self.delta)
 
@@ -356,7 +356,7 @@ class Profile(Stated):
 
     def __init__(self, *, file: str) -> None:
         """Read the points."""
-        from privcalc.losses.atomic.profiles import MOST_POINTS
+        from privcalc.losses.profiles import MOST_POINTS
 
         hint = "; any part of them is a valid profile too"
         rows = read_rows(file, ("epsilon", "delta"), most=MOST_POINTS, hint=hint)
@@ -370,7 +370,7 @@ class Profile(Stated):
             DomainError: a point is out of range, or no mechanism has it.
         """
         del adjacency
-        from privcalc.losses.atomic.profiles import profile_law
+        from privcalc.losses.profiles import profile_law
 
         try:
             return profile_law(self.points)

@@ -94,7 +94,7 @@ class TruncatedLaplace(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.noise.laplace import LaplaceLaw, TruncatedLaplaceLaw
+        from privcalc.losses.laplace import LaplaceLaw, TruncatedLaplaceLaw
 
         room, error, _ = self._room(self.step).nearest()
         return TruncatedLaplaceLaw(LaplaceLaw(*self.step.nearest()), room, error)

@@ -6,7 +6,7 @@ Hulls. Which points are corners is decided by slopes that are off by a few units
 left out, or a point kept that is none, where the two differ by rounding. Both ends and every corner
 are points that were given. So chords between values of a convex function hold above it, and every
 test on a hull of tests is one of them; but slopes may fail to increase by some units. Who needs an
-exact hull takes that of these few points in whole numbers (`losses/atomic/profiles.py`).
+exact hull takes that of these few points in whole numbers (`losses/profiles.py`).
 """
 
 from __future__ import annotations

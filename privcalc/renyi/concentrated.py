@@ -25,8 +25,8 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.exact import Enclosed
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.search import first
 from privcalc.record import field, mutable, record

@@ -11,7 +11,7 @@ import numpy as np
 
 from privcalc.engine.terms import one_law, reverse_of
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.normal import SMALLEST_MU, gaussian_profiles
 from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.record import record

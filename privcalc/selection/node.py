@@ -3,7 +3,7 @@
 The privacy profile of selection is bounded, in both orders of neighbours, by the larger of two
 functions delta(epsilon). Finitely many points of it are a guarantee by themselves: the largest
 privacy profile through them is the lower convex hull in a = e^epsilon
-(`losses/atomic/profiles.py`), which is above every profile that meets the points, and what is
+(`losses/profiles.py`), which is above every profile that meets the points, and what is
 left at the last point is taken for infinite loss. So any choice of points is valid; here it is one
 with which the hull is close to the function, relatively, in the body closer than far out in the
 tail.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from privcalc.engine.terms import Realized
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array
     from privcalc.renyi.conversion.order_search import ManyConversion
@@ -201,8 +201,8 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
         runs: the number of runs.
         directions: what one run costs, in each direction.
     """
-    from privcalc.losses.atomic.atoms import LARGEST_EPSILON
-    from privcalc.losses.atomic.profiles import profile_law
+    from privcalc.losses.atoms import LARGEST_EPSILON
+    from privcalc.losses.profiles import profile_law
     from privcalc.selection.base import bases
 
     pairs = bases(directions, TOLERANCE, "auto")

@@ -38,7 +38,7 @@ out at D_1 for an even k is taken to D_0 by G_1. For noise on a number these are
 whose first data set is bad in its last step alone attains p_{k-1} (a bad data set tells everything
 if it passes, and D_0 is at the distance of the noise that does so most often).
 
-All of this is for both orders, which gives the profiles at a < 1 (`losses/atomic/profiles.py`).
+All of this is for both orders, which gives the profiles at a < 1 (`losses/profiles.py`).
 (Redberg, Zhu, Wang 2023, Theorem 4.3 and its proof, with profiles for points.) The mass p is at
 infinity in the law, and H_TM is not scaled by 1 - p: the mixture that does so is too small by up to
 a thirtieth where a statistic is published. Theorem B.5 there, on Renyi divergences, is wrong unless
@@ -60,11 +60,11 @@ from privcalc.engine.planner import certified_epsilon
 from privcalc.engine.terms import Realized, one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw, two_point
-from privcalc.losses.atomic.profiles import polygon_law, profile_law
+from privcalc.losses.atoms import AtomicLaw, ProvedLaw, two_point
 from privcalc.losses.composed import largest_power
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
+from privcalc.losses.profiles import polygon_law, profile_law
 from privcalc.losses.term import DirectedMembers, Term
 from privcalc.losses.thresholds.release import (
     ThresholdedLaw,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.law import MASS_ULPS
 from privcalc.numerics.rounding import UNIT
 from privcalc.tradeoff.brackets import one_minus

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 from privcalc.engine.composition import Composition
 from privcalc.exact import LARGEST
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.normal import (
     log_tail_below,
     quantile_of,

@@ -14,7 +14,7 @@ from privcalc.wrappers.runs import refuse_runs
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.noise.gaussian import GaussianLaw
+    from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.term import Term
     from privcalc.spec.tree import Wrapped
     from privcalc.wrappers.base import Walk
@@ -145,8 +145,8 @@ def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Wa
     Above there are blocks, and below one law of all: each has nothing on the other side.
     """
     from privcalc.losses.allocated import sum_law
-    from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.noise.gaussian import GaussianLaw
+    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.term import Term
 
     remove = adjacency is Adjacency.REMOVE
@@ -171,7 +171,7 @@ def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> G
         UnsupportedError: it is not that of Gaussian noise, or there is a group.
     """
     from privcalc.engine.terms import one_law
-    from privcalc.losses.noise.gaussian import GaussianLaw
+    from privcalc.losses.gaussian import GaussianLaw
 
     if records > 1:
         raise UnsupportedError(
@@ -213,7 +213,7 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
         allocated_laws,
         largest_output,
     )
-    from privcalc.losses.noise.gaussian import GaussianLaw
+    from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.term import Term
     from privcalc.numerics.work import left
 

@@ -21,8 +21,8 @@ from privcalc.wrappers.base import Wrapper, wrappers_in
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.losses.batches_swap import Slots
+    from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.term import Term
     from privcalc.spec.tree import Node, Wrapped
     from privcalc.wrappers.base import Walk
@@ -137,7 +137,7 @@ class ShuffledBatches(Wrapper):
 
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
         """Return the laws above and below; of a replaced record those of twice the distance."""
-        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.term import Term
 
         if adjacency is Adjacency.REPLACE:
@@ -172,7 +172,7 @@ class ShuffledBatches(Wrapper):
         """Return random allocation below, for any sizes of batches; that of no loss where records
         are left over.
         """
-        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.atoms import AtomicLaw
 
         if self.slots.skipped:
             return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))

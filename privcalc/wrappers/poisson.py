@@ -67,9 +67,9 @@ def capped(
         UnsupportedError: a group, another sampling inside, or noise that is not Gaussian.
     """
     from privcalc.engine.terms import one_law
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.cells import listed, mixed
-    from privcalc.losses.noise.gaussian import GaussianLaw
+    from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.sampled.law import sampled
     from privcalc.losses.sampled.replaced import opposite_law
     from privcalc.losses.term import Term
@@ -323,9 +323,9 @@ class PoissonSampled(Sampling):
         if asked.adjacency is not Adjacency.REPLACE:
             remove = asked.adjacency is Adjacency.REMOVE
             return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
-        from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
         from privcalc.renyi.curve import LawCurve
 
@@ -348,8 +348,8 @@ class PoissonSampled(Sampling):
         The pair of Gaussian noise has room for an error of `MOST_UNITS` of mu. Where it is known
         less exactly the pair is enclosed by those at the ends: all its tests gain as mu grows.
         """
+        from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.law import MOST_UNITS
-        from privcalc.losses.noise.gaussian import GaussianLaw
         from privcalc.losses.sampled.mixture import GaussianMixtureLaw
         from privcalc.losses.term import Term
         from privcalc.numerics.rounding import UNIT

@@ -305,7 +305,7 @@ class Sampling(Wrapper):
         attains all parts. Divergences of an unbounded loss are infinite above where little mass was
         moved to infinity: there a curve is known as well.
         """
-        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.atoms import AtomicLaw
         from privcalc.losses.composed import composed
         from privcalc.losses.term import Term
 
@@ -383,8 +383,8 @@ def _gaussian_ends(terms: Terms, law: LossLaw | None) -> tuple[LossLaw, LossLaw]
     that replacing a record needs, and what sampling makes of a larger distance is above what it
     makes of a smaller one.
     """
+    from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import MOST_UNITS
-    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.numerics.rounding import UNIT
 
     if isinstance(law, GaussianLaw):

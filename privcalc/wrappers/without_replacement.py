@@ -151,7 +151,7 @@ class SampledWithoutReplacement(Sampling):
     def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
         """Return what is known of the sampled event, for one record."""
         del member
-        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.sampled.law import sampled
         from privcalc.losses.sampled.replaced import GluedDensityLaw, glued
         from privcalc.losses.term import Alone, Term

@@ -15,7 +15,7 @@ from privcalc.accounting.lower_ends import lower_end, lower_profile
 from privcalc.engine.composition import Composition
 from privcalc.engine.terms import Realized
 from privcalc.exact import Enclosed
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.term import Members
 from privcalc.record import record
 from tests.oracles.exact import normal_delta

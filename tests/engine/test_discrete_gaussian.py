@@ -14,7 +14,7 @@ import pytest
 from privcalc.accounting.compose import compose
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.spec.parse import parse
 from tests.oracles.discrete_gaussian import Term, delta_of, shifted_difference, total_of
 from tests.oracles.exact import gaussian_delta

@@ -11,8 +11,8 @@ from privcalc.engine.accountants import renyi_delta, renyi_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from tests.oracles.exact import normal_delta
 from tests.pairs import two_point

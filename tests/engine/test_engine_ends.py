@@ -21,8 +21,8 @@ from privcalc.engine.planner import Question
 from privcalc.engine.terms import _last, _members, sampled_term
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.atoms import AtomicLaw, two_point
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.term import Alone, Term
 from privcalc.renyi.known import LinearCurve
 from tests.oracles.exact import normal_delta

@@ -11,7 +11,7 @@ import pytest
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.sampled.law import sampled
 from tests.pairs import two_point
 

@@ -13,7 +13,7 @@ from privcalc.engine.lists.levels import seen
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.profile import Known, profile_at
 from privcalc.errors import DisagreementError
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.conftest import MNIST

@@ -16,8 +16,8 @@ from privcalc.engine.inversion.tail_search import Parts, Search
 from privcalc.engine.lists.factor import Wanted
 from privcalc.engine.planner import certified_delta
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.atoms import AtomicLaw, two_point
-from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
+from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.record import replace

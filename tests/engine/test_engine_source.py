@@ -17,8 +17,8 @@ from privcalc.engine.inversion.line_sum import Line, LineSum, Measures
 from privcalc.engine.inversion.solve import Decaying
 from privcalc.engine.single import SingleUse
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianContour, GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianContour, GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 
 if TYPE_CHECKING:
     from privcalc.engine.certified import Source

@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.engine.composition import Composition
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 
 
 @pytest.mark.parametrize("count", [3, 10**6, 10**9])

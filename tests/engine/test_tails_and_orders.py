@@ -10,8 +10,8 @@ import pytest
 from mpmath import exp, mpf, ncdf
 
 from privcalc.engine.single import SingleUse
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import NO_PROPERTIES, Tails
-from privcalc.losses.noise.gaussian import GaussianLaw
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw

@@ -574,7 +574,7 @@ OF_CURVES = (
     ),
     Fault(
         "points-first-mass",
-        "losses/atomic/profiles.py",
+        "losses/profiles.py",
         "alone = rest if x[first] == 0.0 else rest / (1.0 + math.exp(-x[first]))",
         "alone = rest",
         "losses",
@@ -582,7 +582,7 @@ OF_CURVES = (
     ),
     Fault(
         "tests-mirrored",
-        "losses/atomic/profiles.py",
+        "losses/profiles.py",
         "x, y = np.where(far, 1.0 - p + UNIT, q), np.where(far, 1.0 - q - UNIT, p)",
         "x, y = np.where(far, 1.0 - q + UNIT, q), np.where(far, 1.0 - p - UNIT, p)",
         "losses",

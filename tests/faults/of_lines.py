@@ -218,7 +218,7 @@ OF_LINES = (
     ),
     Fault(
         "lattice-reach",
-        "losses/noise/discrete_gaussian.py",
+        "losses/discrete_gaussian.py",
         "REACH = 39.0",
         "REACH = 7.0",
         "losses",
@@ -226,7 +226,7 @@ OF_LINES = (
     ),
     Fault(
         "lattice-theta",
-        "losses/noise/discrete_gaussian.py",
+        "losses/discrete_gaussian.py",
         "upper = np.minimum(value + error, level + slack)",
         "upper = np.minimum(value - error, level + slack)",
         "losses",
@@ -234,7 +234,7 @@ OF_LINES = (
     ),
     Fault(
         "lattice-tail-shift",
-        "losses/noise/discrete_gaussian.py",
+        "losses/discrete_gaussian.py",
         "shift=8.0 * UNIT * float(size.max(initial=0.0))",
         "shift=0.0",
         "losses",
@@ -242,7 +242,7 @@ OF_LINES = (
     ),
     Fault(
         "lattice-replaced",
-        "losses/noise/discrete_gaussian.py",
+        "losses/discrete_gaussian.py",
         "under_q = np.clip(end - self.shift, 0",
         "under_q = np.clip(end + self.shift, 0",
         "losses",

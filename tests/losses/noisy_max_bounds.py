@@ -9,7 +9,7 @@ import numpy as np
 from mpmath import mp, mpf
 from scipy.special import log_ndtr
 
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 
 mp.dps = 40
 

@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import binom
 
 from privcalc.losses import batches
-from privcalc.losses.atomic.profiles import one_order_law
 from privcalc.losses.batches import best_test, law_above, law_below
 from privcalc.losses.batches_swap import Slots
 from privcalc.losses.lattice_sums import LatticeSums, SumPlan
+from privcalc.losses.profiles import one_order_law
 from privcalc.numerics.normal import gaussian_profile
 from tests.batches_truth import arranged_deltas, sampled_attack
 

@@ -34,7 +34,7 @@ from privcalc.spec.parse import parse
 from tests.pairs import bracket
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
 
 mp.dps = 40
 

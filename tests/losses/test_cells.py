@@ -12,11 +12,11 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.atoms import AtomicLaw, two_point
+from privcalc.losses.atoms import AtomicLaw, two_point
 from privcalc.losses.cells import listed, lower_law, mixed, opposite, upper_law
 from privcalc.losses.composed import composed
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import LossLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.normal import gaussian_profile
 from privcalc.record import record

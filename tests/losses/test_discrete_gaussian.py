@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
 LAWS = [
     ("0.45", 1),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mpmath import exp, fsum, log, mpf
 
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
 
 def masses(variance: Fraction, reach: int) -> dict[int, mpf]:

@@ -13,19 +13,18 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.losses import allocated_sums, composed
+from privcalc.losses import allocated_sums, atoms, composed, profiles
 from privcalc.losses.allocated import sum_law
-from privcalc.losses.atomic import atoms, profiles
-from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.profiles import (
+from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.choices.range_laws import block_of, range_uses
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
+from privcalc.losses.members import RangePairs
+from privcalc.losses.profiles import (
     law_of_points,
     law_of_tests,
     profile_law,
 )
-from privcalc.losses.choices.range_laws import block_of, range_uses
-from privcalc.losses.members import RangePairs
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.quadrature import NodeSet, equal_panels
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.term import Term

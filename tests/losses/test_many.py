@@ -14,7 +14,7 @@ from mpmath import mp, mpc, mpf
 from privcalc.engine.composition import Composition
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.many import Many, ManySampledLaw
 

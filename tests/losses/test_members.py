@@ -12,7 +12,7 @@ from mpmath import mp
 
 from privcalc.accounting.realize import realize
 from privcalc.engine.planner import certified_delta
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.members import DirectedTests, threshold_tests
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw

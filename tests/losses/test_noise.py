@@ -12,10 +12,10 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.quadrature import (
     Integrand,
     Normal,

@@ -9,7 +9,7 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.choices.noisy_max import PointsCurve, law_with_tail, loss_grid, noisy_max_law
 from privcalc.numerics.normal import gaussian_profiles
 from privcalc.spec.parse import parse

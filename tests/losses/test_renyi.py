@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
+from privcalc.losses.laplace import LaplaceLaw
 from tests.pairs import two_point
 
 if TYPE_CHECKING:

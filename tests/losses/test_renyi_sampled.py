@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.replaced import glued

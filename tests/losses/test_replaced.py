@@ -13,9 +13,9 @@ from privcalc.accounting.compose import compose
 from privcalc.engine.certified import bracket
 from privcalc.engine.single import SingleUse
 from privcalc.errors import UnsupportedError
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
 from privcalc.losses.term import Term
 from privcalc.relation import Relation

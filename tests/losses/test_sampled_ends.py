@@ -11,10 +11,10 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled import renyi as cells
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.mixture import ScatteredLaw

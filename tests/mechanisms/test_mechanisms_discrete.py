@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mpmath import mpf
 
 from privcalc.errors import DomainError, PrivcalcError
-from privcalc.losses.atomic.profiles import both_orders
 from privcalc.losses.law import exact_max_loss
+from privcalc.losses.profiles import both_orders
 from privcalc.mechanisms.discrete_gaussian import DiscreteGaussian
 from privcalc.mechanisms.discrete_laplace import DiscreteLaplace
 from privcalc.mechanisms.randomized_response import RandomizedResponse

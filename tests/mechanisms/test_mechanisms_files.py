@@ -15,8 +15,8 @@ from mpmath import mp, mpf
 
 from privcalc import opened
 from privcalc.errors import DomainError
-from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.profiles import MOST_ATOMS
+from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.profiles import MOST_ATOMS
 from privcalc.mechanisms import files
 from privcalc.mechanisms.files import exact, numbers, read_rows
 from privcalc.relation import Adjacency

@@ -12,8 +12,8 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
+from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
 from tests.pairs import built, law_of

@@ -9,9 +9,9 @@ import pytest
 
 from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError, SpecError
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.choices.bounded_range import bounded_range
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.mechanisms.noisy_max import NoisyMax
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse

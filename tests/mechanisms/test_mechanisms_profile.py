@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
-from privcalc.losses.atomic.profiles import profile_law
+from privcalc.losses.profiles import profile_law
 from privcalc.relation import Adjacency
 from tests.pairs import atoms_of, atoms_profile, bracket, built, check_atoms, two_point
 

@@ -10,8 +10,8 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.losses.composed import largest_power
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.spec.parse import parse
 
 EPSILONS = [0.0, 0.2, 0.7, 1.4, 3.0]

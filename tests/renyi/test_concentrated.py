@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.replaced import glued

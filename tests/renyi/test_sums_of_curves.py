@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mpmath import exp, log, mpf
 
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.law import RenyiCurve
 from privcalc.record import record
 from privcalc.renyi.concentrated import _between, _upper

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr
 
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.atomic.profiles import profile_law
+from privcalc.losses.profiles import profile_law
 from privcalc.selection.base import GaussianBase
 from privcalc.selection.envelope import NodeChain
 from privcalc.selection.node import last_point, node_points

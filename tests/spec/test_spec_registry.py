@@ -15,7 +15,7 @@ import privcalc.mechanisms
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError, UnsupportedError
 from privcalc.exact import exact
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.term import Term
 from privcalc.mechanisms.gaussian import Gaussian
 from privcalc.mechanisms.laplace import Laplace
@@ -74,7 +74,7 @@ class NewOne(Mechanism):
     """A mechanism that shows nothing."""
 
     def laws(self, adjacency):
-        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.atoms import AtomicLaw
 
         return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
 '''

@@ -18,8 +18,8 @@ from privcalc.bounds import Bound
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
 from privcalc.errors import DomainError
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.replaced import glued

@@ -14,7 +14,7 @@ from privcalc.accounting.compose import compose
 from privcalc.engine.certified import bracket
 from privcalc.engine.single import SingleUse
 from privcalc.errors import UnsupportedError
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.term import Term
 from privcalc.relation import Adjacency
 from privcalc.selection.proposal import GoodOrBad

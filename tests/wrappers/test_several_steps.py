@@ -16,7 +16,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
 from privcalc.errors import SpecError, UnsupportedError
 from privcalc.losses.allocated import sum_law
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.errors import UnsupportedError
 from privcalc.losses import composed
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.composed import chain, grouped, sampled_group, step_of
 from privcalc.spec.parse import parse
 from tests.pairs import atoms_profile, hockey_stick

@@ -16,7 +16,7 @@ from mpmath import mpf
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.errors import UnsupportedError
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

@@ -122,10 +122,10 @@ from privcalc.losses.choices.range_laws import (
     range_uses,
     rise_of_g,
 )
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import ExponentialLaw
 from privcalc.losses.law import LawProperties, LossLaw, Tails, exact_max_loss
 from privcalc.losses.members import RangePairs
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import ExponentialLaw
 from privcalc.losses.term import Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.sums import TINIEST

@@ -63,11 +63,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.profiles import law_of_points, law_of_tests
 from privcalc.losses.cells import MOVED
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import RenyiCurve
 from privcalc.losses.members import threshold_tests
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.profiles import law_of_points, law_of_tests
 from privcalc.numerics.normal import gaussian_profile, gaussian_profiles
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import TINIEST, log1p_bracket
@@ -77,7 +77,7 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
     from privcalc.losses.members import ThresholdTests
     from privcalc.numerics.rounding import Array

@@ -76,16 +76,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.profiles import law_of_points
 from privcalc.losses.choices.noisy_max import lowered, tests_law
 from privcalc.losses.members import threshold_tests
+from privcalc.losses.profiles import law_of_points
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.sums import ABSCISSAS, WEIGHTS
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import replace
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.members import ThresholdTests
     from privcalc.numerics.rounding import Array
 

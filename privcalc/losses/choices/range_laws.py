@@ -33,10 +33,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw
-from privcalc.losses.atomic.profiles import law_of_points, law_of_tests
+from privcalc.losses.atoms import AtomicLaw, ProvedLaw
 from privcalc.losses.choices.range_uses import STEP_UNITS, attained_uses, largest_uses
 from privcalc.losses.law import RenyiCurve
+from privcalc.losses.profiles import law_of_points, law_of_tests
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
 from privcalc.record import record, replace

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import MASS_ULPS, MOST_UNITS, ContourLaw, LawProperties, LineLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.quadrature import (
     PER_SEARCHED,
     SEARCH,
@@ -47,7 +47,7 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from typing import Self, TypeAlias
 
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.parts import ExponentialSum
     from privcalc.numerics.rounding import Array
@@ -324,7 +324,7 @@ def sampled(
         return (reverse or event) if remove else event
     if q > 0.0 and isinstance(event, GaussianLaw) and event.error <= MOST_UNITS * UNIT:
         return SampledLaw(event, event, q, remove)
-    from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw
+    from privcalc.losses.atoms import AtomicLaw, ProvedLaw
 
     if q == 0.0:
         return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
@@ -352,7 +352,7 @@ def _sampled_atoms(
     how exact it is; where only the law for adding is at hand, and that has another mass, it is
     taken to be no better than other masses.
     """
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
 
     without_only, with_only = event.infinity_mass, event.lower_infinity_mass
     ratios = [-loss for loss in event.losses]

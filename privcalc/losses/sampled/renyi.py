@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import widened
+from privcalc.losses.atoms import widened
 from privcalc.losses.cells import LARGEST_LOSS, listed
 from privcalc.losses.law import MASS_ULPS
 from privcalc.losses.sampled.parts import ExponentialSum, y_and_loss

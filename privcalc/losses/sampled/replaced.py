@@ -40,14 +40,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.profiles import likeliest_law
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.cells import glued as glued_list
 from privcalc.losses.cells import listed, lower_law, opposite, upper_law
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.law import MOST_ANCHORS, MOST_UNITS, LawProperties, LossLaw, Tails
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.profiles import likeliest_law
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.renyi import add_logs, from_excess, opposite_excess
 from privcalc.losses.sampled.tails import SampledTailLaw

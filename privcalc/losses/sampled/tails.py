@@ -235,7 +235,7 @@ class SampledTailLaw(LossLaw):
         Raises:
             NotCertifiedError: masses are at infinity.
         """
-        from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
         from privcalc.losses.sampled.renyi import listed_excess
 
         remove = self.remove

@@ -60,9 +60,9 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.atoms import two_point
-from privcalc.losses.atomic.profiles import exact_law
+from privcalc.losses.atoms import two_point
 from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.profiles import exact_law
 from privcalc.losses.term import DirectedMembers, Term
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import TINIEST
@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
-    from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.atomic.profiles import Outcome
-    from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+    from privcalc.losses.profiles import Outcome
     from privcalc.numerics.rounding import Array
 
     Heights = Callable[[float], tuple[float, float]]

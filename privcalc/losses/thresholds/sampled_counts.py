@@ -51,8 +51,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import LOSS_ULPS
-from privcalc.losses.atomic.profiles import (
+from privcalc.losses.atoms import LOSS_ULPS
+from privcalc.losses.profiles import (
     ONE,
     START,
     ProfileCorner,
@@ -74,8 +74,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privcalc.losses.atomic.atoms import AtomicLaw
-    from privcalc.losses.atomic.profiles import Point
+    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.profiles import Point
     from privcalc.numerics.rounding import Array
 
     Tail = Callable[[Array], tuple[Array, float]]

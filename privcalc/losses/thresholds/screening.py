@@ -17,7 +17,7 @@ these t; and mixtures over it cost no more than the worst (the profile is jointl
 t + (old records in the sample) - (new records in the sample) attain them, for all j at once. At
 q = 1 the tests of both orders of neighbours t and t + r are those of either direction.
 
-So the power function is the concave hull of their points (`losses/atomic/profiles.py`), and a
+So the power function is the concave hull of their points (`losses/profiles.py`), and a
 profile of several tests composes (Zhu, Dong, Wang 2022, Lemma 7 and Theorem 10). Points above and
 below are moved by the error of their doubles.
 
@@ -47,10 +47,10 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.profiles import polygon_law
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import RenyiCurve
 from privcalc.losses.members import DirectedTests, threshold_tests
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.profiles import polygon_law
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.term import Term
 from privcalc.losses.thresholds.sampled_counts import binomial_chances, moved

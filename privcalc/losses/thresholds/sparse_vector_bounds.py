@@ -71,8 +71,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.profiles import law_of_points
 from privcalc.losses.choices.noisy_max import law_with_tail, loss_grid
+from privcalc.losses.profiles import law_of_points
 from privcalc.numerics.normal import gaussian_profiles
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, allowance, charge, remembered
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.numerics.rounding import Array
 
     Points = tuple[Array, Array]

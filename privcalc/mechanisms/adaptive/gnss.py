@@ -140,7 +140,7 @@ class Gnss(Mechanism):
         The means of the former are in deviations of Q.
         """
         del adjacency
-        from privcalc.losses.noise.gaussian import GaussianLaw, UnequalGaussiansLaw
+        from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
         from privcalc.losses.term import Term
         from privcalc.renyi.curve import LawCurve
 

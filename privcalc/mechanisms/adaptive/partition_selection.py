@@ -15,7 +15,7 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.profiles import Outcome
+    from privcalc.losses.profiles import Outcome
     from privcalc.losses.term import Term
 
 SMALLEST_EPSILON, LARGEST_EPSILON, SMALLEST_DELTA = 1e-6, 100.0, 1e-200

@@ -253,7 +253,7 @@ class PosteriorRegression(Mechanism):
 
         In units of the deviation with the record the means are (k m)^{1/2} apart.
         """
-        from privcalc.losses.noise.gaussian import UnequalGaussiansLaw
+        from privcalc.losses.gaussian import UnequalGaussiansLaw
         from privcalc.numerics.rounding import UNIT
 
         theta, theta_error, _ = Enclosed(k * m, k * m).root().nearest()
@@ -289,7 +289,7 @@ def _above(number: Fraction) -> float:
 
 def _law(curve: tuple[float, float, float]) -> LossLaw:
     """Return the law of delta(f(t)) <= P(|Z| > t)."""
-    from privcalc.losses.atomic.profiles import profile_law
+    from privcalc.losses.profiles import profile_law
 
     slope, constant, m = curve
     points = []

@@ -186,7 +186,7 @@ class ThresholdedCounts(Mechanism):
             new = release.of_units(new, self._new_key(self.group), self.group)
         discrete = self.noise == DISCRETE_GAUSSIAN
         if discrete and self.group > 1:
-            from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+            from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
             one = DiscreteGaussianLaw(self._spread**2, 1)
             release.check_mixtures(one, self._least - 1, self.group, new[1])
@@ -201,15 +201,15 @@ class ThresholdedCounts(Mechanism):
     def _noise_on(self, units: int) -> LossLaw:
         """Return the law of the noise on old keys with so many changes."""
         if self.noise == DISCRETE_GAUSSIAN:
-            from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+            from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
             return DiscreteGaussianLaw(self._spread**2, units)
         if self.noise == GAUSSIAN:
-            from privcalc.losses.noise.gaussian import GaussianLaw
+            from privcalc.losses.gaussian import GaussianLaw
 
             rate = self.rate * self.rate * units * self.group
             return GaussianLaw.of(rate.root())
-        from privcalc.losses.noise.laplace import LaplaceLaw
+        from privcalc.losses.laplace import LaplaceLaw
 
         return LaplaceLaw(*(self.rate * units).nearest())
 
@@ -253,7 +253,7 @@ class ThresholdedCounts(Mechanism):
         from privcalc.numerics.rounding import UNIT
 
         if self.noise == DISCRETE_GAUSSIAN:
-            from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+            from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
             least = np.ceil(x)
             places, back = np.unique(least, return_inverse=True)
@@ -290,7 +290,7 @@ class ThresholdedCounts(Mechanism):
         if self.noise == DISCRETE_GAUSSIAN:
             import numpy as np
 
-            from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+            from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
             law = DiscreteGaussianLaw(self._spread**2, 1)
             masses = law.masses_around(np.array([self._least - count]), 0)
@@ -354,7 +354,7 @@ class ThresholdedCounts(Mechanism):
         at most 0, and the numbers between. Mixtures of old and new ones cost no more where 1 - w
         is at most 1 - a (`losses/thresholds/release.py`: that is s_0 >= 0).
         """
-        from privcalc.losses.atomic.profiles import SMALLEST_MASS
+        from privcalc.losses.profiles import SMALLEST_MASS
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,

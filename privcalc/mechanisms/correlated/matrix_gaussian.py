@@ -215,7 +215,7 @@ class MatrixGaussian(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the law of one direction, the same in each; or those at both ends of mu."""
         del adjacency
-        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.term import Term
 
         law = GaussianLaw.of(self.mu)

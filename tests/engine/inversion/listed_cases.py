@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

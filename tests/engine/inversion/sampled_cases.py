@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from privcalc.engine.certified import bracket
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.solve import TailSplit
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 
 if TYPE_CHECKING:

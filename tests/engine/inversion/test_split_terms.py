@@ -16,7 +16,7 @@ from privcalc.engine.inversion.solve import TailSplit, split
 from privcalc.engine.inversion.tail_lines import Frame
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.factor import ListLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.inversion.test_truncated_terms import MU, RATE, USES, two_samples
 

@@ -14,8 +14,8 @@ from privcalc.engine.inversion.solve import TailSplit
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.inversion.sampled_cases import TRUTHS, delta_by, holds, tuned, uses, written
 from tests.truths import meet, relative

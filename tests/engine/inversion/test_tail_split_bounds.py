@@ -18,8 +18,8 @@ from privcalc.engine.inversion.tail_lines import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
 from privcalc.engine.lists.factor import Wanted
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled import decay
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.decay import VariationCells, log_suprema

@@ -12,7 +12,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.solve import TailSplit
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from tests.engine.inversion.sampled_cases import delta_by, holds

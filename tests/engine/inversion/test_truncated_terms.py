@@ -13,7 +13,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.line_sum import log_cut
 from privcalc.engine.inversion.solve import Decaying, TailSplit, split
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.record import replace
 

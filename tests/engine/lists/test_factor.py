@@ -33,8 +33,8 @@ from privcalc.engine.lists.losses import (
 from privcalc.engine.lists.sums import Spread
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.rounding import few_bits
 from tests.engine.inversion.sampled_cases import delta_by, tuned

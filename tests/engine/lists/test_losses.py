@@ -10,10 +10,10 @@ import pytest
 
 from privcalc.engine.lists.losses import Lattice, LatticeError, discretised, tilted
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.law import NO_PROPERTIES
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.record import replace
 from tests.engine.lists.cases import above, below, delta_of, laplace_delta
 from tests.pairs import two_point

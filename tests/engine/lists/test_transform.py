@@ -16,7 +16,7 @@ from privcalc.engine.lists import transform
 from privcalc.engine.lists.losses import LatticeError, discretised, tilted
 from privcalc.engine.lists.sums import ListSource, Spread
 from privcalc.engine.lists.transform import coarsen, compose, find_window
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.record import replace
 from tests.engine.lists.cases import weights_of
 from tests.truths import gaussian_deltas

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.fixed_size import laws
 from privcalc.losses.fixed_size.game import Game, parabolas
 from privcalc.losses.fixed_size.laws import Choice, Played
 from privcalc.losses.fixed_size.strategies import Strategies, law_below, time_values_of
 from privcalc.losses.fixed_size.triples import curvature, poisson_values, time_values
-from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.sampled.replaced import glued
 from privcalc.record import replace
 from tests.losses.fixed_size import triple_truth

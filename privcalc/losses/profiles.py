@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.atomic.atoms import LARGEST_EPSILON, LOSS_ULPS, AtomicLaw
+from privcalc.losses.atoms import LARGEST_EPSILON, LOSS_ULPS, AtomicLaw
 from privcalc.losses.cells import MOVED, gathered, lower_law
 from privcalc.losses.cells import merged as merged_masses
 from privcalc.losses.composed import rejoined

@@ -1,1 +1,0 @@
-"""Laws of additive noise: Gaussian, Laplace, discrete Gaussian, truncated, of unequal variances."""
