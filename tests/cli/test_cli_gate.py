@@ -338,7 +338,7 @@ def test_file_stands_alone(check: Callable[..., Outcome], run: Callable[..., Out
         assert "give neither as well" in outcome.stderr
     assert check(content, "--engine", "fft", "--tolerance", "1e-3").status == 0
     assert "needs a proof" in check(content, "--engine", "afa").stderr
-    for name, message in (("/dev/zero", "it is a device"), ("none.toml", "cannot be read")):
+    for name, message in (("/dev/zero", "it is no regular file"), ("none.toml", "cannot be read")):
         outcome = run("compose", "--file", name)
         assert outcome.status == 2
         assert message in outcome.stderr

@@ -158,7 +158,7 @@ def test_files(
         ("opacus:file=3", "file takes a file, got 3"),
         ("opacus:file=_", "file takes a file, got a free parameter"),
         ("opacus:steps=3", "opacus has no parameter steps"),
-        ("opacus:file=/dev/zero", "it is a device"),
+        ("opacus:file=/dev/zero", "it is no regular file"),
         ("opacus:file=./nowhere.json", "cannot be read"),
         ("gaussian:sigma=1@opacus:file=./h.json", "unknown wrapper: opacus"),
     ],
