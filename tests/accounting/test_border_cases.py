@@ -16,6 +16,7 @@ from privcalc.exact import doubles
 from privcalc.library import convert
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf, Repeated
+from tests.asked import epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
 def delta(text: str, epsilon: float) -> Bound:
     """Return the bracket of delta."""
     bound = compose(parse(text).tree, epsilons=[epsilon], tolerance=1e-9).answers[0].bound
-    assert bound is not None
-    return bound
-
-
-def epsilon(text: str, at: float, engine: str = "auto") -> Bound:
-    """Return the bracket of epsilon."""
-    bound = compose(parse(text).tree, deltas=[at], engine=engine).answers[0].bound
     assert bound is not None
     return bound
 

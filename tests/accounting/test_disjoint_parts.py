@@ -9,7 +9,6 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting import realize as module
-from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import MOST, alternatives, realize
 from privcalc.bounds import Bound
@@ -18,6 +17,7 @@ from privcalc.library import calibrate, subsample
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
+from tests.asked import delta, epsilon
 from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
@@ -26,20 +26,6 @@ if TYPE_CHECKING:
     from tests.conftest import Outcome
 
 ADD = Relation.ADD_OR_REMOVE_ONE
-
-
-def delta(text: str, epsilon: float, relation: Relation | None = None) -> Bound:
-    """Return the bracket of delta."""
-    bound = compose(parse(text).tree, epsilons=[epsilon], relation=relation).answers[0].bound
-    assert bound is not None
-    return bound
-
-
-def epsilon(text: str, at: float, relation: Relation | None = None) -> Bound:
-    """Return the bracket of epsilon."""
-    bound = compose(parse(text).tree, deltas=[at], relation=relation).answers[0].bound
-    assert bound is not None
-    return bound
 
 
 def texts(text: str, relation: Relation = ADD) -> set[str]:

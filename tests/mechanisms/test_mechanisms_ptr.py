@@ -21,6 +21,7 @@ from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
+from tests.asked import deltas, epsilon
 from tests.oracles.exact import normal_delta
 from tests.pairs import bracket
 
@@ -37,19 +38,6 @@ TABLE = (
 def spec(test: str, mechanism: str, mass: float | str, mode: str) -> str:
     """Write a specification."""
     return f"ptr:test=({test}),mechanism=({mechanism}),false_positive={mass},mode={mode}"
-
-
-def epsilon(text: str, delta: float) -> Bound:
-    """Return epsilon at a delta."""
-    (answer,) = compose(parse(text).tree, deltas=[delta]).answers
-    assert answer.bound is not None
-    return answer.bound
-
-
-def deltas(text: str, epsilons: list[float]) -> list[Bound]:
-    """Return delta at some epsilons."""
-    answers = compose(parse(text).tree, epsilons=epsilons).answers
-    return [answer.bound for answer in answers if answer.bound is not None]
 
 
 @pytest.mark.few(1)

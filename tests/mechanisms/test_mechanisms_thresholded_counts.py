@@ -15,23 +15,11 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.asked import deltas, epsilon
 from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-
-
-def deltas(text: str, epsilons: list[float]) -> list[Bound]:
-    """Return delta at epsilons."""
-    answers = compose(parse(text).tree, epsilons=epsilons).answers
-    return [answer.bound for answer in answers if answer.bound is not None]
-
-
-def epsilon(text: str, delta: float) -> Bound:
-    """Return epsilon at a delta."""
-    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
-    assert bound is not None
-    return bound
 
 
 def laplace_profile(e: Any, loss: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,18 +20,11 @@ from privcalc.losses.allocated_sums import above, below_from_zero, cells
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.allocation_mellin import delta_of_epochs
+from tests.asked import epsilon as epsilon_of
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
     from privcalc.losses.lattice_sums import LatticeMeasure
-
-
-@cache
-def epsilon_of(text: str, delta: float = 1e-5) -> Bound:
-    """Return the bracket of epsilon."""
-    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
-    assert bound is not None
-    return bound
 
 
 def delta_of(text: str, epsilon: float) -> dict[str, Bound]:

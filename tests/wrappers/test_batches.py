@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,20 +12,10 @@ from privcalc.errors import PrivcalcError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.allocation_truth import permuted_delta
+from tests.asked import epsilon as epsilon_of
 
 if TYPE_CHECKING:
-    from privcalc.bounds import Bound
     from privcalc.numerics.rounding import Array
-
-
-@cache
-def epsilon_of(
-    text: str, delta: float = 1e-5, relation: Relation = Relation.ADD_OR_REMOVE_ONE
-) -> Bound:
-    """Return the bracket of epsilon."""
-    bound = compose(parse(text).tree, deltas=[delta], relation=relation).answers[0].bound
-    assert bound is not None
-    return bound
 
 
 def lower_of(text: str, delta: float = 1e-5) -> float:

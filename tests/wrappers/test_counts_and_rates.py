@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import divergences
 from privcalc.accounting.realize import realize
 from privcalc.engine.composition import Composition
@@ -23,6 +22,7 @@ from privcalc.spec.parse import parse
 from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.poisson import Odds, PoissonSampled
 from privcalc.wrappers.shuffle import ShuffledReports
+from tests.asked import deltas
 from tests.oracles.exact import normal_delta
 from tests.shuffle_truth import delta, response, shuffled
 
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
     from privcalc.wrappers.base import Walk
 
 REPLACE = Relation.REPLACE_ONE
-
-
-def deltas(text: str, epsilons: list[float], relation: Relation | None = None) -> list[Bound]:
-    """Return the brackets of delta."""
-    answers = compose(parse(text).tree, relation=relation, epsilons=epsilons).answers
-    return [each.bound for each in answers if each.bound is not None]
 
 
 def one_delta(law: LossLaw, epsilon: float) -> Bound:

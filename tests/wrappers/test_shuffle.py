@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 from mpmath import mp, mpf
@@ -19,26 +18,12 @@ from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
+from tests.asked import deltas as deltas_of
+from tests.asked import epsilon as epsilon_of
 from tests.shuffle_truth import pairs as all_pairs
 from tests.shuffle_truth import power, response, worst
 
-if TYPE_CHECKING:
-    from privcalc.bounds import Bound
-
 SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
-
-
-def epsilon_of(text: str, delta: float) -> Bound:
-    """Return the bracket of epsilon."""
-    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
-    assert bound is not None
-    return bound
-
-
-def deltas_of(text: str, epsilons: list[float]) -> list[Bound]:
-    """Return the brackets of delta."""
-    answers = compose(parse(text).tree, epsilons=epsilons).answers
-    return [each.bound for each in answers if each.bound is not None]
 
 
 def check_all_data_sets(epsilon: float, categories: int, n: int, rounds: int = 1) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from scipy.integrate import quad
 
-from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
@@ -25,21 +24,16 @@ from privcalc.wrappers.poisson import PoissonSampled
 from privcalc.wrappers.sampling import SampledEvent
 from privcalc.wrappers.select import runs_of, takes
 from privcalc.wrappers.without_replacement import SampledWithoutReplacement
+from tests.asked import epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.bounds import Bound
     from privcalc.wrappers.base import Walk
 
 
 TEXT, LITTLE = "gaussian:sigma=4", "@batches:t=3,b=5"
 LEAF = Leaf("gaussian", (("standard_deviation", 4.0),))
-
-
-def epsilon(text: str, delta: float, relation: Relation | None = None) -> Bound:
-    """Return the bracket of epsilon."""
-    return compose(parse(text).tree, deltas=[delta], relation=relation).answers[0].proved
 
 
 @pytest.mark.parametrize(
