@@ -104,11 +104,7 @@ EXAMPLE = (
     'for example [[mechanism]] with name = "training" and spec = "gaussian:sigma=1.1@poisson:q=0.01'
     '@1000" below it'
 )
-# A key and a value without quotes.
-_PAIR = re.compile(r"\s*([A-Za-z_]{1,20})\s*=\s*([A-Za-z0-9.][^\s\"'#]{0,80})\s*(?:#.*)?", re.ASCII)
-_COLON = re.compile(
-    r"\s*(epsilon|delta|rho|mu|relation|name|spec|note)[ \t]*:[ \t]*([0-9][0-9.e-]*)?", re.ASCII
-)
+FORM = "write key = value: a number as 0.5 or 1e-5; text, a ratio or a percentage in quotes"
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 
 
@@ -187,7 +183,7 @@ def read_budget_file(
     budget = values.get("budget")
     if not isinstance(budget, dict):
         reader.fail("a table [budget] with epsilon and delta is needed, or with rho, or mu")
-    mechanisms = _mechanisms(reader, values, places)
+    mechanisms = _mechanisms(reader, values)
     headers = [lines for name, lines in places if name == "[[mechanism]]"]
     if len(headers) != len(mechanisms):
         reader.fail("each mechanism stands below a line [[mechanism]] of its own")
@@ -205,21 +201,12 @@ def read_budget_file(
     return BudgetFile(file, quantity, most, delta, relation, tuple(parts))
 
 
-def _mechanisms(
-    reader: _Reader, values: Mapping[str, object], places: list[tuple[str, Lines]]
-) -> list[object]:
-    """Return what the file lists; a table where a list belongs is pointed at."""
+def _mechanisms(reader: _Reader, values: Mapping[str, object]) -> list[object]:
+    """Return what the file lists."""
     found, budget = values.get("mechanism"), values.get("budget")
     inside = found is None and isinstance(budget, dict) and "mechanism" in budget
     if inside or isinstance(found, dict):
-        names = ("mechanism", "budget.mechanism")
-        tables = (lines for name, lines in places if name.strip("[]") in names)
-        # A key of [budget], or of the file, has the line of its own.
-        keys = ({"": lines["mechanism"]} for _, lines in places if "mechanism" in lines)
-        place = next(tables, None) or next(keys, None)
-        reader.fail(
-            f"mechanisms are a list next to [budget]: write [[mechanism]]; {EXAMPLE}", place
-        )
+        reader.fail(f"mechanisms are a list next to [budget]: write [[mechanism]]; {EXAMPLE}")
     if not isinstance(found, list) or not found:
         reader.fail(f"there is no mechanism, and nothing to check; {EXAMPLE}")
     if len(found) > MAX_MECHANISMS:
@@ -236,7 +223,7 @@ def _loaded(file: str, text: str) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         line = int(place[1]) if place and place[1] else None
-        hint = _instead(text.split("\n")[line - 1]) if line else ""
+        hint = FORM if line else ""
         if text.lstrip()[:1] in ("{", "(") or text.lstrip().startswith("OrderedDict"):
             named = "FILE" if file == STANDARD_INPUT else file
             hint = f"--file has a budget; a history is a SPEC: write opacus:file={named}"
@@ -244,31 +231,6 @@ def _loaded(file: str, text: str) -> dict[str, object]:
         raise FileError(cause, file, line) from None
     except (RecursionError, ValueError) as error:
         raise FileError(UsageError(f"not TOML that is read here: {error}"), file, None) from None
-
-
-def _instead(line: str) -> str:
-    """Return what to write for a line that is no TOML, or ""."""
-    if found := _COLON.match(line):
-        return f"write {found[1]} = {found[2] or 'VALUE'}"
-    found = _PAIR.fullmatch(line)
-    if found is None:
-        return ""
-    key, value = found.groups()
-    if value[0].isalpha():
-        return f'text stands in quotes: {key} = "{value}"'
-    if "," in value:
-        from privcalc.spec.commas import instead
-
-        value = instead(value)
-    elif value[0] == ".":
-        value = f"0{value}"
-    elif power := re.fullmatch(r"10\^(-[0-9]{1,3})", value):
-        value = f"1e{power[1]}"
-    elif "/" in value or "%" in value:
-        value = f'"{value}"'
-    else:
-        return ""
-    return f"write {key} = {value}" if value else ""
 
 
 class _Reader:
