@@ -16,7 +16,7 @@ import numpy as np
 
 from privcalc.bounds import Proof
 from privcalc.engine.certified import Deltas
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, TINY, UNIT
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ LARGEST_EXPONENT = 700.0
 STEP_BACK = 1e-11
 # How far a difference reaches, relatively: of a profile, and of a game.
 SLOPE_STEP, GAME_STEP = 1e-5, 1e-3
-# What underflow may hide.
-TINY = 1e-300
 
 
 class SingleUse:

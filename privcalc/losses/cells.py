@@ -27,7 +27,7 @@ import numpy as np
 
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.law import MASS_ULPS, LossLaw, Tails
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, TINY, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
@@ -51,8 +51,6 @@ EQUAL, NEAR_ZERO = 1e-12, 1e-13
 NOISE = 1e-11
 # Relative error of a sum of so many masses in blocks (`_sums`), and a difference.
 ROUNDED = 1e-13
-# What underflow can hide in one mass.
-TINY = 1e-300
 
 
 @record

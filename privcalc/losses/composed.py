@@ -40,7 +40,6 @@ from privcalc.errors import NotCertifiedError, UnsupportedError
 from privcalc.losses.cells import (
     CELLS,
     MOST_LOSSES,
-    TINY,
     Outcomes,
     graded,
     listed,
@@ -50,7 +49,7 @@ from privcalc.losses.cells import (
     upper_law,
 )
 from privcalc.numerics.fourier import power, transform_error
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, TINY, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 

@@ -16,8 +16,7 @@ import numpy as np
 from privcalc.exact import Enclosed
 from privcalc.losses.cells import sums
 from privcalc.losses.law import MOST_ANCHORS, LawProperties, LossLaw, Tails
-from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.sums import TINIEST
+from privcalc.numerics.rounding import TINIEST, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:

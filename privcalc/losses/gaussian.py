@@ -31,8 +31,7 @@ import numpy as np
 from privcalc.exact import Enclosed
 from privcalc.losses.law import ContourLaw, LawProperties, LineLaw, LossLaw, Tails
 from privcalc.numerics.normal import lower_tails, short_intervals
-from privcalc.numerics.rounding import UNIT, vertical
-from privcalc.numerics.sums import ABSCISSAS, TINIEST, WEIGHTS, around
+from privcalc.numerics.rounding import TINIEST, UNIT, vertical
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -73,6 +72,8 @@ class GaussianLaw(LineLaw):
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Return K = c (c + 1) mu^2 / 2 less and more 12 units and twice the error of mu."""
         relative = 12.0 * UNIT + 2.01 * self.error
+        from privcalc.numerics.sums import around
+
         return around(c * (c + 1.0) * (self.mu * self.mu / 2.0), relative)
 
     def concentration(self, c: Array) -> Array:
@@ -256,6 +257,8 @@ def _inside_outside(x: Array, y: Array, n: float) -> tuple[Array, Array]:
     near = (y <= 1.0) & (n * y <= 2.0)
     if near.any():
         half = 0.5 * y[near]
+        from privcalc.numerics.sums import ABSCISSAS, WEIGHTS
+
         z = half[:, None] * (1.0 + ABSCISSAS)
         integral = (np.exp(-0.5 * z * z) * np.cosh(n * z)) @ WEIGHTS * half
         inner[near] = math.exp(-0.5 * n * n) * math.sqrt(2.0 / math.pi) * integral

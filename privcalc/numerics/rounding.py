@@ -30,6 +30,9 @@ FUNCTION_ULPS = 4.0
 # At least 2 sqrt 2: both parts of a product of moduli a b have terms that come to a b at most.
 COMPLEX_TERM = 3.0
 MARGIN = 1.0 + 1e-9
+# What underflow can hide in one mass, and what a few results below the smallest normal double may
+# be off by.
+TINY, TINIEST = 1e-300, 1e-321
 
 
 def few_bits(value: float, bits: int = 24) -> float:

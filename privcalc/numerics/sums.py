@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, TINIEST, UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array, Integers
@@ -118,8 +118,6 @@ EXCESS_ULPS = 32.0
 SERIES_TERMS = 20
 # Beyond this e^{-x} (1 + x) is below 1e-20, and e^x soon overflows.
 LARGE = 50.0
-# What a few results below the smallest normal double may be off by.
-TINIEST = 1e-321
 
 
 def exponential_excess(x: Array) -> Array:

@@ -9,8 +9,7 @@ from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
-from privcalc.wrappers.base import Wrapper, spelled, wrappers_in
-from privcalc.wrappers.runs import refuse_runs
+from privcalc.wrappers.base import Wrapper, refuse_runs, spelled, wrappers_in
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms

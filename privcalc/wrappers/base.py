@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from privcalc.errors import UnsupportedError
 from privcalc.spec import registry
 from privcalc.spec.tree import Composed, Leaf, Repeated, Several, Wrapped, nested
 
@@ -144,3 +145,17 @@ def calls(tree: Node) -> Iterator[Leaf | Wrapped]:
             yield from calls(tree.event)
         for part in nested(tree):
             yield from calls(part)
+
+
+def refuse_runs(tree: Wrapped, event: Node, walk: Walk, hint: str) -> None:
+    """Refuse a whole run below what is done to one step.
+
+    Raises:
+        UnsupportedError: there is one.
+    """
+    for leaf in leaves(event):
+        if walk.mechanism(leaf).run:
+            run = registry.entry(leaf.name).spelling
+            raise UnsupportedError(
+                f"{run} is a whole run, and {spelled(tree)} is done to one step; {hint}"
+            )

@@ -10,8 +10,7 @@ from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
-from privcalc.wrappers.base import calls, spelled, wrappers_in
-from privcalc.wrappers.runs import refuse_runs
+from privcalc.wrappers.base import calls, refuse_runs, spelled, wrappers_in
 from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:

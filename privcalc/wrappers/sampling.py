@@ -10,15 +10,15 @@ from privcalc.errors import NotCertifiedError, UnsupportedError
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
 from privcalc.spec.tree import Leaf, Wrapped
-from privcalc.wrappers.base import Wrapper, built, spelled, wrappers_in
-from privcalc.wrappers.group import Group
-from privcalc.wrappers.runs import OneRound, refuse_runs
+from privcalc.wrappers.base import Wrapper, built, refuse_runs, spelled, wrappers_in
+from privcalc.wrappers.group import Group, group_term
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.losses.term import DirectedMembers, Term
+    from privcalc.mechanisms.base import Mechanism
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
 
@@ -49,6 +49,28 @@ class SampledEvent:
     adjacency: Adjacency
     records: int
     walk: Walk
+
+
+class OneRound:
+    """A walk through one round of a run: its one leaf is what a record meets in it."""
+
+    def __init__(self, one: Mechanism, walk: Walk) -> None:
+        """Take what a record meets, and the walk through the whole tree."""
+        self.kept, self.rough = walk.kept, walk.rough
+        self._one = one
+
+    def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
+        """Return the one term."""
+        del tree
+        if records == 1:
+            return [(self._one.term(adjacency), 1)]
+
+        return [(group_term(self._one, adjacency, records), 1)]
+
+    def mechanism(self, leaf: Leaf) -> Mechanism:
+        """Return what a record meets."""
+        del leaf
+        return self._one
 
 
 class Sampling(Wrapper):

@@ -62,7 +62,7 @@ from privcalc.engine.inversion.tail_lines import Frame, make_line, saddle_near, 
 from privcalc.engine.inversion.tail_search import Parts, Search
 from privcalc.engine.lists.factor import LOG_LOST, Wanted, beside_lines, listed, rough
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.cells import TINY
+from privcalc.numerics.rounding import TINY
 from privcalc.numerics.work import OutOfWorkError, left
 from privcalc.record import replace
 

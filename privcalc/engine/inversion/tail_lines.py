@@ -39,10 +39,16 @@ from privcalc.engine.inversion.line_sum import (
 )
 from privcalc.engine.inversion.tail_search import far_logs, log_expm1s, near_logs
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.cells import TINY
 from privcalc.losses.sampled.cut import ON_SHIFTED
 from privcalc.losses.sampled.decay import VariationCells, log_suprema
-from privcalc.numerics.rounding import MARGIN, UNIT, expm1_with_error, few_bits, log1p_with_error
+from privcalc.numerics.rounding import (
+    MARGIN,
+    TINY,
+    UNIT,
+    expm1_with_error,
+    few_bits,
+    log1p_with_error,
+)
 from privcalc.numerics.work import PATIENCE, QUESTION, charge, left
 from privcalc.record import record, replace
 

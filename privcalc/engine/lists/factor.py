@@ -21,17 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.lists.losses import (
-    common_step,
-    discretised,
-    origin_of,
-    step_near,
-    tilted,
-    unit_for,
-)
 from privcalc.engine.lists.sums import Spread
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.cells import cells
 from privcalc.losses.law import ContourLaw, LineLaw, LossLaw
 from privcalc.numerics.fourier import fast_size, transform_error
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
@@ -101,6 +92,8 @@ class Sketch:
 
 def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
     """Look at a law: leave out the P-mass e^{log_drop} above, and less below."""
+    from privcalc.losses.cells import cells
+
     known = law.properties
     charge(PER_SKETCH * (CLOSED_FORM if known.renyi_in_closed_form else known.tail_cost))
     ladder = np.geomspace(SMALLEST_LOSS, LARGEST_LOSS, 220)
@@ -237,6 +230,8 @@ class ListContour(ContourLaw):
 
     def __init__(self, found: LossList, c: float) -> None:
         """Tilt; K is off by what its weights are off by, and 16 units of itself."""
+        from privcalc.engine.lists.losses import tilted
+
         self._list, self._tilted = found, tilted(found, c)
         self.missing = self._tilted.missing + self._tilted.relative
         self.slack = self._tilted.slack + STRETCH * found.reach
@@ -399,6 +394,8 @@ class Wanted:
 
     def step(self, sketched: Sequence[tuple[ListLaw, int]]) -> Fraction:
         """Return the step of all lists."""
+        from privcalc.engine.lists.losses import common_step, step_near, unit_for
+
         uses = sum(count for _, count in sketched)
         width = max(self.width, LEAST_WIDTH * max(1.0, self.slope * self.epsilon))
         unit = unit_for(SHARE * width / self.slope, self.slope)
@@ -418,6 +415,8 @@ def listed(composition: Composition, wanted: Wanted) -> Composition:
     laws = sketched(composition)
     if not laws:
         return composition
+    from privcalc.engine.lists.losses import discretised, origin_of
+
     step, uses = wanted.step(laws), sum(count for _, count in laws)
     terms: list[tuple[LossLaw, int]] = []
     for law, count in composition:

@@ -127,8 +127,7 @@ from privcalc.losses.laplace import ExponentialLaw
 from privcalc.losses.law import LawProperties, LossLaw, Tails, exact_max_loss
 from privcalc.losses.members import RangePairs
 from privcalc.losses.term import Term
-from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.sums import TINIEST
+from privcalc.numerics.rounding import TINIEST, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:

@@ -69,8 +69,8 @@ from privcalc.losses.law import RenyiCurve
 from privcalc.losses.members import threshold_tests
 from privcalc.losses.profiles import law_of_points, law_of_tests
 from privcalc.numerics.normal import gaussian_profile, gaussian_profiles
-from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.numerics.sums import TINIEST, log1p_bracket
+from privcalc.numerics.rounding import MARGIN, TINIEST, UNIT
+from privcalc.numerics.sums import log1p_bracket
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record, replace
 

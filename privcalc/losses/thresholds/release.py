@@ -64,8 +64,7 @@ from privcalc.losses.atoms import two_point
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.profiles import exact_law
 from privcalc.losses.term import DirectedMembers, Term
-from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.numerics.sums import TINIEST
+from privcalc.numerics.rounding import MARGIN, TINIEST, UNIT
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
