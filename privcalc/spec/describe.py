@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from privcalc.errors import SpecError
 from privcalc.record import record
 from privcalc.relation import Relation
-from privcalc.spec import loops
 from privcalc.spec.entry import (
     MAX_DEPTH,
     MAX_INTEGER,
@@ -80,12 +79,12 @@ Example
   'max(gaussian:sigma=2,laplace:scale=3)@10+discrete-laplace:scale=20'
   {"type": "parallel_composed", "events": [...]}"""
 
+_LOOPS = "sampling"
 # What has a page and is no name of a mechanism or wrapper, each with its line.
 TOPICS = {
     PARTS: "mechanisms on disjoint parts of the data",
-    loops.TOPIC: "lines of code, and which specification each of them is",
+    _LOOPS: "lines of code, and which specification each of them is",
 }
-_TOPICS = {PARTS: lambda: _PARTS, loops.TOPIC: loops.page}
 
 
 @record
@@ -137,8 +136,12 @@ def page(name: str) -> str:
     Raises:
         SpecError: there is none of this name.
     """
-    if snake_case(name) in _TOPICS:
-        return _TOPICS[snake_case(name)]()
+    if snake_case(name) == PARTS:
+        return _PARTS
+    if snake_case(name) == _LOOPS:
+        from privcalc.spec import loops
+
+        return loops.page()
     known = (*mechanisms(), OPACUS, *wrappers())
     entry = next((each for each in known if snake_case(name) in each.spellings), None)
     if entry is None:
@@ -241,7 +244,11 @@ def _default(parameter: Parameter) -> str:
 
 def _code(entry: Entry) -> str:
     """Return lines of code that draw records as a wrapper does."""
-    rows = loops.of_wrapper(entry.spelling) if entry.kind == "wrapper" else ""
+    if entry.kind != "wrapper":
+        return ""
+    from privcalc.spec import loops
+
+    rows = loops.of_wrapper(entry.spelling)
     return f"Code, with n = 60000, b = 256, 60 epochs\n{rows}" if rows else ""
 
 
