@@ -257,10 +257,10 @@ def _instead(line: str) -> str:
     if value[0].isalpha():
         return f'text stands in quotes: {key} = "{value}"'
     if "," in value:
-        from privcalc.spec.commas import instead
+        from privcalc.spec.hints import DECIMAL_POINT
 
-        value = instead(value)
-    elif value[0] == ".":
+        return DECIMAL_POINT
+    if value[0] == ".":
         value = f"0{value}"
     elif power := re.fullmatch(r"10\^(-[0-9]{1,3})", value):
         value = f"1e{power[1]}"

@@ -18,15 +18,13 @@ from privcalc.spec.entry import (
     MAX_DEPTH,
     Fault,
     brief_text,
-    check_arrangement,
     check_integer,
-    check_range,
-    choice,
     shorten,
     snake_case,
 )
 from privcalc.spec.entry import suggestion as suggest
-from privcalc.spec.syntax import NAME, PATH, Number, Scanner
+from privcalc.spec.resolve import arranged, typed
+from privcalc.spec.syntax import Number, Numbers, Scanner, Word
 from privcalc.spec.tree import (
     HOLE,
     Composed,
@@ -44,6 +42,7 @@ from privcalc.spec.tree import (
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter
+    from privcalc.spec.resolve import Given
     from privcalc.spec.tree import Path
 
 # An answer has the text and its twin, of three to six times its length, and can be asked about.
@@ -124,34 +123,28 @@ def _fail(message: str) -> NoReturn:
     raise SpecError(message)
 
 
-def typed_value(parameter: Parameter, value: object) -> Value:
-    """Return the value of any parameter but a specification; Fault where it is none."""
-    result: Value | None
-    if parameter.kind in ("number", "integer"):
-        result = HOLE if value == "_" else _quantity(parameter, value)
-    elif parameter.kind == "numbers":
-        result = _numbers(parameter, value)
-    elif parameter.kind == "flag":
-        result = value if isinstance(value, bool) else None
-    else:
-        result = _word(parameter, value) if isinstance(value, str) else None
-    if result is None:
-        raise Fault(f"{parameter.name} takes {parameter.takes}, got {quoted(value)}")
-    return result
-
-
-def typed_count(value: object) -> int | Hole:
-    """Return the count of a repetition."""
-    if value == "_":
+def _written(parameter: Parameter, value: object) -> Given:
+    """Return the value of a field as what a text would have there."""
+    if value == "_" and parameter.kind in ("number", "integer"):
         return HOLE
+    if parameter.kind == "numbers" and isinstance(value, list) and value:
+        items = [_number(each) for each in value]
+        if all(items):
+            return Numbers((0, 0), "", tuple(cast("list[Number]", items)))
+    if parameter.kind in ("number", "integer") and (number := _number(value)):
+        return number
+    if isinstance(value, str):
+        return Word((0, 0), value, "string")
+    return Word((0, 0), quoted(value), "flag" if isinstance(value, bool) else "other")
+
+
+def _number(value: object) -> Number | None:
+    """Return a number; the type of `value` decides nothing: 5.0 is 5, and a ratio may be whole."""
     number = read_number(value)
-    if number is None or not number.is_integer():
-        raise Fault(f"count takes a whole number, got {quoted(value)}")
-    count = int(number)
-    check_integer("count", count)
-    if count < 1:
-        raise Fault(f"count must be >= 1, got {count}")
-    return count
+    if number is None:
+        return None
+    whole = int(number) if number.is_integer() else None
+    return Number((0, 0), brief_text(number), number, whole)
 
 
 def quoted(value: object) -> str:
@@ -169,34 +162,6 @@ def quoted(value: object) -> str:
     if isinstance(value, int | float) and value - value == 0:
         return brief_text(value)
     return shorten(f'"{value}"' if isinstance(value, str) else repr(value))
-
-
-def _quantity(parameter: Parameter, value: object) -> float | int | None:
-    number = read_number(value)
-    if number is None:
-        return None
-    if parameter.kind == "number":
-        check_range(parameter, parameter.name, number)
-        return number
-    # The type of `value` decides nothing: JSON has one kind of number, and 5.0 is 5.
-    if not number.is_integer():
-        return None
-    check_integer(parameter.name, int(number))
-    check_range(parameter, parameter.name, int(number))
-    return int(number)
-
-
-def _numbers(parameter: Parameter, value: object) -> tuple[float, ...] | None:
-    if not isinstance(value, list) or not value:
-        return None
-    found: list[float] = []
-    for each in value:
-        number = read_number(each)
-        if number is None:
-            return None
-        check_range(parameter, parameter.name, number)
-        found.append(number)
-    return tuple(found)
 
 
 def read_number(value: object) -> float | None:
@@ -225,21 +190,6 @@ def _in_words(text: str) -> float | None:
         return None
     # What readers of JSON do not round is a number there.
     return number.value if "/" in text or isinstance(number.value, Written) else None
-
-
-def _word(parameter: Parameter, value: str) -> str | None:
-    if parameter.kind == "choice":
-        return choice(parameter, parameter.name, value)
-    if parameter.kind == "name":
-        return value if NAME.fullmatch(value) and value == snake_case(value) else None
-    if parameter.kind == "path":
-        if PATH.fullmatch(value):
-            return value
-        raise Fault(
-            f"{parameter.name} takes a file, got {quoted(value)}",
-            hint="a file name has a dot or a slash, and no quotes: ./name",
-        )
-    return None
 
 
 PARALLEL = "parallel_composed"
@@ -361,13 +311,9 @@ def _parameters(entry: Entry, fields: dict[object, object], path: Path, depth: i
             _unknown_field(entry, str(key), path)
         values[parameter.name] = _value(parameter, value, (*path, parameter.name), depth)
     try:
-        check_arrangement(entry, list(values.items()), long_names=True)
+        return arranged(entry, list(values.items()), long_names=True)
     except Fault as fault:
         _fail_at(str(fault), path, fault.hint)
-    if len(values) < 2:
-        return tuple(values.items())
-    order = (parameter.name for parameter in entry.parameters if parameter.name in values)
-    return tuple((name, values[name]) for name in order)
 
 
 def _unknown_field(entry: Entry, key: str, path: Path) -> NoReturn:
@@ -382,16 +328,26 @@ def _value(parameter: Parameter, value: object, path: Path, depth: int) -> Value
     if parameter.kind == "spec":
         return _node(value, path, depth + 1)
     try:
-        return typed_value(parameter, value)
+        return typed(parameter, parameter.name, _written(parameter, value))
     except Fault as fault:
         _fail_at(str(fault), path[:-1], fault.hint)
 
 
 def _count(fields: dict[object, object], path: Path) -> int | Hole:
+    value = _field(fields, "count", path)
+    if value == "_":
+        return HOLE
+    number = read_number(value)
+    if number is None or not number.is_integer():
+        _fail_at(f"count takes a whole number, got {quoted(value)}", path)
+    count = int(number)
     try:
-        return typed_count(_field(fields, "count", path))
+        check_integer("count", count)
     except Fault as fault:
         _fail_at(str(fault), path)
+    if count < 1:
+        _fail_at(f"count must be >= 1, got {count}", path)
+    return count
 
 
 def _field(fields: dict[object, object], key: str, path: Path) -> object:

@@ -1,4 +1,4 @@
-"""Tokens of a text, and what the parser reads off before any name has a meaning, with spans."""
+"""Tokens of a text: names, numbers, words and counts, each with its span."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from privcalc.errors import SpecError
 from privcalc.exact import MOST_DIGITS, decimal_text, significant_digits, standing_for
@@ -41,87 +41,18 @@ class Numbers:
 
 @record
 class Word:
-    """A name as a value, such as true or geometric."""
+    """A value that is no number.
+
+    Attributes:
+        span: where it stands.
+        text: what was written; of a quoted one without the quotes.
+        kind: a name such as geometric; a path, which has a dot or a slash; quoted. Of JSON, a
+            string, a flag, or what no parameter takes.
+    """
 
     span: Span
     text: str
-
-
-@record
-class PathWord:
-    """A file name: it holds a dot or a slash, or stood in quotes."""
-
-    span: Span
-    text: str
-    quoted: bool = False
-
-
-@record
-class HoleMark:
-    """The hole, `_`."""
-
-    span: Span
-
-
-@record
-class KeyValue:
-    """`key=value`; the value is a specification where it stood in parentheses."""
-
-    key: str
-    key_span: Span
-    value: Number | Numbers | Word | PathWord | HoleMark | Syntax
-
-
-@record
-class Call:
-    """`name:key=value,...`; `height` counts the nodes from here down to the deepest leaf."""
-
-    span: Span
-    name: str
-    name_span: Span
-    pairs: tuple[KeyValue, ...]
-    height: int
-
-
-@record
-class Wrap:
-    """`event@call`."""
-
-    span: Span
-    call: Call
-    event: Syntax
-    height: int
-
-
-@record
-class Repeat:
-    """`event@count`."""
-
-    span: Span
-    count: Number | HoleMark
-    event: Syntax
-    height: int
-
-
-@record
-class Sum:
-    """`term+term+...`, with sums among the terms already merged into it."""
-
-    span: Span
-    terms: tuple[Syntax, ...]
-    height: int
-
-
-@record
-class DisjointParts:
-    """`max(spec,spec,...)`, with such parts among the specifications already merged into it."""
-
-    span: Span
-    terms: tuple[Syntax, ...]
-    height: int
-
-
-Syntax = Call | Wrap | Repeat | Sum | DisjointParts
+    kind: Literal["name", "path", "quoted", "string", "flag", "other"]
 
 
 # Longest text that is read: room for a ledger of ten thousand entries, and read in a second or two.
@@ -199,7 +130,7 @@ class Scanner:
             self.fail("a name ends in a letter or a digit", (found.start(), found.end() + 1))
         return self._end(found)
 
-    def hole(self) -> HoleMark | None:
+    def hole(self) -> Span | None:
         """Read a hole, if one comes next: it is a whole value."""
         if self.next != "_":
             return None
@@ -211,13 +142,10 @@ class Scanner:
             self.fail("a free parameter is a whole value: _ by itself", (start, start + len(run)))
         self.place = start + 1
         self.skip()
-        return HoleMark((start, start + 1))
+        return start, start + 1
 
-    def count(self) -> Number | HoleMark:
+    def count(self) -> Number:
         """Read the count of a repetition."""
-        hole = self.hole()
-        if hole is not None:
-            return hole
         start = self.place
         found = _COUNT.match(self.text, start)
         quantity = _QUANTITY.match(self.text, start)
@@ -231,7 +159,7 @@ class Scanner:
             self.fail(
                 f"a count is written in digits, got {shorten(written)}",
                 (start, end),
-                hints.for_epochs(written, self.text[:start]) or hints.for_count(written),
+                hints.for_count(written),
             )
         text, span = self._end(found)
         digits = text.replace("_", "").lstrip("0") or "0"
@@ -256,25 +184,22 @@ class Scanner:
         span = (first.span[0], items[-1].span[1])
         return Numbers(span, self.text[slice(*span)], tuple(items))
 
-    def value(self) -> Number | Word | PathWord | HoleMark | None:
-        """Read a value other than a specification in parentheses, if one comes next."""
-        hole = self.hole()
-        if hole is not None:
-            return hole
+    def value(self) -> Number | Word | None:
+        """Read a value other than a specification in parentheses or a hole, if one comes next."""
         start = self.place
         quoted = _QUOTED.match(self.text, start) if self.next in ("'", '"') else None
         if quoted is not None:
             _, span = self._end(quoted)
-            return PathWord(span, quoted[2], quoted=True)
+            return Word(span, quoted[2], "quoted")
         run = self._run(start)
         quantity = _QUANTITY.match(self.text, start)
         if quantity is not None and quantity.end() >= start + len(run):
             return self._number(quantity)
         found = NAME.fullmatch(run)
         if found is not None:
-            return Word((start, self._pass(len(run))), run)
+            return Word((start, self._pass(len(run))), run, "name")
         if FILE_NAME.fullmatch(run):
-            return PathWord((start, self._pass(len(run))), run)
+            return Word((start, self._pass(len(run))), run, "path")
         if run:
             from privcalc.spec import hints
 
@@ -350,11 +275,6 @@ class Scanner:
         self.place = found.end()
         self.skip()
         return found.group(), found.span()
-
-
-def file_name(text: str) -> str:
-    """Return a file name that is told from other words: with a slash where it has no such sign."""
-    return text if PATH.fullmatch(text) else f"./{text}"
 
 
 def _decimal(text: str) -> Fraction:
