@@ -67,45 +67,36 @@ def read(text: str, relation: Relation | None = None) -> Question:
         raise SpecError("not UTF-8 text")
     # The first character decides. A line of text, which most questions are, loads nothing of data.
     begin = line.lstrip(" \t\r\n")[:1]
-    return _data(line, relation) if begin in ("{", "[") else _text(line, relation)
-
-
-# What begins data that Python prints, and no specification.
-_PRINTED = ("OrderedDict(", "NamedTupleWrapper(")
-
-
-def _text(line: str, relation: Relation | None) -> Question:
-    """Read a specification, or what Python prints and has no bracket at its beginning."""
-    if "DpEvent" in line:
-        from privcalc.spec.events.reading import is_event
-
-        if is_event(line):
-            return _event(line, relation)
-    if line.lstrip().startswith("<"):
+    if begin == "<":
         raise SpecError(
             "this is the name of an object, and not what is in it",
             hint="print(accountant.state_dict()), or print(event), shows what is read",
         )
-    if line.lstrip().startswith("(") or any(each in line for each in _PRINTED):
-        from privcalc.spec.events.literal import begins_like_python
+    if begin in ("{", "["):
+        return _data(line, relation)
+    if begin == "(" or any(each in line for each in _PRINTED):
+        from privcalc.spec.events.data import begins_like_python
 
         if begins_like_python(line):
-            return _printed(line, relation)
+            return _data(line, relation)
     parsed = parse(line)
     return Question(parsed.tree, None, parsed.text, parsed.spans)
 
 
+# What begins data that Python prints, and no specification.
+_PRINTED = ("OrderedDict(", "NamedTupleWrapper(", "DpEvent")
+
+
 def _data(line: str, relation: Relation | None) -> Question:
     """Read JSON, or what Python prints in its place: an answer, a history, an event, a twin."""
-    from privcalc.spec.events.literal import load
+    from privcalc.spec.events.data import load
+    from privcalc.spec.events.event import LISTED, LISTED_HINT, Event
     from privcalc.spec.json import from_json
 
-    listed = line.lstrip().startswith("[")
-    if listed and "DpEvent(" in line:
-        from privcalc.spec.events.event import LISTED, LISTED_HINT
-
+    begin = line.lstrip()[:1]
+    if begin == "[" and "DpEvent(" in line:
         raise SpecError(LISTED, hint=LISTED_HINT)
-    value = load(line, infinity=listed)
+    value = load(line, infinity=begin == "[")
     if isinstance(value, dict) and "schema" in value:
         name = value.get("name")
         value, brought = guaranteed(cast("dict[str, object]", value))
@@ -113,40 +104,30 @@ def _data(line: str, relation: Relation | None) -> Question:
         # What nobody could have written as one is none.
         called = name if isinstance(name, str) and name.isprintable() and len(name) <= 80 else ""
         return Question(tree, brought, to_text(tree), printed=True, name=called)
-    if listed or "history" in line:
-        from privcalc.spec.events.history import from_data
+    if begin != "{" or "history" in line:
+        from privcalc.spec.events.history import FORM, from_data
 
+        # What stands in parentheses may be one step.
+        if begin == "(" and isinstance(value, list) and not isinstance(value[0], list):
+            value = [value]
         if (found := from_data(value)) is not None:
             return Question(found, None, to_text(found))
-    if listed:
-        return _event(value, relation)
+        if isinstance(value, Event) or begin == "[":
+            return _event(value, line.strip(), relation)
+        if begin != "{":
+            raise SpecError("there is no history in this", hint=FORM)
     tree = from_json(value)
     return Question(tree, None, to_text(tree))
 
 
-def _printed(text: str, relation: Relation | None) -> Question:
-    """Read what Python prints and begins neither as JSON nor as a specification."""
-    from privcalc.spec.events.history import FORM, from_data
-    from privcalc.spec.events.literal import load
-
-    value = load(text)
-    if isinstance(value, list) and value[1:2] and isinstance(value[1], str):
-        return _event(value, relation)
-    # What stands in parentheses may be one step.
-    found = from_data(value) or from_data([value])
-    if found is None:
-        raise SpecError("there is no history in this", hint=FORM)
-    return Question(found, None, to_text(found))
-
-
-def _event(written: object, relation: Relation | None) -> Question:
+def _event(value: object, text: str, relation: Relation | None) -> Question:
     """Read a DpEvent of dp_accounting, with the relation that it is stated for."""
-    from privcalc.spec.events.reading import from_list, from_repr
+    from privcalc.spec.events.data import from_list
+    from privcalc.spec.events.event import Event
     from privcalc.spec.events.to_tree import meaning
 
-    text = written.strip() if isinstance(written, str) else ""
     try:
-        found = meaning(from_repr(text) if text else from_list(written), relation)
+        found = meaning(value if isinstance(value, Event) else from_list(value), relation)
     except SpecError as error:
         shown = text if error.span != (0, 0) else ""
         raise SpecError(error.message, text=shown, span=error.span, hint=error.hint) from None

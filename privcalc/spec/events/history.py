@@ -14,7 +14,7 @@ from privcalc.errors import DomainError, SpecError
 from privcalc.exact import distinct
 from privcalc.opened import read_text
 from privcalc.spec.entry import Entry, Fault, Parameter, check_integer
-from privcalc.spec.events.literal import load
+from privcalc.spec.events.data import load
 from privcalc.spec.json import from_json, quoted
 from privcalc.spec.registry import build
 from privcalc.spec.tree import Composed, Repeated, place_text
@@ -33,7 +33,7 @@ WRITE = (
 FORM = 'for example {"history": [[1.1, 0.0042666, 14000]], "mechanism": "rdp"}'
 _STEP = ("noise_multiplier", "sample_rate", "steps")
 # How a method is printed, and whose it is: `mechanism` in states before Opacus 1.6.
-_METHOD = re.compile(r"<bound method (\w+)\.mechanism\b")
+_METHOD = re.compile(r"<?bound method (\w+)\.mechanism\b")
 _CLASSES = {"RDPAccountant": "rdp", "GaussianAccountant": "gdp", "PRVAccountant": "prv"}
 # A key that is one word of jq.
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
