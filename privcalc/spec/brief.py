@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from privcalc.spec.registry import entry
 from privcalc.spec.text import SHOWN, call_text, to_text, value_text
-from privcalc.spec.tree import HOLE, Composed, Hole, Leaf, Parallel, Repeated, Several, Wrapped
+from privcalc.spec.tree import (
+    HOLE,
+    Composed,
+    Hole,
+    Leaf,
+    Parallel,
+    Repeated,
+    Several,
+    Wrapped,
+    nodes,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from privcalc.spec.tree import Node, Value
 
@@ -134,7 +144,9 @@ def _steps(events: Sequence[Node]) -> str:
 def _numbers(events: Sequence[Node]) -> list[str]:
     """Describe the parameters of mechanisms of one kind that all of them have as numbers."""
     found: dict[str, list[Value]] = {}
-    for call in (each for event in events for each in _calls(event)):
+    for call in (each for event in events for each in nodes(event)):
+        if not isinstance(call, Leaf | Wrapped):
+            continue
         keys = {each.name: each.spelling for each in entry(call.name).parameters}
         for key, value in call.parameters:
             found.setdefault(keys[key], []).append(value)
@@ -143,16 +155,6 @@ def _numbers(events: Sequence[Node]) -> list[str]:
         for name, values in found.items()
         if len(values) == len(events) and all(map(_is_number, values))
     ]
-
-
-def _calls(node: Node) -> Iterator[Leaf | Wrapped]:
-    """Yield a mechanism and what is done to it."""
-    while isinstance(node, Repeated | Wrapped):
-        if isinstance(node, Wrapped):
-            yield node
-        node = node.event
-    if isinstance(node, Leaf):
-        yield node
 
 
 def _is_number(value: Value) -> TypeGuard[float | int]:

@@ -32,7 +32,7 @@ from privcalc.spec.entry import (
 from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, holes, nested, reject_holes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = [
     "ALL",
@@ -186,56 +186,54 @@ def build(node: Leaf | Wrapped) -> object:
     return entry(node.name).factory(**dict(node.parameters))
 
 
+def under(
+    tree: Node, relation: Relation, fixed: str = ""
+) -> Iterator[tuple[Leaf | Wrapped, Relation, str]]:
+    """Yield every mechanism and wrapper with the relation that it is read under.
+
+    Args:
+        tree: a specification.
+        relation: the relation in force.
+        fixed: the wrapper that fixed it, or "".
+    """
+    if isinstance(tree, Several):
+        for event in tree.events:
+            yield from under(event, relation, fixed)
+    elif isinstance(tree, Repeated):
+        yield from under(tree.event, relation, fixed)
+    else:
+        yield tree, relation, fixed
+        for part in nested(tree):
+            yield from under(part, relation, fixed)
+        if isinstance(tree, Wrapped):
+            found = entry(tree.name)
+            inner = found.inner_relation
+            yield from under(tree.event, inner or relation, found.spelling if inner else fixed)
+
+
 def check_relation(tree: Node, relation: Relation) -> None:
     """Refuse a relation that some part of the tree does not support.
 
     Raises:
-        UnsupportedError: it names the part, and the relation to pass instead.
+        UnsupportedError: it names the part, and the relation to pass instead; where a wrapper fixes
+            the one of its event, passing another cannot help.
     """
-    if isinstance(tree, Several):
-        for event in tree.events:
-            check_relation(event, relation)
-        return
-    if isinstance(tree, Repeated):
-        check_relation(tree.event, relation)
-        return
-    found = entry(tree.name)
-    if relation not in found.relations:
-        raise UnsupportedError(
-            f"{found.spelling} is not defined under {relation.text}"
-            + (f", {found.condition}" if found.condition else "")
-            + "; pass --relation "
-            + _either(each.text for each in Relation if each in found.relations)
-        )
-    _check_written(found, tree, relation)
-    for part in nested(tree):
-        check_relation(part, relation)
-    if isinstance(tree, Leaf):
-        return
-    inner = found.inner_relation
-    if inner is None:
-        check_relation(tree.event, relation)
-        return
-    try:
-        check_relation(tree.event, inner)
-    except UnsupportedError as error:
-        # Passing another relation cannot help: the wrapper fixes the one of its event.
-        message = str(error).split(";", 1)[0]
-        raise UnsupportedError(f"{message}, which @{found.spelling} asks for") from None
-
-
-def _check_written(found: Entry, tree: Leaf | Wrapped, relation: Relation) -> None:
-    """Refuse a relation that some parameter that is written does not go with."""
-    for parameter in found.parameters:
-        if relation not in parameter.relations and parameter.name in dict(tree.parameters):
-            raise UnsupportedError(
-                f"{parameter.spelling} of {found.spelling} is not defined under {relation.text};"
-                f" pass --relation {_either(sorted(each.text for each in parameter.relations))}"
-            )
-
-
-def _either(words: Iterable[str]) -> str:
-    return " or ".join(words)
+    for call, here, fixed in under(tree, relation):
+        found = entry(call.name)
+        refused, known = "", found.relations
+        if here not in known:
+            refused = f"{found.spelling} is not defined under {here.text}"
+            refused += f", {found.condition}" if found.condition else ""
+        for parameter in () if refused else found.parameters:
+            if here not in parameter.relations and parameter.name in dict(call.parameters):
+                known = parameter.relations
+                what = f"{parameter.spelling} of {found.spelling}"
+                refused = f"{what} is not defined under {here.text}"
+        if refused and fixed:
+            raise UnsupportedError(f"{refused}, which @{fixed} asks for")
+        if refused:
+            texts = [each.text for each in Relation if each in known]
+            raise UnsupportedError(f"{refused}; pass --relation {' or '.join(texts)}")
 
 
 def _of_kind(kind: Kind) -> tuple[Entry, ...]:
