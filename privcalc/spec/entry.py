@@ -311,8 +311,7 @@ def suggestion(word: str, known: Iterable[str], *, of_calls: bool = False) -> st
             mechanism than `gaussian` and `discrete-gaussian`, not a slip of the pen.
     """
     words = list(known)
-    near = nearest(word, words, of_calls=of_calls)
-    if near:
+    if near := nearest(word, words, of_calls=of_calls):
         return f"did you mean {near}?"
     return f"known: {', '.join(words)}" if words else ""
 
@@ -321,22 +320,8 @@ def nearest(word: str, known: Iterable[str], *, of_calls: bool = False) -> str:
     """Return the known word that was likely meant, or ""; the arguments are as above."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=3)
-    if of_calls:
-        near = [each for each in near if _is_slip(word, each)]
+    near = get_close_matches(word, list(known), n=1, cutoff=0.8 if of_calls else 0.6)
     return near[0] if near else ""
-
-
-def _is_slip(word: str, meant: str) -> bool:
-    """Say whether a name is another one misspelled, also where both have a part in common."""
-    from difflib import SequenceMatcher
-
-    if meant in word and len(word) - len(meant) >= 3:
-        return False
-    parts, others = word.split("-"), meant.split("-")
-    left = "-".join(part for part in parts if part not in others)
-    right = "-".join(part for part in others if part not in parts)
-    return SequenceMatcher(None, left, right).ratio() > 0.7
 
 
 def check_range(parameter: Parameter, key: str, value: float, written: str = "") -> None:

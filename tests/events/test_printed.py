@@ -201,18 +201,6 @@ def test_refuses(text: str, message: str, marked: str) -> None:
         assert caught.value.text[slice(*caught.value.span)].startswith(marked)
 
 
-def test_the_place_of_a_history_is_a_filter() -> None:
-    """What is said to be written is a command."""
-    for places, words in (
-        ({"a": {"b": STATE}, "c": STATE}, "jq .a.b FILE"),
-        ([STATE, STATE], "jq '.[0]' FILE"),
-        ({"a b": STATE, "c": STATE}, "jq FILTER FILE"),
-    ):
-        with pytest.raises(SpecError) as caught:
-            read(repr(places))
-        assert words in caught.value.hint
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters="\\'\"")),

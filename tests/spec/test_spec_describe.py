@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from man.schema import spec_schema, spec_schema_text
 from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError
 from privcalc.spec import registry
 from privcalc.spec.describe import TOPICS, overview, page, rows
 from privcalc.spec.json import from_json
 from privcalc.spec.parse import parse
-from privcalc.spec.schema import spec_schema, spec_schema_text
 from privcalc.spec.tree import Composed
 from tests.spec.spec_trees import extra_entries
 
@@ -148,7 +148,7 @@ def test_an_unknown_page_suggests_one() -> None:
 
 
 def test_the_shipped_schema_is_the_registry() -> None:
-    """privcalc/schema/spec-v1.json is what `python -m privcalc.spec.schema` writes."""
+    """privcalc/schema/spec-v1.json is what `python -m man.schema` writes."""
     assert SCHEMA.read_text(encoding="utf-8") == spec_schema_text()
     jsonschema.Draft202012Validator.check_schema(spec_schema())
 

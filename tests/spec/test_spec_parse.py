@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import jsonschema
 import pytest
 
+from man.schema import spec_schema
 from privcalc.errors import PrivcalcError, SpecError
 from privcalc.spec.entry import MAX_DEPTH
 from privcalc.spec.json import from_json, loads, to_json
@@ -18,7 +19,6 @@ from privcalc.spec.markers import marked
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.registry import build
-from privcalc.spec.schema import spec_schema
 from privcalc.spec.syntax import MAX_LENGTH
 from privcalc.spec.text import to_text
 from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parallel, Repeated, Wrapped
