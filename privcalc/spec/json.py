@@ -9,19 +9,14 @@ from __future__ import annotations
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import SpecError
 from privcalc.exact import MOST_DIGITS, Written, shown, significant_digits, standing_for
+from privcalc.record import record
 from privcalc.spec import registry
-from privcalc.spec.entry import (
-    MAX_DEPTH,
-    Fault,
-    brief_text,
-    check_integer,
-    shorten,
-    snake_case,
-)
+from privcalc.spec.entry import MAX_DEPTH, Fault, Parameter, brief_text, shorten, snake_case
 from privcalc.spec.entry import suggestion as suggest
 from privcalc.spec.resolve import arranged, typed
 from privcalc.spec.syntax import Number, Numbers, Scanner, Word
@@ -32,7 +27,6 @@ from privcalc.spec.tree import (
     Leaf,
     Node,
     Parallel,
-    Parameters,
     Repeated,
     Several,
     Value,
@@ -41,7 +35,9 @@ from privcalc.spec.tree import (
 )
 
 if TYPE_CHECKING:
-    from privcalc.spec.entry import Entry, Kind, Parameter
+    from collections.abc import Sequence
+
+    from privcalc.spec.entry import Entry
     from privcalc.spec.resolve import Given
     from privcalc.spec.tree import Path
 
@@ -66,7 +62,7 @@ def load_json(text: str, *, infinity: bool = False) -> object:
             object_pairs_hook=_object,
             parse_int=_integer,
             parse_float=read_float,
-            parse_constant=_infinity if infinity else _constant,
+            parse_constant=partial(_constant, infinity=infinity),
         )
     except json.JSONDecodeError as error:
         at = min(error.pos, len(text))
@@ -111,12 +107,10 @@ def read_float(written: str) -> float:
     return standing_for(value, Fraction(Decimal(written)))
 
 
-def _infinity(word: str) -> float:
-    return float("inf") if word == "Infinity" else _constant(word)
-
-
-def _constant(word: str) -> NoReturn:
-    _fail(f"{word} is not a number")
+def _constant(word: str, *, infinity: bool) -> float:
+    if infinity and word == "Infinity":
+        return float("inf")
+    return _fail(f"{word} is not a number")
 
 
 def _fail(message: str) -> NoReturn:
@@ -239,125 +233,107 @@ def _plain(value: Value) -> object:
     return shown(value) if isinstance(value, Written) else value
 
 
-def _fail_at(message: str, path: Path, hint: str = "") -> NoReturn:
-    place = place_text(path)
-    raise SpecError(f"{message} (at {place})" if place else message, hint=hint)
+@record
+class _Object:
+    """An object that is read, and where it stands."""
+
+    content: dict[str, object]
+    path: Path
+    depth: int
+
+    def fail(self, message: str, hint: str = "") -> NoReturn:
+        """Refuse it."""
+        place = place_text(self.path)
+        raise SpecError(f"{message} (at {place})" if place else message, hint=hint) from None
+
+    def known(self, names: Sequence[str], owner: Entry | None = None) -> None:
+        """Refuse fields by other names, and say how those are written that a text would have."""
+        for key in self.content:
+            if key in names or key == "type":
+                continue
+            near = owner.spelled(snake_case(str(key))) if owner else None
+            hint = f'write "{near.name}"' if near else suggest(str(key), names)
+            if key == "event" and owner:
+                hint = f"{self.content['type']} is a mechanism, and wraps nothing"
+            self.fail(f"{self.content['type']} has no field {quoted(str(key))}", hint)
+
+    def field(self, key: str) -> object:
+        """Return a field that has to be there."""
+        if key not in self.content:
+            self.fail(f"{self.content['type']} needs {key}")
+        return self.content[key]
+
+    def inner(self, value: object, *steps: str | int) -> Node:
+        """Read a specification that stands in it."""
+        return _node(value, (*self.path, *steps), self.depth + 1)
+
+    def value(self, parameter: Parameter) -> Value:
+        """Return a field as the type of its parameter."""
+        value = self.field(parameter.name)
+        if parameter.kind == "spec":
+            return self.inner(value, parameter.name)
+        try:
+            return typed(parameter, parameter.name, _written(parameter, value))
+        except Fault as fault:
+            self.fail(str(fault), fault.hint)
+
+
+_COUNT = Parameter("count", "how often the event is used", kind="integer", minimum=1)
 
 
 def _node(value: object, path: Path, depth: int) -> Node:
+    here = _Object(cast("dict[str, object]", value), path, depth)
     if not isinstance(value, dict):
         hint = 'for example {"type": "gaussian", "standard_deviation": 1.1}'
         if isinstance(value, list):
             hint = 'for a composition, write {"type": "composed", "events": [...]}'
-        _fail_at(f"a specification is an object, got {quoted(value)}", path, hint)
+        here.fail(f"a specification is an object, got {quoted(value)}", hint)
     if depth > MAX_DEPTH:
-        _fail_at(f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}", ())
-    fields = cast("dict[object, object]", value)
-    kind = fields.get("type")
+        raise SpecError(f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}")
+    kind = value.get("type")
     if not isinstance(kind, str):
-        _fail_at('an object of a specification has a "type"', path)
+        here.fail('an object of a specification has a "type"')
     if kind in ("composed", PARALLEL):
-        return _several(fields, path, depth)
+        return _several(here, Parallel if kind == PARALLEL else Composed)
     if kind == "self_composed":
-        _only(fields, ("type", "count", "event"), path)
-        return Repeated(
-            _count(fields, path),
-            _node(_field(fields, "event", path), (*path, "event"), depth + 1),
-        )
-    entry = _entry(kind, "wrapper" if "event" in fields else "mechanism", path)
-    parameters = _parameters(entry, fields, path, depth)
+        here.known(("count", "event"))
+        count = cast("int | Hole", here.value(_COUNT))
+        return Repeated(count, here.inner(here.field("event"), "event"))
+    entry = _entry(here, kind)
+    names = [each.name for each in entry.parameters]
+    here.known(names if entry.kind == "mechanism" else [*names, "event"], entry)
+    written = [each for key in value if key in names and (each := entry.parameter(key))]
+    given = [(each.name, here.value(each)) for each in written]
+    try:
+        parameters = arranged(entry, given, long_names=True)
+    except Fault as fault:
+        here.fail(str(fault), fault.hint)
     if entry.kind == "mechanism":
         return Leaf(entry.name, parameters)
-    return Wrapped(
-        entry.name, parameters, _node(_field(fields, "event", path), (*path, "event"), depth + 1)
-    )
+    return Wrapped(entry.name, parameters, here.inner(here.field("event"), "event"))
 
 
-def _several(fields: dict[object, object], path: Path, depth: int) -> Node:
+def _several(here: _Object, kind: type[Several]) -> Node:
     """Read a sum, or what is done to disjoint parts: of one part it would not be known which."""
-    _only(fields, ("type", "events"), path)
-    events = _field(fields, "events", path)
-    parallel = fields["type"] == PARALLEL
-    least, words = (2, "two specifications") if parallel else (1, "one specification")
+    here.known(("events",))
+    events = here.field("events")
+    least, words = (1, "one specification") if kind is Composed else (2, "two specifications")
     if not isinstance(events, list) or len(events) < least:
-        _fail_at(f"events is a list of at least {words}", path)
-    kind = Parallel if parallel else Composed
+        here.fail(f"events is a list of at least {words}")
     nodes: list[Node] = []
     for index, each in enumerate(events):
-        node = _node(each, (*path, "events", index), depth + 1)
+        node = here.inner(each, "events", index)
         nodes.extend(node.events if isinstance(node, kind) else (node,))
     return kind(tuple(nodes)) if len(nodes) > 1 else nodes[0]
 
 
-def _entry(name: str, likely: Kind, path: Path) -> Entry:
+def _entry(here: _Object, name: str) -> Entry:
     """Find what a type names; types are long names only."""
     with suppress(KeyError):
         return registry.entry(name)
     known = registry.mechanisms() + registry.wrappers()
     near = next((entry for entry in known if snake_case(name) in entry.spellings), None)
-    hint = f'write "{near.name}"' if near else ""
+    likely = "wrapper" if "event" in here.content else "mechanism"
     names = [entry.name for entry in known if entry.kind == likely]
-    _fail_at(f"unknown type: {quoted(name)}", path, hint or suggest(name, names, of_calls=True))
-
-
-def _parameters(entry: Entry, fields: dict[object, object], path: Path, depth: int) -> Parameters:
-    structure = {"type"} if entry.kind == "mechanism" else {"type", "event"}
-    values: dict[str, Value] = {}
-    for key, value in fields.items():
-        if key in structure:
-            continue
-        parameter = entry.parameter(key) if isinstance(key, str) else None
-        if parameter is None:
-            _unknown_field(entry, str(key), path)
-        values[parameter.name] = _value(parameter, value, (*path, parameter.name), depth)
-    try:
-        return arranged(entry, list(values.items()), long_names=True)
-    except Fault as fault:
-        _fail_at(str(fault), path, fault.hint)
-
-
-def _unknown_field(entry: Entry, key: str, path: Path) -> NoReturn:
-    near = entry.spelled(snake_case(key))
-    hint = f'write "{near.name}"' if near else suggest(key, [p.name for p in entry.parameters])
-    if key == "event":
-        hint = f"{entry.name} is a mechanism, and wraps nothing"
-    _fail_at(f"{entry.name} has no field {quoted(key)}", path, hint)
-
-
-def _value(parameter: Parameter, value: object, path: Path, depth: int) -> Value:
-    if parameter.kind == "spec":
-        return _node(value, path, depth + 1)
-    try:
-        return typed(parameter, parameter.name, _written(parameter, value))
-    except Fault as fault:
-        _fail_at(str(fault), path[:-1], fault.hint)
-
-
-def _count(fields: dict[object, object], path: Path) -> int | Hole:
-    value = _field(fields, "count", path)
-    if value == "_":
-        return HOLE
-    number = read_number(value)
-    if number is None or not number.is_integer():
-        _fail_at(f"count takes a whole number, got {quoted(value)}", path)
-    count = int(number)
-    try:
-        check_integer("count", count)
-    except Fault as fault:
-        _fail_at(str(fault), path)
-    if count < 1:
-        _fail_at(f"count must be >= 1, got {count}", path)
-    return count
-
-
-def _field(fields: dict[object, object], key: str, path: Path) -> object:
-    if key not in fields:
-        _fail_at(f"{fields['type']} needs {key}", path)
-    return fields[key]
-
-
-def _only(fields: dict[object, object], known: tuple[str, ...], path: Path) -> None:
-    for key in fields:
-        if key not in known:
-            hint = suggest(str(key), known)
-            _fail_at(f"{fields['type']} has no field {quoted(key)}", path, hint)
+    hint = f'write "{near.name}"' if near else suggest(name, names, of_calls=True)
+    return here.fail(f"unknown type: {quoted(name)}", hint)
