@@ -7,19 +7,18 @@ infinity. In a specification each of these would change a privacy claim without 
 from __future__ import annotations
 
 from contextlib import suppress
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import SpecError
-from privcalc.exact import MOST_DIGITS, Written, shown, significant_digits, standing_for
+from privcalc.exact import Written, shown, standing_for
 from privcalc.record import record
 from privcalc.spec import registry
 from privcalc.spec.entry import MAX_DEPTH, Fault, Parameter, brief_text, shorten, snake_case
 from privcalc.spec.entry import suggestion as suggest
 from privcalc.spec.resolve import arranged, typed
-from privcalc.spec.syntax import Number, Numbers, Scanner, Word
+from privcalc.spec.syntax import Number, Numbers, Scanner, Word, number_value
 from privcalc.spec.tree import (
     HOLE,
     Composed,
@@ -95,16 +94,10 @@ def read_float(written: str) -> float:
     Raises:
         SpecError: no double is near it.
     """
-    value = float(written)
-    if repr(value) == written:
-        return value
-    if value in (float("inf"), float("-inf")):
-        _fail(f"{shorten(written)} is too large")
-    if value == 0 and written.lower().partition("e")[0].strip("-0."):
-        _fail(f"{shorten(written)} is too small")
-    if len(written) > MOST_DIGITS and significant_digits(written) > MOST_DIGITS:
-        _fail(f"a number has at most {MOST_DIGITS} significant digits")
-    return standing_for(value, Fraction(Decimal(written)))
+    try:
+        return number_value(written.removeprefix("-"), negative=written[:1] == "-")
+    except Fault as fault:
+        return _fail(str(fault))
 
 
 def _constant(word: str, *, infinity: bool) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 from privcalc.errors import SpecError
 from privcalc.exact import MOST_DIGITS, decimal_text, significant_digits, standing_for
 from privcalc.record import record
-from privcalc.spec.entry import MAX_INTEGER, shorten
+from privcalc.spec.entry import MAX_INTEGER, Fault, shorten
 
 if TYPE_CHECKING:
     from privcalc.spec.tree import Span
@@ -213,53 +213,16 @@ class Scanner:
     def _number(self, found: re.Match[str]) -> Number:
         text, span = self._end(found)
         sign, top, bottom, percent = (each and each.replace("_", "") for each in found.groups())
-        value = self._double(top, span, percent=bool(percent) and bottom is None)
-        for each in (top, bottom or "0"):
-            if len(each) > MOST_DIGITS and significant_digits(each) > MOST_DIGITS:
-                self.fail(f"a number has at most {MOST_DIGITS} significant digits", span)
         whole = None
-        if bottom is None and not percent:
-            if _COUNT.fullmatch(top):
-                digits = top.lstrip("0") or "0"
-                # One digit too many is as good as thousands: the range check refuses both.
-                whole = int(digits[: len(str(MAX_INTEGER)) + 1])
-                whole = -whole if sign else whole
-            if repr(value) in (top, f"{top}.0"):
-                # A double stands for the decimal that `repr` prints of it.
-                return Number(span, text, -value + 0.0 if sign else value, whole)
-        number = _decimal(top) / (100 if percent else 1)
-        if bottom is not None:
-            if _decimal(bottom) == 0:
-                self.fail("division by zero", span)
-            number /= _decimal(bottom)
-            try:
-                value = float(number)
-            except OverflowError:
-                value = math.inf
-            value = self._finite(value, span, zero=number == 0)
-        ratio = f"{sign or ''}{top}/{bottom}" if bottom is not None and not percent else ""
-        if sign:
-            value, number = -value, -number
-        # A ratio that is a decimal is spelled as one.
-        spelled = "" if not ratio or decimal_text(number) else ratio
-        # Adding 0.0 makes 0.0 of -0.0.
-        return Number(span, text, standing_for(value + 0.0, number, spelled), whole)
-
-    def _double(self, text: str, span: Span, *, percent: bool = False) -> float:
-        """Convert to the nearest double; a percentage is the decimal with its point moved."""
-        mantissa, _, exponent = text.lower().partition("e")
-        shifted = int(exponent or "0") - (2 if percent else 0)
-        value = float(f"{mantissa}e{shifted}")
-        return self._finite(value, span, zero=not mantissa.strip("0."))
-
-    def _finite(self, value: float, span: Span, *, zero: bool) -> float:
-        """Refuse what would silently become infinity or zero."""
-        written = shorten(self.text[span[0] : span[1]])
-        if value in (float("inf"), float("-inf")):
-            self.fail(f"{written} is too large", span)
-        if value == 0 and not zero:
-            self.fail(f"{written} is too small", span)
-        return value
+        if bottom is None and not percent and _COUNT.fullmatch(top):
+            # One digit too many is as good as thousands: the range check refuses both.
+            whole = int((top.lstrip("0") or "0")[: len(str(MAX_INTEGER)) + 1])
+            whole = -whole if sign else whole
+        try:
+            value = number_value(top, bottom, percent=bool(percent), negative=bool(sign))
+        except Fault as fault:
+            self.fail(str(fault), span)
+        return Number(span, text, value, whole)
 
     def _run(self, start: int) -> str:
         found = _RUN.match(self.text, start)
@@ -277,7 +240,37 @@ class Scanner:
         return found.group(), found.span()
 
 
-def _decimal(text: str) -> Fraction:
-    """Return a decimal without its sign exactly."""
+def number_value(
+    top: str, bottom: str | None = None, *, percent: bool = False, negative: bool = False
+) -> float:
+    """Return the double of a decimal or of a ratio, standing for what was written.
+
+    Raises:
+        Fault: it has thousands of digits, or no double is near it.
+    """
+    shown = shorten(("-" if negative else "") + top + (f"/{bottom}" if bottom else ""))
+    value = float(top)
+    if bottom is None and not percent and repr(value) in (top, f"{top}.0"):
+        # A double stands for the decimal that `repr` prints of it. Adding 0.0 makes 0.0 of -0.0.
+        return (-value if negative else value) + 0.0
+    if math.isinf(value):
+        raise Fault(f"{shown} is too large")
+    for each in (top, bottom or "0"):
+        if len(each) > MOST_DIGITS and significant_digits(each) > MOST_DIGITS:
+            raise Fault(f"a number has at most {MOST_DIGITS} significant digits")
     # Decimal takes any number of digits, Fraction some thousands.
-    return Fraction(Decimal(text))
+    divisor = Fraction(Decimal(bottom or 1)) * (100 if percent else 1)
+    if not divisor:
+        raise Fault("division by zero")
+    number = Fraction(Decimal(top)) / divisor
+    try:
+        value = float(number)
+    except OverflowError:
+        raise Fault(f"{shown} is too large") from None
+    if number and not value:
+        raise Fault(f"{shown} is too small")
+    if negative:
+        value, number = -value, -number
+    # A ratio that is a decimal is spelled as one.
+    ratio = f"{'-' if negative else ''}{top}/{bottom}" if bottom and not percent else ""
+    return standing_for(value + 0.0, number, "" if decimal_text(number) else ratio)
