@@ -23,7 +23,6 @@ from privcalc.spec.entry import (
     Fault,
     Kind,
     Parameter,
-    nearest,
     shorten,
     snake_case,
     suggestion,
@@ -32,7 +31,7 @@ from privcalc.spec.entry import (
 from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, holes, nested, reject_holes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "ALL",
@@ -52,12 +51,11 @@ __all__ = [
     "wrappers",
 ]
 
-_WRAPPERS = ("privcalc.wrappers",)
 UPWARD = (
     "privcalc.mechanisms",
     "privcalc.mechanisms.adaptive",
     "privcalc.mechanisms.correlated",
-    *_WRAPPERS,
+    "privcalc.wrappers",
 )
 _entries: dict[str, Entry] = {}
 # The same by every spelling.
@@ -66,22 +64,19 @@ _loaded: list[str] = []
 _T = TypeVar("_T", bound=type)
 
 
-def mechanism(**fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401  (the fields of Entry)
+def mechanism(kind: Kind = "mechanism", **fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401
     """Register the decorated class as a mechanism; the arguments are the fields of `Entry`."""
-    return _registered("mechanism", fields)
 
-
-def wrapper(**fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401  (the fields of Entry)
-    """Register the decorated class as a wrapper; the arguments are the fields of `Entry`."""
-    return _registered("wrapper", fields)
-
-
-def _registered(kind: Kind, fields: dict[str, Any]) -> Callable[[_T], _T]:
     def decorate(factory: _T) -> _T:
         register(Entry(kind=kind, factory=factory, **fields))
         return factory
 
     return decorate
+
+
+def wrapper(**fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401  (the fields of Entry)
+    """Register the decorated class as a wrapper; the arguments are the fields of `Entry`."""
+    return mechanism("wrapper", **fields)
 
 
 def register(new: Entry) -> None:
@@ -125,53 +120,32 @@ def spelled(word: str, kind: Kind) -> Entry:
     if found is not None and found.kind == kind:
         return found
     if found is not None and kind == "wrapper":
-        raise Fault(
-            f"{word} is a mechanism, and what follows @ is done to one",
-            hint=f"write +{found.spelling} to compose with it",
-        )
+        hint = f"write +{found.spelling} to compose with it"
+        raise Fault(f"{word} is a mechanism, and what follows @ is done to one", hint=hint)
     if found is not None:
-        raise Fault(
-            f"{word} is done to a mechanism, and stands after @",
-            hint=f"for example {found.example}",
-        )
+        hint = f"for example {found.example}"
+        raise Fault(f"{word} is done to a mechanism, and stands after @", hint=hint)
     # A count is what people release, too.
     if name in RESERVED and not (name == "count" and kind == "mechanism"):
-        raise Fault(
-            f"{word} is a word of the JSON form",
-            hint="in text, compose with + and repeat with @COUNT",
-        )
+        hint = "in text, compose with + and repeat with @COUNT"
+        raise Fault(f"{word} is a word of the JSON form", hint=hint)
     from privcalc.spec import foreign
 
     meant = foreign.mechanism(name) if kind == "mechanism" else foreign.wrapper(name)
-    hint = meant or suggestion(word_text(name), _spellings(kind), of_calls=True)
+    known = [word_text(each) for entry in _of_kind(kind) for each in entry.spellings]
+    hint = meant or suggestion(word_text(name), known, of_calls=True)
     raise Fault(f"unknown {kind}: {word}", hint=hint)
 
 
-def _spellings(kind: Kind) -> list[str]:
-    """Return all spellings of a kind that are loaded, as texts have them."""
-    found = (each for each in _entries.values() if each.kind == kind)
-    in_order = sorted(found, key=lambda each: each.place)
-    return [word_text(each) for e in in_order for each in e.spellings]
-
-
 def _known_as(name: str, kind: Kind) -> Entry | None:
-    """Return the entry with a spelling; most files are called as what they register.
-
-    Of an unknown wrapper that is much like a known one no mechanism needs to be loaded.
-    """
+    """Return the entry with a spelling; most files are called as what they register."""
     if name in _spelt:
         return _spelt[name]
     for package in UPWARD if kind == "mechanism" else reversed(UPWARD):
         if package not in _loaded and name not in _spelt:
             with suppress(ModuleNotFoundError):
                 import_module(f"{package}.{name}")
-    found = _spelt.get(name)
-    if found is None and kind == "wrapper":
-        _load(_WRAPPERS)
-        found = _spelt.get(name)
-        if found is None and nearest(word_text(name), _spellings(kind), of_calls=True):
-            return None
-    if found is None:
+    if name not in _spelt:
         _load()
     return _spelt.get(name)
 
@@ -242,9 +216,9 @@ def _of_kind(kind: Kind) -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda each: each.place))
 
 
-def _load(packages: Sequence[str] = UPWARD) -> None:
+def _load() -> None:
     """Import every module of the packages, once: a file that registers itself is enough."""
-    for package in packages:
+    for package in UPWARD:
         if package in _loaded:
             continue
         (folder,) = import_module(package).__path__
