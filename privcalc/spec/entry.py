@@ -310,18 +310,12 @@ def suggestion(word: str, known: Iterable[str], *, of_calls: bool = False) -> st
         of_calls: the words name mechanisms or wrappers. There `truncated-gaussian` is another
             mechanism than `gaussian` and `discrete-gaussian`, not a slip of the pen.
     """
-    words = list(known)
-    if near := nearest(word, words, of_calls=of_calls):
-        return f"did you mean {near}?"
-    return f"known: {', '.join(words)}" if words else ""
-
-
-def nearest(word: str, known: Iterable[str], *, of_calls: bool = False) -> str:
-    """Return the known word that was likely meant, or ""; the arguments are as above."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=1, cutoff=0.8 if of_calls else 0.6)
-    return near[0] if near else ""
+    words = list(known)
+    if near := get_close_matches(word, words, n=1, cutoff=0.8 if of_calls else 0.6):
+        return f"did you mean {near[0]}?"
+    return f"known: {', '.join(words)}" if words else ""
 
 
 def check_range(parameter: Parameter, key: str, value: float, written: str = "") -> None:
@@ -357,18 +351,15 @@ def check_arrangement(
         given: long names and values, in the order written.
         long_names: whether messages use the long names (JSON) or those of the canonical text.
     """
-    _check_names(entry, tuple(name for name, _ in given), long_names=long_names)
-    if not entry.ordered:
-        return
+    names = tuple(name for name, _ in given)
+    _check_names(entry, names, long_names=long_names)
     values = dict(given)
     for low, high in entry.ordered:
         a, b = values.get(low), values.get(high)
         if isinstance(a, int | float) and isinstance(b, int | float) and a > b:
             first, second = (_spelling(entry, long_names=long_names)[name] for name in (low, high))
-            raise Fault(
-                f"{first} must be <= {second}, got {brief_text(a)}",
-                index=[name for name, _ in given].index(low),
-            )
+            message = f"{first} must be <= {second}, got {brief_text(a)}"
+            raise Fault(message, index=names.index(low))
 
 
 def _spelling(entry: Entry, *, long_names: bool) -> dict[str, str]:
@@ -380,46 +371,38 @@ def _spelling(entry: Entry, *, long_names: bool) -> dict[str, str]:
 def _check_names(entry: Entry, names: tuple[str, ...], *, long_names: bool) -> None:
     """Refuse names that are repeated, missing, or do not go together."""
     spelling = _spelling(entry, long_names=long_names)
-    place = {name: index for index, name in reversed(list(enumerate(names)))}
     for index, name in enumerate(names):
-        if place[name] != index:
+        if name in names[:index]:
             raise Fault(f"{spelling[name]} is given twice", index=index)
-    for first, second in entry.excludes:
-        if first in place and second in place:
-            raise Fault(
-                f"{spelling[first]} and {spelling[second]} do not go together",
-                index=max(place[first], place[second]),
-            )
+    for pair in entry.excludes:
+        if set(pair) <= set(names):
+            message = f"{spelling[pair[0]]} and {spelling[pair[1]]} do not go together"
+            raise Fault(message, index=max(map(names.index, pair)))
     caller = entry.name if long_names else entry.spelling
     example = "" if long_names else f"for example {entry.example}"
-    _check_alternatives(entry, caller, place, spelling, example)
-    if entry.enough and not any(all(name in place for name in group) for group in entry.enough):
-        raise Fault(f"{caller} needs {_groups(entry.enough, spelling)}", hint=example)
-    missing = [spelling[p.name] for p in entry.parameters if entry.needs(p) and p.name not in place]
-    if missing:
-        raise Fault(f"{caller} needs {' and '.join(missing)}", hint=example)
+    _check_groups(entry, names, caller, spelling, example)
+    needed = [spelling[p.name] for p in entry.parameters if entry.needs(p) and p.name not in names]
+    if needed:
+        raise Fault(f"{caller} needs {' and '.join(needed)}", hint=example)
 
 
-def _groups(groups: tuple[tuple[str, ...], ...], spelling: dict[str, str]) -> str:
-    return " or ".join(" with ".join(spelling[name] for name in group) for group in groups)
-
-
-def _check_alternatives(
-    entry: Entry, caller: str, place: dict[str, int], spelling: dict[str, str], example: str
+def _check_groups(
+    entry: Entry, names: tuple[str, ...], caller: str, spelling: dict[str, str], example: str
 ) -> None:
-    if not entry.one_of:
-        return
-    wording = _groups(entry.one_of, spelling)
-    started = [group for group in entry.one_of if any(name in place for name in group)]
-    if not started:
-        raise Fault(f"{caller} needs {wording}", hint=example)
+    def groups(of: tuple[tuple[str, ...], ...]) -> str:
+        return " or ".join(" with ".join(spelling[name] for name in group) for group in of)
+
+    started = [group for group in entry.one_of if not set(group).isdisjoint(names)]
+    if entry.one_of and not started:
+        raise Fault(f"{caller} needs {groups(entry.one_of)}", hint=example)
     if len(started) > 1:
-        written = sorted(place[name] for group in started for name in group if name in place)
+        second = sorted(names.index(n) for group in started for n in group if n in names)[1]
         only = "not both" if len(entry.one_of) == 2 else "and only one of them"
-        raise Fault(f"{caller} takes {wording}, {only}", index=written[1])
-    missing = [spelling[name] for name in started[0] if name not in place]
-    if missing:
-        there = next(name for name in started[0] if name in place)
-        raise Fault(
-            f"{spelling[there]} needs {' and '.join(missing)} beside it", index=place[there]
-        )
+        raise Fault(f"{caller} takes {groups(entry.one_of)}, {only}", index=second)
+    for group in started:
+        there = next(name for name in group if name in names)
+        if missing := [spelling[name] for name in group if name not in names]:
+            message = f"{spelling[there]} needs {' and '.join(missing)} beside it"
+            raise Fault(message, index=names.index(there))
+    if entry.enough and not any(set(group) <= set(names) for group in entry.enough):
+        raise Fault(f"{caller} needs {groups(entry.enough)}", hint=example)

@@ -64,6 +64,9 @@ def for_place(text: str, place: int) -> str:
         return ""
     if quoted := re.match(r"(['\"])([0-9][0-9./%e-]*)\1", rest):
         return f"numbers have no quotes: write {quoted[2]}"
+    letter = rest[:1].isascii() and (rest[:1].isalpha() or rest[:1] == "_")
+    if letter and re.search(r"[\w)'\"][ \t]*$", text[max(0, place - _NEAR) : place]):
+        return "compose with +, and separate parameters with a comma"
     hint = str(_table()["character"].get(rest[:1], ""))
     count = re.match(r".[*]?[ \t]*([0-9][0-9_]{0,15})(?![0-9.eE_])", rest)
     return hint.replace("14000", count[1]) if count else hint

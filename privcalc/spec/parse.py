@@ -238,7 +238,7 @@ class _Reader:
             inner = (*call.inner, (("event",), event))
             return _Part(node, (start, self.end), height, inner)
         if not (scanner.next.isdecimal() or scanner.next in ("_", "-", ".")) or not scanner.next:
-            hint = self.hint(at=scanner.place) or "for example @1000 or @poisson:q=0.01"
+            hint = "" if scanner.next else "for example @1000 or @poisson:q=0.01"
             scanner.fail("a count or a wrapper follows @", None if scanner.next else at, hint)
         count: int | None = None
         if (span := scanner.hole()) is None:
@@ -349,8 +349,7 @@ class _Reader:
             return _Pair(key, key_span, HOLE, hole)
         read_value = scanner.value()
         if read_value is None:
-            message = f"{shown} is followed by no value, got {scanner.next!r}"
-            scanner.fail(message, None, self.hint(at=scanner.place))
+            scanner.fail(f"{shown} is followed by no value, got {scanner.next!r}")
         value = scanner.numbers(read_value) if isinstance(read_value, Number) else read_value
         self.end = value.span[1]
         if scanner.next in (":", "("):
@@ -359,24 +358,20 @@ class _Reader:
 
     def no_end(self, key: str, value: Number | Word) -> NoReturn:
         """Refuse a colon or a parenthesis after a value."""
-        fail, file = self.scanner.fail, self.hint(at=self.scanner.place)
+        from privcalc.spec import hints
+
+        fail, file = self.scanner.fail, hints.for_file(self.scanner.text, self.scanner.place)
         if self.scanner.next == "(":
             fail("functions are not read", value.span, f"write {key} in digits, or {key}=(SPEC)")
         if isinstance(value, Number):
             hint = "write @COUNT to repeat, @WRAPPER for what is done to it, and + to compose"
             fail("a colon follows a name, and none a value", None, hint)
-        hint = file if file.startswith("in quotes") else f"write {key}=(NAME:KEY=VALUE)"
+        hint = file or f"write {key}=(NAME:KEY=VALUE)"
         fail("a specification as a value stands in parentheses", value.span, hint)
 
     def next_part(self) -> bool:
         """Say whether a comma comes next that does not belong to the parameters before it."""
         return self.listed and bool(_NEXT_PART.match(self.scanner.text, self.scanner.place))
-
-    def hint(self, *, at: int) -> str:
-        """Return what is known of what stands at a place."""
-        from privcalc.spec import hints
-
-        return hints.for_place(self.scanner.text, at)
 
     def refuse(self, fault: Fault, span: Span) -> NoReturn:
         """Turn a refusal of the registry into the error of this text."""
@@ -403,7 +398,6 @@ class _Reader:
         if scanner.next == "=":
             scanner.fail(f"{wanted} is expected before {name}=", span, hints.for_bare(name, rest))
         hint = hints.for_file_alone(scanner.text) or hints.for_call(name, rest)
-        hint = hint or (self.hint(at=scanner.place) if scanner.next not in ",;" else "")
         scanner.fail(f"a colon is expected after {name}, got {scanner.next!r}", None, hint)
 
     def no_key(self, name: str) -> NoReturn:
@@ -426,13 +420,10 @@ class _Reader:
         """Refuse what stands after a complete specification."""
         scanner = self.scanner
         found = scanner.next
-        hint = self.hint(at=scanner.place)
         if found == ")":
             hint = "write ( before it, or leave it out"
             scanner.fail("this parenthesis closes nothing", None, hint)
-        if found.isalnum() or found == "_":
-            hint = hint or "compose with +, and separate parameters with a comma"
-        scanner.fail(f"{found!r} is not expected here", None, hint)
+        scanner.fail(f"{found!r} is not expected here")
 
     def above(self, height: int, span: Span) -> int:
         """Return the height of a node above nodes of this height; refuse a tree too high."""

@@ -116,9 +116,16 @@ class Scanner:
         return True
 
     def fail(self, message: str, span: Span | None = None, hint: str = "") -> NoReturn:
-        """Raise SpecError at a span, which is the next character where none is given."""
+        """Raise SpecError at a span, which is the next character where none is given.
+
+        Without a hint there may be one for what stands there.
+        """
         end = len(self.text)
         start, stop = span or (min(self.place, end), min(self.place + 1, end))
+        if not hint:
+            from privcalc.spec import hints
+
+            hint = hints.for_place(self.text, start)
         raise SpecError(message, text=self.text, span=(start, stop), hint=hint)
 
     def name(self) -> tuple[str, Span] | None:
