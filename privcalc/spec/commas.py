@@ -14,7 +14,7 @@ __all__ = ["in_list", "padded"]
 
 # Zeros before digits, which no number of a list has: `0,00001`, `0,05`, `1,0e-5`.
 _PADDED = re.compile(r"[ \t]*0(?:[0-9]+|[0-9]*[eE][+-]?[0-9]+)%?[ \t]*", re.ASCII)
-# `0,5`, which three numbers or more that go up from 0 are not.
+# `0,5`
 _BELOW_ONE = re.compile(r"[ \t]*-?0[0-9]*,[0-9]+(?:[eE]-[0-9]+)?%?[ \t]*", re.ASCII)
 # `1,5e-5` and `2,5%`, where digits alone would say nothing.
 _MARKED = re.compile(r"[ \t]*(?:-?[1-9],[0-9]+[eE]-[0-9]+|[1-9][0-9]*,[0-9]+%)[ \t]*", re.ASCII)
@@ -27,16 +27,19 @@ def in_list(text: str) -> int | None:
     (1, 6, None, None)
     """
     items = text.split(",")
-    listed = _starts_at_zero(items)
+    try:
+        values = [float(each) for each in items]
+    except ValueError:
+        values = []
+    # Three numbers or more that go up from 0 are a list, and have no 0.5.
+    ascending = len(values) > 2 and all(low < high for low, high in pairwise(values))
+    listed = ascending and items[0].strip() == "0"
     place = -1
     for before, after in pairwise(items):
         place += len(before) + 1
         both = f"{before},{after}"
-        if (
-            _PADDED.fullmatch(after)
-            or (_BELOW_ONE.fullmatch(both) and not listed)
-            or _MARKED.fullmatch(both)
-        ):
+        below_one = _BELOW_ONE.fullmatch(both) and not listed
+        if _PADDED.fullmatch(after) or _MARKED.fullmatch(both) or below_one:
             return place
     return None
 
@@ -48,13 +51,3 @@ def padded(text: str) -> bool:
     be, is checked.
     """
     return any(map(_PADDED.fullmatch, text.split(",")[1:]))
-
-
-def _starts_at_zero(items: list[str]) -> bool:
-    """Say whether these are three numbers or more that go up from 0: a list, and no 0.5."""
-    try:
-        values = [float(each) for each in items]
-    except ValueError:
-        return False
-    ascending = all(low < high for low, high in pairwise(values))
-    return len(values) > 2 and ascending and items[0].strip() == "0"
