@@ -201,6 +201,11 @@ def _faults(answer: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     for name in ("query", "result"):
         if not isinstance(answer.get(name, {}), dict):
             yield f'the field "{name}" of an answer is an object', ""
+    yield from _faults_of_numbers(answer)
+
+
+def _faults_of_numbers(answer: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield why numbers are no guarantee, or not that of their specification."""
     query, result = (cast("dict[str, object]", answer.get(n, {})) for n in ("query", "result"))
     if any(isinstance(value, dict) and "estimate" in value for value in result.values()):
         yield "this answer is an estimate without certificate, and guarantees nothing", _ASK

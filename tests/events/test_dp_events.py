@@ -156,7 +156,7 @@ def test_reads(event: str, text: str, relation: Relation | None) -> None:
         ("GaussianDpEvent(noise_multiplier=0)", "must be > 0, got 0"),
         ("GaussianDpEvent(noise_multiplier=-1.5)", "must be > 0, got -1.5"),
         ("GaussianDpEvent(noise_multiplier=inf)", "takes a finite number"),
-        ("GaussianDpEvent(noise_multiplier=nan)", "nan is not a number"),
+        ("GaussianDpEvent(noise_multiplier=nan)", "expected here, got nan"),
         ("GaussianDpEvent(noise_multiplier=True)", "takes a number, got true"),
         ("GaussianDpEvent(noise_multiplier=None)", "takes a number, got null"),
         ("GaussianDpEvent(noise_multiplier=np.float32(1e300))", "too large"),

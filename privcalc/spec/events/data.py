@@ -84,7 +84,6 @@ class _Reader:
         text = _METHOD.sub(lambda m: f"'{m[1].replace(chr(39), ' ')}'", text)
         self.text = _TENSOR.sub(r"\1(\2)", text)
         self.hint = _OF_EVENT if SUFFIX in text else _OF_HISTORY
-        self.inside = 0  # events that are open
 
     def whole(self) -> object:
         """Read all of the text as one value."""
@@ -114,9 +113,9 @@ class _Reader:
         if isinstance(node, ast.List | ast.Tuple):
             return [self.value(each, depth + 1) for each in node.elts]
         if isinstance(node, ast.Dict):
-            keys = [node if key is None else self.value(key, depth + 1) for key in node.keys]
-            values = [self.value(each, depth + 1) for each in node.values]
-            return self.dictionary(list(zip(keys, values, strict=True)), node)
+            pairs = zip(node.keys, node.values, strict=True)
+            both = [[self.value(each or node, depth + 1) for each in pair] for pair in pairs]
+            return self.dictionary(both, node)
         if isinstance(node, ast.Constant):
             return self.constant(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
@@ -125,12 +124,8 @@ class _Reader:
                 return -value if isinstance(node.op, ast.USub) else value
         if isinstance(node, ast.Call):
             return self.call(node, depth)
-        name = _called(node)
-        if name in ("inf", "nan"):
-            if name == "inf" and self.inside:
-                return math.inf
-            self.fail(f"{name} is not a number", node)
-        return self.unknown(node)
+        # Events have it; what takes no such number says so.
+        return math.inf if _called(node) == "inf" else self.unknown(node)
 
     def constant(self, node: ast.Constant) -> object:
         """Read a text, a word, or a number as it was written."""
@@ -154,13 +149,7 @@ class _Reader:
             return self.unknown(node)
         if name == "OrderedDict":
             pairs = self.value(node.args[0], depth + 1) if node.args else []
-            if isinstance(pairs, dict):
-                return pairs
-            if not isinstance(pairs, list) or not all(
-                isinstance(each, list) and len(each) == 2 for each in pairs
-            ):
-                self.fail("an OrderedDict has pairs", node)
-            return self.dictionary(pairs, node)
+            return pairs if isinstance(pairs, dict) else self.dictionary(pairs, node)
         if name in _NUMBERS or name in _SHORT:
             number = self.value(node.args[0], depth + 1) if node.args else None
             if isinstance(number, bool) or not isinstance(number, int | float):
@@ -168,28 +157,28 @@ class _Reader:
             return self.stored(name, number, node) if name in _SHORT else number
         return self.unknown(node)
 
-    def dictionary(self, pairs: list[tuple[object, object]], node: ast.expr) -> dict[str, object]:
+    def dictionary(self, pairs: object, node: ast.expr) -> dict[str, object]:
         """Return pairs as a dictionary; keys that are no texts are of nothing that is read."""
         found: dict[str, object] = {}
-        for key, value in pairs:
-            if str(key) in found:
-                self.fail(f"{shorten(str(key))} is given twice", node)
-            found[str(key)] = value
+        for pair in pairs if isinstance(pairs, list) else [pairs]:
+            if not isinstance(pair, list) or len(pair) != 2:
+                self.fail("an OrderedDict has pairs", node)
+            if str(pair[0]) in found:
+                self.fail(f"{shorten(str(pair[0]))} is given twice", node)
+            found[str(pair[0])] = pair[1]
         return found
 
     def event(self, node: ast.Call, name: str, depth: int) -> Event:
         """Read an event, or what its `to_named_tuple()` is printed as."""
-        self.inside += 1
         given = [("", self.value(each, depth + 1)) for each in node.args]
         given += [(each.arg or "**", self.value(each.value, depth + 1)) for each in node.keywords]
-        self.inside -= 1
         if _called(node).endswith(_TUPLE):
             said = dict(given).get("class_name")
             if said != name:
                 self.fail(f"the named tuple of a {shorten(name)} says so in class_name", node.func)
             given = [each for each in given if each[0] not in ("module_name", "class_name")]
         try:
-            return _event(name.removesuffix(SUFFIX), given, _span(node))
+            return _event(name.removesuffix(SUFFIX), given, self.place(node))
         except SpecError as error:
             if error.text:
                 raise
@@ -220,11 +209,11 @@ class _Reader:
 
     def place(self, node: ast.expr) -> tuple[int, int]:
         """Return where a node stands: Python counts bytes."""
-        start, stop = _span(node)
+        ends = node.col_offset, node.end_col_offset or node.col_offset
         if self.text.isascii():
-            return start, stop
+            return ends
         data = self.text.encode()
-        return len(data[:start].decode()), len(data[:stop].decode())
+        return len(data[: ends[0]].decode()), len(data[: ends[1]].decode())
 
     def fail(self, message: str, node: ast.expr) -> NoReturn:
         """Refuse what stands at a node."""
@@ -307,7 +296,3 @@ def _called(node: ast.expr) -> str:
     if isinstance(target, ast.Attribute):
         return target.attr
     return target.id if isinstance(target, ast.Name) else ""
-
-
-def _span(node: ast.expr) -> tuple[int, int]:
-    return node.col_offset, node.end_col_offset or node.col_offset

@@ -216,7 +216,7 @@ def _numbers(entry: object, place: str) -> tuple[float, float, int]:
         if isinstance(each, bool) or not isinstance(each, int | float):
             _fail(f"{place}: expected a number for {name}, got {quoted(each)}", FORM)
     noise, rate, count = entry
-    if count < 1 or count != int(count):
+    if count < 1 or count % 1 != 0:
         _fail(f"{place}: steps is a whole number >= 1, got {quoted(count)}")
     return noise, rate, int(count)
 
