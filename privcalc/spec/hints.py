@@ -17,24 +17,6 @@ from privcalc.spec.entry import MAX_INTEGER, snake_case
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry
 
-__all__ = [
-    "ANY_NUMBER",
-    "DECIMAL_POINT",
-    "for_bare",
-    "for_call",
-    "for_count",
-    "for_file",
-    "for_file_alone",
-    "for_functional",
-    "for_key",
-    "for_missing",
-    "for_number",
-    "for_option",
-    "for_place",
-    "for_positional",
-    "for_word_as_number",
-]
-
 ANY_NUMBER = "a value is a number such as 1.1 or 1e-5, a ratio 256/60000, or a percentage 1%"
 DECIMAL_POINT = "a number has a decimal point and no comma: 0.5, and 60_000 or 60000"
 _EXAMPLE = "for example gaussian:sigma=1.1"
@@ -53,23 +35,19 @@ def _table() -> dict[str, Any]:
 
 def for_place(text: str, place: int) -> str:
     """Hint for what stands at a place and does not belong there; or ""."""
-    rest = text[place:]
-    if name := for_file(text, place):
-        return name
-    if times := re.match(r"(?i:x|times|repeat|steps)[ \t]*([0-9][0-9_]*)", rest, re.ASCII):
-        return f"write @{times[1]} to repeat {times[1]} times"
-    if re.match(r"(?i:epochs?)\b", rest):
-        return foreign.word("epochs")
-    if rest[:1] == "-" and not re.match(r"--?[A-Za-z]", rest):
-        return ""
-    if quoted := re.match(r"(['\"])([0-9][0-9./%e-]*)\1", rest):
-        return f"numbers have no quotes: write {quoted[2]}"
-    letter = rest[:1].isascii() and (rest[:1].isalpha() or rest[:1] == "_")
-    if letter and re.search(r"[\w)'\"][ \t]*$", text[max(0, place - _NEAR) : place]):
+    rest, before = text[place : place + _NEAR], text[max(0, place - _NEAR) : place]
+    found = for_file(text, place) or _first("place", rest)
+    if found is not None:
+        return found
+    if re.match("[A-Za-z_]", rest) and re.search(r"[\w)'\"][ \t]*$", before):
         return "compose with +, and separate parameters with a comma"
-    hint = str(_table()["character"].get(rest[:1], ""))
-    count = re.match(r".[*]?[ \t]*([0-9][0-9_]{0,15})(?![0-9.eE_])", rest)
-    return hint.replace("14000", count[1]) if count else hint
+    return str(_table()["character"].get(rest[:1], ""))
+
+
+def _first(kind: str, written: str) -> str | None:
+    """Return the hint of the first pattern that is found, with what was written in its places."""
+    found = ((re.search(row["pattern"], written), row["hint"]) for row in _table()[kind])
+    return next((match.expand(hint) for match, hint in found if match), None)
 
 
 def for_missing(text: str, place: int) -> str:
@@ -147,14 +125,8 @@ def for_positional(name: str, value: str) -> str:
 
 def for_count(written: str, otherwise: str = "a count is a whole number such as 1_000_000") -> str:
     """Hint for a whole number that is not plain digits: `1e6`, `0_`, `10k`, `100x`."""
-    if written.endswith("_"):
-        return "an underscore stands between two digits, as in 1_000_000"
-    if re.fullmatch(r"[0-9_]*_?epochs?", written.lower()):
-        return foreign.word("epochs")
-    if re.fullmatch(r"[0-9_]*[0-9][xX]", written):
-        return f"write {written[:-1]}"
-    if re.fullmatch(r"[0-9]+[kKmM]", written):
-        return f"write {written[:-1]}{'_000' if written[-1] in 'kK' else '_000_000'}"
+    if (found := _first("count", written)) is not None:
+        return found
     if re.fullmatch(r"[0-9_]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,3})?", written):
         value = float(written.replace("_", ""))
         if value.is_integer() and 1 <= value <= MAX_INTEGER:
@@ -164,10 +136,8 @@ def for_count(written: str, otherwise: str = "a count is a whole number such as 
 
 def for_number(written: str) -> str:
     """Hint for what begins like a number and is none: `1e6666`, `1_`, `1.`, `5k`, `1/n`."""
-    if times := re.fullmatch(r"([0-9.]+(?:/[0-9]+)?)[xX]([0-9]+)", written):
-        return f"write {times[1]}@{times[2]} to repeat {times[2]} times"
-    rows = _table()["number"]
-    return next((row["hint"] for row in rows if re.search(row["pattern"], written)), ANY_NUMBER)
+    found = _first("number", written)
+    return ANY_NUMBER if found is None else found
 
 
 def for_word_as_number(word: str) -> str:
@@ -181,22 +151,13 @@ def for_option(option: str, text: str) -> str:
     """Hint for what an option has and is no number: `10^-5`, `'1e-5'`, `delta=1e-5`; or ""."""
     if len(text) > _LONGEST:
         return ""
-    if "," in text:
-        return DECIMAL_POINT
     signs = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{MULTIPLICATION SIGN}": "*"}
     plain = "".join(signs.get(each, each) for each in text.strip().strip("'\""))
     plain = re.sub(rf"^{re.escape(option.lstrip('-'))}\s*[=:]\s*", "", plain)
-    if power := re.fullmatch(r"(?:([0-9.]+) *\* *)?10 *(?:\^|\*\*) *\(?(-?[0-9]{1,3})\)?", plain):
-        return f"write {power[1] or 1}e{power[2]}"
-    if re.fullmatch(r"[0-9.e-]*[0-9] *(?:\.\.|:) *[0-9][0-9.e:/log-]*", plain):
-        return for_number("1..2")
-    items = [each for each in re.split(r"[;\s]+", plain) if each]
-    number = re.compile(r"[0-9][0-9.]*(?:[eE]-?[0-9]+)?%?(?:/[0-9]+)?", re.ASCII)
-    if len(items) > 1 and all(map(number.fullmatch, items)):
-        return f"a list has commas: write {','.join(items)}"
-    if plain != text.strip() and number.fullmatch(plain):
-        return f"write {plain}"
-    return "write the value in digits" if plain.lower() in ("n", "1/n", "delta", "epsilon") else ""
+    if (found := _first("value", plain)) is not None:
+        return found
+    number = re.fullmatch(r"[0-9][0-9.]*(?:[eE]-?[0-9]+)?%?(?:/[0-9]+)?", plain, re.ASCII)
+    return f"write {plain}" if number and plain != text.strip() else ""
 
 
 def for_file_alone(text: str) -> str:
