@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from privcalc.spec.entry import Entry, Kind, Parameter
     from privcalc.spec.resolve import Given
-    from privcalc.spec.tree import Parameters, Path, Span, Value
+    from privcalc.spec.tree import Path, Span, Value
 
 # What others write for `max`, which begins no call.
 _NAMES_OF_PARTS = ("max", "maximum", "parallel")
@@ -102,17 +102,6 @@ class _Part:
 
 
 @record
-class _Call:
-    """`name:key=value,...`: what it is called, its parameters, and what stands in them."""
-
-    entry: Entry
-    parameters: Parameters
-    span: Span
-    height: int
-    inner: tuple[tuple[Path, _Part | Span], ...]
-
-
-@record
 class _Pair:
     """`key=value`."""
 
@@ -121,6 +110,15 @@ class _Pair:
     value: Given
     span: Span
     part: _Part | None = None
+
+
+_KINDS: tuple[Kind, Kind] = ("mechanism", "wrapper")
+
+
+def _opacus() -> Entry:
+    from privcalc.spec.events.history import OPACUS
+
+    return OPACUS
 
 
 class _Reader:
@@ -169,7 +167,7 @@ class _Reader:
         elif self.scanner.next == "(":
             part = self.inside(listed=False)[0]
         else:
-            part = self.mechanism()
+            part = self.call(start)
         while self.scanner.next == "@":
             part = self.postfix(part, start)
         return part
@@ -210,33 +208,13 @@ class _Reader:
         self.end = closing + 1
         return found
 
-    def mechanism(self) -> _Part:
-        """Read a mechanism, or the file of a history that another library wrote."""
-        call = self.call("a mechanism", "mechanism")
-        height = self.above(call.height, call.span)
-        if call.entry.name == "opacus":
-            from privcalc.spec.events.history import from_file
-
-            try:
-                node = from_file(str(call.parameters[0][1]))
-            except SpecError as error:
-                span = cast("Span", call.inner[0][1])
-                self.refuse(Fault(error.message, hint=error.hint), span)
-        else:
-            node = Leaf(call.entry.name, call.parameters)
-        return _Part(node, call.span, height, call.inner)
-
     def postfix(self, event: _Part, start: int) -> _Part:
         """Read one `@` and what follows it; `start` is where the event began."""
         scanner = self.scanner
         at = (scanner.place, scanner.place + 1)
         scanner.take("@")
         if scanner.next.isalpha():
-            call = self.call("a count or a wrapper", "wrapper")
-            height = self.above(max(event.height, call.height), call.span)
-            node = Wrapped(call.entry.name, call.parameters, event.node)
-            inner = (*call.inner, (("event",), event))
-            return _Part(node, (start, self.end), height, inner)
+            return self.call(start, event)
         if not (scanner.next.isdecimal() or scanner.next in ("_", "-", ".")) or not scanner.next:
             hint = "" if scanner.next else "for example @1000 or @poisson:q=0.01"
             scanner.fail("a count or a wrapper follows @", None if scanner.next else at, hint)
@@ -249,10 +227,46 @@ class _Reader:
         inner = ((("count",), span), (("event",), event))
         return _Part(repeated, (start, self.end), self.above(event.height, span), inner)
 
-    def call(self, wanted: str, kind: Kind) -> _Call:
-        """Read a name and its parameters; `wanted` says what stands here."""
+    def call(self, start: int, event: _Part | None = None) -> _Part:
+        """Read a mechanism; or what is done to an event, which began at `start`."""
+        begun = self.scanner.place
+        name, name_span, pairs = self.named("a count or a wrapper" if event else "a mechanism")
+        opacus = snake_case(name) == "opacus" and not event
+        try:
+            entry = _opacus() if opacus else registry.spelled(name, _KINDS[event is not None])
+        except Fault as fault:
+            self.refuse(fault, name_span)
+        given: list[tuple[str, Value]] = []
+        inner: list[tuple[Path, _Part | Span]] = []
+        for pair in pairs:
+            parameter = self.key(pair, entry)
+            given.append((parameter.name, self.value(pair, parameter)))
+            inner.append(((parameter.name,), pair.part or pair.span))
+        try:
+            parameters = arranged(entry, given, long_names=False)
+        except Fault as fault:
+            self.refuse(fault, name_span if fault.index is None else pairs[fault.index].key_span)
+        below = max((pair.part.height for pair in pairs if pair.part), default=0)
+        height = self.above(max(below, event.height if event else 0), (begun, self.end))
+        if event is not None:
+            inner.append((("event",), event))
+            node: Node = Wrapped(entry.name, parameters, event.node)
+        else:
+            node = self.history(pairs[0]) if opacus else Leaf(entry.name, parameters)
+        return _Part(node, (start, self.end), height, tuple(inner))
+
+    def history(self, file: _Pair) -> Node:
+        """Read the file of a history that another library wrote."""
+        from privcalc.spec.events.history import OPACUS, from_file
+
+        try:
+            return from_file(str(typed(OPACUS.parameters[0], file.key, file.value)))
+        except SpecError as error:
+            self.refuse(Fault(error.message, hint=error.hint), file.span)
+
+    def named(self, wanted: str) -> tuple[str, Span, list[_Pair]]:
+        """Read a name and what is written behind its colon; `wanted` says what stands here."""
         scanner = self.scanner
-        start = scanner.place
         read = scanner.name()
         if read is None:
             self.no_call(wanted)
@@ -267,30 +281,7 @@ class _Reader:
                 pairs.append(self.pair(shorten(name)))
         elif scanner.next not in ("", "+", "@", ")") and not self.next_part():
             self.no_call(wanted, read)
-        try:
-            entry = self.entry(name, kind)
-        except Fault as fault:
-            self.refuse(fault, name_span)
-        given: list[tuple[str, Value]] = []
-        inner: list[tuple[Path, _Part | Span]] = []
-        for pair in pairs:
-            parameter = self.key(pair, entry)
-            given.append((parameter.name, self.value(pair, parameter)))
-            inner.append(((parameter.name,), pair.part or pair.span))
-        try:
-            parameters = arranged(entry, given, long_names=False)
-        except Fault as fault:
-            self.refuse(fault, name_span if fault.index is None else pairs[fault.index].key_span)
-        height = max((pair.part.height for pair in pairs if pair.part), default=0)
-        return _Call(entry, parameters, (start, self.end), height, tuple(inner))
-
-    def entry(self, name: str, kind: Kind) -> Entry:
-        """Return what a name stands for."""
-        if kind == "mechanism" and snake_case(name) == "opacus":
-            from privcalc.spec.events.history import OPACUS
-
-            return OPACUS
-        return registry.spelled(name, kind)
+        return name, name_span, pairs
 
     def key(self, pair: _Pair, entry: Entry) -> Parameter:
         """Find the parameter that a key names."""
