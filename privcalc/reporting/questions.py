@@ -274,9 +274,9 @@ def split(option: str, texts: Iterable[str]) -> list[str]:
     texts = tuple(texts)
     for text in texts:
         if "," in text:
-            from privcalc.spec.commas import in_list
+            from privcalc.spec.resolve import decimal_comma
 
-            if (place := in_list(text)) is not None:
+            if (place := decimal_comma(text)) is not None:
                 from privcalc.spec.hints import DECIMAL_POINT
 
                 raise UsageError(

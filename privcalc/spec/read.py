@@ -89,8 +89,7 @@ _PRINTED = ("OrderedDict(", "NamedTupleWrapper(", "DpEvent")
 
 def _data(line: str, relation: Relation | None) -> Question:
     """Read JSON, or what Python prints in its place: an answer, a history, an event, a twin."""
-    from privcalc.spec.events.data import load
-    from privcalc.spec.events.event import LISTED, LISTED_HINT, Event
+    from privcalc.spec.events.data import LISTED, LISTED_HINT, Event, load
     from privcalc.spec.json import from_json
 
     begin = line.lstrip()[:1]
@@ -122,8 +121,7 @@ def _data(line: str, relation: Relation | None) -> Question:
 
 def _event(value: object, text: str, relation: Relation | None) -> Question:
     """Read a DpEvent of dp_accounting, with the relation that it is stated for."""
-    from privcalc.spec.events.data import from_list
-    from privcalc.spec.events.event import Event
+    from privcalc.spec.events.data import Event, from_list
     from privcalc.spec.events.to_tree import meaning
 
     try:

@@ -6,6 +6,8 @@ Both forms hand over values as `Number`, `Numbers`, `Word`, a hole or a node. A 
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from privcalc.spec.entry import (
@@ -89,14 +91,13 @@ def _number(parameter: Parameter, key: str, written: Number) -> Value | None:
 
 def _listed(parameter: Parameter, key: str, written: Number | Numbers) -> Value:
     items = written.items if isinstance(written, Numbers) else (written,)
-    if "," in written.text:
-        from privcalc.spec.commas import padded
+    # Here a list of 0 and 1 is common; that numbers are in range, and as many as they should be, is
+    # checked.
+    if any(re.fullmatch(_PADDED, each, re.ASCII) for each in written.text.split(",")[1:]):
+        from privcalc.spec.hints import DECIMAL_POINT
 
-        if padded(written.text):
-            from privcalc.spec.hints import DECIMAL_POINT
-
-            message = f"{key}: a comma stands between the numbers of a list, not within one"
-            raise Fault(message, hint=DECIMAL_POINT)
+        message = f"{key}: a comma stands between the numbers of a list, not within one"
+        raise Fault(message, hint=DECIMAL_POINT)
     for each in items:
         check_range(parameter, key, each.value, shorten(each.text))
     return tuple(each.value for each in items)
@@ -161,3 +162,38 @@ def hint(parameter: Parameter, key: str, written: Given) -> str:
     if parameter.kind == "path":
         return f"a file name holds a dot or a slash: write {key}=./{text}"
     return hints.for_word_as_number(text) if numeric else ""
+
+
+# Zeros before digits, which no number of a list has: `0,00001`, `0,05`, `1,0e-5`.
+_PADDED = r"[ \t]*0(?:[0-9]+|[0-9]*[eE][+-]?[0-9]+)%?[ \t]*"
+# `0,5`, and what digits alone would say nothing of: `1,5e-5` and `2,5%`.
+_BELOW_ONE = r"[ \t]*-?0[0-9]*,[0-9]+(?:[eE]-[0-9]+)?%?[ \t]*"
+_MARKED = r"[ \t]*(?:-?[1-9],[0-9]+[eE]-[0-9]+|[1-9][0-9]*,[0-9]+%)[ \t]*"
+
+
+def decimal_comma(text: str) -> int | None:
+    """Return where a comma list of an option has a comma that looks like a decimal one, or None.
+
+    Whoever is read wrongly gets an answer to another question without a word, so that what may well
+    be one number is refused; a list that people write as such, as `1,2` or `1e-5,1e-6`, is not.
+
+    >>> decimal_comma("0,00001"), decimal_comma("1e-5,0,5"), decimal_comma("0,1,2")
+    (1, 6, None)
+    """
+    items = text.split(",")
+    try:
+        values = [float(each) for each in items]
+    except ValueError:
+        values = []
+    # Three numbers or more that go up from 0 are a list, and have no 0.5.
+    ascending = len(values) > 2 and all(low < high for low, high in pairwise(values))
+    listed = ascending and items[0].strip() == "0"
+    place = -1
+    for before, after in pairwise(items):
+        place += len(before) + 1
+        both = f"{before},{after}"
+        below_one = re.fullmatch(_BELOW_ONE, both, re.ASCII) and not listed
+        padded = re.fullmatch(_PADDED, after, re.ASCII)
+        if below_one or padded or re.fullmatch(_MARKED, both, re.ASCII):
+            return place
+    return None

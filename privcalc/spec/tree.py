@@ -7,6 +7,7 @@ the registry's type. Holes are the values written `_`, for `calibrate` to find.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol, cast
 
 from privcalc.errors import SpecError
@@ -173,17 +174,17 @@ def without(tree: Node, path: Path) -> Node | None:
     What is left costs no more than the whole, whatever the value. None where the value belongs to
     everything there is.
     """
-    if isinstance(tree, Several) and path[0] == "events":
-        index = int(path[1])
-        inner = without(tree.events[index], path[2:])
-        events = (*tree.events[:index], *(() if inner is None else (inner,)))
-        events += tree.events[index + 1 :]
-        return events[0] if len(events) == 1 else replace(tree, events=events)
-    if isinstance(tree, Repeated | Wrapped) and path[0] == "event":
-        inner = without(tree.event, path[1:])
-        return None if inner is None else replace(tree, event=inner)
     # A specification among the parameters of a mechanism is not a part that adds up.
-    return None
+    steps = takewhile(lambda step: isinstance(step, int) or step in ("event", "events"), path)
+    sums = [index for index, step in enumerate(steps) if step == "events"]
+    if not sums:
+        return None
+    end = sums[-1]
+    whole = cast("Several", owner(tree, path[: end + 1]))
+    index = int(path[end + 1])
+    events = (*whole.events[:index], *whole.events[index + 1 :])
+    rest = events[0] if len(events) == 1 else replace(whole, events=events)
+    return _put(tree, path[:end], rest)
 
 
 def written(tree: Node, name: str) -> tuple[Path, ...]:
@@ -205,7 +206,9 @@ def _written(tree: Node) -> list[Path]:
     return [path for path, value in walk(tree) if not isinstance(value, Node)]
 
 
-def _put(node: Node, path: Path, value: float) -> Node:
+def _put(node: Node, path: Path, value: float | Node) -> Node:
+    if not path:
+        return cast("Node", value)
     step, rest = path[0], path[1:]
     if isinstance(node, Several):
         index = int(path[1])
@@ -214,7 +217,7 @@ def _put(node: Node, path: Path, value: float) -> Node:
     if isinstance(node, Repeated | Wrapped) and step == "event":
         return replace(node, event=_put(node.event, rest, value))
     if isinstance(node, Repeated):
-        return Repeated(int(value), node.event)
+        return Repeated(int(cast("float", value)), node.event)
     changed = [
         (name, old if name != step else _put(cast("Node", old), rest, value) if rest else value)
         for name, old in node.parameters

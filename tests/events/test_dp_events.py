@@ -15,7 +15,7 @@ import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError, UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.events.event import FIELDS, REFUSED
+from privcalc.spec.events.data import FIELDS, REFUSED
 from privcalc.spec.events.to_event import event_text
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read

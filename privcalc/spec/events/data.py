@@ -12,13 +12,49 @@ import ast
 import math
 import re
 import struct
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from privcalc.errors import SpecError
+from privcalc.package_data import table
+from privcalc.record import field, record
 from privcalc.spec.entry import MAX_DEPTH, shorten, suggestion
-from privcalc.spec.events.event import FIELDS, REFUSED, SUFFIX, Event
 from privcalc.spec.json import load_json, quoted, read_float
 from privcalc.spec.syntax import MAX_LENGTH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privcalc.spec.tree import Span
+
+
+@record
+class Event:
+    """One event.
+
+    Attributes:
+        name: its class, without `DpEvent` at the end.
+        values: of its fields: numbers, lists, and other events.
+        span: where in the text it stands, if that is known.
+    """
+
+    name: str
+    values: Mapping[str, object]
+    span: Span | None = field(default=None, compare=False)
+
+
+SUFFIX = "DpEvent"
+_TABLE: Any = table("spec", "events", "events.toml")
+# Fields in their order, with their defaults; None is one that has to be given.
+FIELDS: dict[str, dict[str, float | None]] = {
+    name: {field: None if default == "required" else default for field, default in fields.items()}
+    for name, fields in _TABLE["fields"].items()
+}
+# Why others are refused, and what to ask instead.
+REFUSED: dict[str, str] = _TABLE["refused"]
+
+# Events in brackets are Python's, and no JSON.
+LISTED = "a list of DpEvents is no specification"
+LISTED_HINT = "write ComposedDpEvent([...]) for their sum, or each event on a line of its own"
 
 # Numbers of numpy that are those of Python.
 _NUMBERS = frozenset({"float64", "int64", "int32", "int16", "int8", "uint64", "uint32"})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed, Written, decimal_above, decimal_below, exact
 from privcalc.spec.brief import brief
-from privcalc.spec.events.event import SUFFIX, Event
+from privcalc.spec.events.data import SUFFIX, Event
 from privcalc.spec.events.to_tree import SHAPES, meaning
 from privcalc.spec.registry import entry
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Wrapped

@@ -11,7 +11,7 @@ from privcalc.exact import exact, standing_for
 from privcalc.record import record, replace
 from privcalc.relation import Relation
 from privcalc.spec.entry import MAX_DEPTH, MAX_INTEGER
-from privcalc.spec.events.event import SUFFIX, Event
+from privcalc.spec.events.data import SUFFIX, Event
 from privcalc.spec.json import from_json, quoted
 from privcalc.spec.tree import Composed, Node, Repeated
 
