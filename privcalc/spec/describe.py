@@ -102,14 +102,14 @@ def page(name: str) -> str:
     known = (*mechanisms(), OPACUS, *wrappers())
     entry = next((each for each in known if snake_case(name) in each.spellings), None)
     if entry is None:
-        from privcalc.spec.foreign import mechanism
+        from privcalc.spec.hints import for_mechanism
 
         words = [word_text(word) for each in known for word in each.spellings] + [*TOPICS]
         raise SpecError(
             f"unknown mechanism or wrapper: {name}",
             text=name,
             span=(0, len(name)),
-            hint=mechanism(snake_case(name))
+            hint=for_mechanism(snake_case(name))
             or suggestion(word_text(snake_case(name)), words, of_calls=True),
         )
     # What stands in the file of a history is its form in JSON.

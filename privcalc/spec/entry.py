@@ -74,13 +74,9 @@ class Parameter:
         meaning: one clause, for help and manual pages.
         short: the spelling of the canonical text, or None where that is the long name.
         kind: the type of the value. Numbers and integers are finite, and only they can be a hole.
-        minimum: least value of a number or integer, or None.
-        maximum: greatest value, or None.
-        open_minimum: whether the minimum itself is refused.
-        open_maximum: whether the maximum itself is refused.
-        default: what holds when the parameter is left out; with None (and no `default_text`) it
-            has to be written, unless an alternative of the entry's `one_of` stands in for it.
-        default_text: the default in words, where it depends on other parameters.
+        minimum: least value, or None; `open_minimum` where it is refused itself. So with a maximum.
+        default: what holds when the parameter is left out; with None (and no `default_text`, which
+            has it in words) it has to be written, unless an alternative stands in for it.
         choices: the words that a choice may be, in snake_case.
         unit: the unit in which the value is read, or "".
         cost: whether the privacy cost increases or decreases (not always strictly) with the value;
@@ -89,15 +85,14 @@ class Parameter:
             of another at every real epsilon, in every direction. Such an order survives whatever
             else a specification does: composition and sampling keep it (Zhu, Dong, Wang 2022,
             Theorems 10 and 11), a chain of neighbours and the loss of one more Renyi curve too.
-        cost_needs: names of parameters of which one has to be written for `cost` to hold, or ().
-        cost_unless: of a specification, names of parameters with which the cost is not known to
-            move with it, or with anything in it, or ().
+        cost_needs: parameters of which one has to be written for `cost` to hold, or ().
+        cost_unless: parameters with which it does not hold, nor for anything in a specification.
+        cost_of_bound: whether it is the upper bound that is known to move so, and not the cost.
+        cost_note: one clause on where `cost` is not quite true, or "": what `calibrate` prints is
+            proved at the two values themselves.
         contribution: whether it bounds what one record does to what is computed, and the cost
             depends on it: answers name its value, and say where that was left out.
         relations: the relations under which it may be written.
-        cost_of_bound: whether it is the upper bound that is known to move so, and not the cost.
-        cost_note: one clause on where `cost` is not quite true, or "". What `calibrate` prints is
-            proved at the two values themselves, and `cost` only says that nothing is between them.
     """
 
     name: str
@@ -181,30 +176,25 @@ class Entry:
     Attributes:
         kind: mechanism (begins a specification) or wrapper (stands after `@`).
         name: the long name in snake_case; the JSON type.
-        short: the spelling of the canonical text, or None where that is the long name.
-        aliases: further spellings that text accepts and nothing prints.
         parameters: in the order in which trees, text and JSON keep them.
+        example: a whole specification that uses it, and what stands in the file that it names.
+        factory: the class; its constructor takes the long parameter names as keywords.
+        short: the spelling of the canonical text, or None; `aliases` are read and never printed.
         one_of: alternatives, each a group of parameters; exactly one group is written, whole.
         enough: groups of parameters of which at least one is written, whole.
         excludes: pairs of parameters that do not go together.
         ordered: pairs (a, b) of numbers with a <= b.
-        relations: the relations under which it is defined.
+        relations: those under which it is defined; `condition` is why others are refused.
         inner_relation: of a wrapper, the relation under which its event is read whatever the
             result is asked for, or None where it is the relation in force.
         keeps_order: of a wrapper, whether the order of the profiles of two events is that of what
             it makes of them. Of shuffled reports it is not: what others send hides the less, the
             more categories there are, while one report by itself costs less.
-        example: a whole specification that uses it.
-        condition: why other relations are refused, one clause for the error message, or "".
-        example_file: what stands in the file that the example names, or "".
-        line: what it is in at most 60 characters, for lists of names.
-        plain: one sentence for readers who know none of the mathematics, or "".
-        reveals: what happens, in one clause, where an output comes up that only one of two
-            neighbours has, or "".
+        line: what it is in at most 60 characters; `plain` says it without mathematics.
+        reveals: what happens where an output comes up that only one of two neighbours has, or "".
         between: why its two ends may be far apart: what is proved above and what below, or "".
         above: why there may be no lower end, and what would have one, or "".
         place: documentation lists smaller ones first, and equal ones as they were registered.
-        factory: the class; its constructor takes the long parameter names as keywords.
     """
 
     kind: Kind

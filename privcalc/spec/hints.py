@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from privcalc.package_data import table
-from privcalc.spec import foreign
-from privcalc.spec.entry import MAX_INTEGER, snake_case
+from privcalc.spec.entry import MAX_INTEGER, snake_case, suggestion, word_text
 
 if TYPE_CHECKING:
-    from privcalc.spec.entry import Entry
+    from privcalc.spec.entry import Entry, Kind
 
 ANY_NUMBER = "a value is a number such as 1.1 or 1e-5, a ratio 256/60000, or a percentage 1%"
 DECIMAL_POINT = "a number has a decimal point and no comma: 0.5, and 60_000 or 60000"
@@ -29,8 +28,8 @@ _ALONE = {"epsilon": "pure", "rho": "zcdp"}
 
 
 @cache
-def _table() -> dict[str, Any]:
-    return table("spec", "hints.toml")
+def _table(file: str = "hints.toml") -> dict[str, Any]:
+    return table("spec", file)
 
 
 def for_place(text: str, place: int) -> str:
@@ -75,7 +74,7 @@ def for_functional(name: str, rest: str) -> str:
     if not re.fullmatch(r"[\w.%/+,=-]{1,60}", arguments, re.ASCII) or "=" not in arguments:
         arguments = _pattern(name)
     if not arguments:
-        return (foreign.mechanism(snake_case(name)) if _entry(name) is None else "") or (
+        return (for_mechanism(snake_case(name)) if _entry(name) is None else "") or (
             f"write {name}"
         )
     return f"write {name}:{arguments}, not {name}({arguments})"
@@ -96,7 +95,7 @@ def for_bare(key: str, rest: str) -> str:
     option = _table()["option"].get(word)
     if option and found and not rest[found.end() :]:
         return f"where something is asked is an option: write {option} {value}"
-    if hint := foreign.word(word, value, inside="bare"):
+    if hint := for_word(word, value, inside="bare"):
         return hint
     takers = [each.spelling for each in mechanisms() if each.spelled(word)]
     taker = _ALONE.get(word) or (takers[0] if takers else "")
@@ -120,7 +119,7 @@ def for_positional(name: str, value: str) -> str:
     if key := _pattern(name).split("=", 1)[0]:
         return f"keys are always written out: {name}:{key}={value}"
     word = snake_case(name)
-    return foreign.word(word, value, inside="wrapper") or foreign.mechanism(word)
+    return for_word(word, value, inside="wrapper") or for_mechanism(word)
 
 
 def for_count(written: str, otherwise: str = "a count is a whole number such as 1_000_000") -> str:
@@ -204,3 +203,91 @@ def _entry(name: str) -> Entry | None:
 
     known = (*mechanisms(), *wrappers())
     return next((each for each in known if snake_case(name) in each.spellings), None)
+
+
+# What papers and other tools call things.
+_Row = dict[str, str]
+_PLAIN = r"[\w.%/+-]{1,30}"
+# A place for a value, as it was written, or in the bottom of a ratio.
+_PLACE = re.compile(r"\{(1/)?([A-Z]+)\}")
+_COUNTS = ("STEPS", "EPOCHS", "COUNT")
+
+
+def for_name(name: str, kind: Kind) -> str:
+    """Hint for the name of no mechanism or wrapper: by what others call it, or by its letters."""
+    from privcalc.spec.registry import mechanisms, wrappers
+
+    word, known = snake_case(name), mechanisms() if kind == "mechanism" else wrappers()
+    spellings = [word_text(each) for entry in known for each in entry.spellings]
+    meant = for_mechanism(word) if kind == "mechanism" else for_wrapper(word)
+    return meant or suggestion(word_text(word), spellings, of_calls=True)
+
+
+def for_mechanism(name: str) -> str:
+    """Return what to write for the name of a mechanism, in snake_case, or ""."""
+    if hint := _hint("mechanism", name) or for_word(name):
+        return hint
+    after = _hint("wrapper", name)
+    return f"it stands after a mechanism: {after.removeprefix('write ')}" if after else ""
+
+
+def for_wrapper(name: str) -> str:
+    """Return what to write for the name of what is done to a mechanism, in snake_case, or ""."""
+    if hint := _hint("wrapper", name) or for_word(name, inside="wrapper"):
+        return hint
+    other = _hint("mechanism", name)
+    return f"it is no wrapper; compose with +: {other.removeprefix('write ')}" if other else ""
+
+
+def for_word(name: str, value: str = "", *, inside: Kind | Literal["bare", ""] = "") -> str:
+    """Return how a specification has what other tools call so, or "".
+
+    Args:
+        name: the word, in snake_case.
+        value: what was written for it.
+        inside: the kind of the call that it was written in; bare where it had none, and "" where it
+            is no part of a specification at all.
+    """
+    row = _row("word", name)
+    hint = row.get("wrapper" if inside == "wrapper" else "hint") or row.get("hint", "")
+    return _filled(hint or ("" if inside else row.get("outside", "")), value)
+
+
+def for_parameter(entry: Entry, name: str, value: str) -> str:
+    """Return what to write for a parameter that is unknown, or "".
+
+    Args:
+        entry: whose parameter it is.
+        name: its name, in snake_case.
+        value: what was written for it, or "".
+    """
+    known = {each.spelling for each in entry.parameters}
+    for row in _rows("parameter"):
+        fits = {entry.spelling, entry.kind} & set(row["of"].split())
+        if fits and name in row["names"].split() and row.get("has", "") in {"", *known}:
+            return _filled(row["hint"], value)
+    return for_word(name, value, inside=entry.kind)
+
+
+def _rows(kind: str) -> list[_Row]:
+    found: list[_Row] = _table("foreign.toml")[kind]
+    return found
+
+
+def _row(kind: str, name: str) -> _Row:
+    return next((row for row in _rows(kind) if name in row["names"].split()), {})
+
+
+def _hint(kind: str, name: str) -> str:
+    return _row(kind, name).get("hint", "")
+
+
+def _filled(hint: str, value: str) -> str:
+    """Put a value in its places, where it is one that may stand there."""
+
+    def put(place: re.Match[str]) -> str:
+        wanted = r"[0-9.]+" if place[1] else r"[0-9_]+" if place[2] in _COUNTS else _PLAIN
+        fits = re.fullmatch(wanted, value, re.ASCII)
+        return f"{place[1] or ''}{value if fits else place[2]}"
+
+    return _PLACE.sub(put, hint)

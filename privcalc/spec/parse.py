@@ -232,9 +232,13 @@ class _Reader:
         begun = self.scanner.place
         name, name_span, pairs = self.named("a count or a wrapper" if event else "a mechanism")
         opacus = snake_case(name) == "opacus" and not event
+        kind = _KINDS[event is not None]
         try:
-            entry = _opacus() if opacus else registry.spelled(name, _KINDS[event is not None])
+            entry = _opacus() if opacus else registry.spelled(name, kind)
         except Fault as fault:
+            from privcalc.spec import hints
+
+            fault.hint = fault.hint or hints.for_name(name, kind)
             self.refuse(fault, name_span)
         given: list[tuple[str, Value]] = []
         inner: list[tuple[Path, _Part | Span]] = []
@@ -288,11 +292,11 @@ class _Reader:
         word = snake_case(pair.key)
         parameter = entry.spelled(word)
         if parameter is None:
-            from privcalc.spec import foreign
+            from privcalc.spec import hints
 
             # Another word for a parameter is known better than by its letters.
             value = self.scanner.text[slice(*pair.span)] if pair.part is None else ""
-            hint = foreign.parameter(entry, word, value)
+            hint = hints.for_parameter(entry, word, value)
             hint = hint or suggestion(word, [each.spelling for each in entry.parameters])
             message = f"{entry.spelling} has no parameter {shorten(pair.key)}"
             self.refuse(Fault(message, hint=hint), pair.key_span)

@@ -25,8 +25,6 @@ from privcalc.spec.entry import (
     Parameter,
     shorten,
     snake_case,
-    suggestion,
-    word_text,
 )
 from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, holes, nested, reject_holes
 
@@ -129,12 +127,7 @@ def spelled(word: str, kind: Kind) -> Entry:
     if name in RESERVED and not (name == "count" and kind == "mechanism"):
         hint = "in text, compose with + and repeat with @COUNT"
         raise Fault(f"{word} is a word of the JSON form", hint=hint)
-    from privcalc.spec import foreign
-
-    meant = foreign.mechanism(name) if kind == "mechanism" else foreign.wrapper(name)
-    known = [word_text(each) for entry in _of_kind(kind) for each in entry.spellings]
-    hint = meant or suggestion(word_text(name), known, of_calls=True)
-    raise Fault(f"unknown {kind}: {word}", hint=hint)
+    raise Fault(f"unknown {kind}: {word}")
 
 
 def _known_as(name: str, kind: Kind) -> Entry | None:
