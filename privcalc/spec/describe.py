@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import SpecError
 from privcalc.package_data import table
-from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.spec.entry import (
     number_text,
@@ -23,7 +22,7 @@ from privcalc.spec.parse import parse
 from privcalc.spec.registry import mechanisms, wrappers
 
 if TYPE_CHECKING:
-    from privcalc.spec.entry import Entry, Kind, Parameter
+    from privcalc.spec.entry import Entry, Parameter
 
 _WIDTH = 79
 # Of the column of names, the longest of which is randomized-response.
@@ -39,37 +38,9 @@ TOPICS = {
 }
 
 
-@record
-class Row:
-    """One line of the table of mechanisms and wrappers.
-
-    Attributes:
-        kind: mechanism or wrapper.
-        name: as the canonical text has it.
-        aliases: other spellings that text accepts.
-        line: what it is, in at most 60 characters.
-        summary: what it is, a clause without a full stop.
-    """
-
-    kind: Kind
-    name: str
-    aliases: tuple[str, ...]
-    line: str
-    summary: str
-
-
-def rows() -> tuple[Row, ...]:
-    """Return the table of mechanisms, then of wrappers."""
-    return tuple(
-        Row(
-            entry.kind,
-            entry.spelling,
-            tuple(word_text(name) for name in entry.spellings if word_text(name) != entry.spelling),
-            entry.line,
-            entry.summary,
-        )
-        for entry in (*mechanisms(), OPACUS, *wrappers())
-    )
+def rows() -> tuple[Entry, ...]:
+    """Return all that has a line: mechanisms, then wrappers."""
+    return (*mechanisms(), OPACUS, *wrappers())
 
 
 def overview() -> str:
@@ -78,7 +49,7 @@ def overview() -> str:
     lines = [texts["grammar"]]
     for title, kind in (("Mechanisms", "mechanism"), ("Wrappers, after @", "wrapper")):
         lines.append(title)
-        lines += [f"  {row.name:<{_NAMES}}{row.line}" for row in rows() if row.kind == kind]
+        lines += [f"  {row.spelling:<{_NAMES}}{row.line}" for row in rows() if row.kind == kind]
         lines.append("")
     return "\n".join([*lines, texts["end"]])
 
@@ -99,12 +70,11 @@ def page(name: str) -> str:
         from privcalc.spec import loops
 
         return loops.page()
-    known = (*mechanisms(), OPACUS, *wrappers())
-    entry = next((each for each in known if snake_case(name) in each.spellings), None)
+    entry = next((each for each in rows() if snake_case(name) in each.spellings), None)
     if entry is None:
         from privcalc.spec.hints import for_mechanism
 
-        words = [word_text(word) for each in known for word in each.spellings] + [*TOPICS]
+        words = [word_text(word) for each in rows() for word in each.spellings] + [*TOPICS]
         raise SpecError(
             f"unknown mechanism or wrapper: {name}",
             text=name,
