@@ -13,3 +13,10 @@ def read(*path: str) -> str:
     place = os.path.join(os.path.dirname(__file__), *path)  # noqa: PTH118, PTH120
     data: bytes = __loader__.get_data(place)  # type: ignore[name-defined]
     return data.decode()
+
+
+def table(*path: str) -> dict[str, object]:
+    """Return what is in a TOML file, given its path below the package."""
+    import tomllib
+
+    return tomllib.loads(read(*path))

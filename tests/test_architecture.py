@@ -51,9 +51,9 @@ RULES = {
     "privcalc.opened": Rule("privcalc.errors"),
     "privcalc.bounds": Rule("privcalc.errors privcalc.exact privcalc.record"),
     # Text <-> tree, with the standard library alone.
-    "privcalc.spec": Rule(_BASE),
+    "privcalc.spec": Rule(f"{_BASE} privcalc.package_data"),
     # Reads the file of a history.
-    "privcalc.spec.events": Rule(f"{_BASE} privcalc.opened privcalc.spec"),
+    "privcalc.spec.events": Rule(f"{_BASE} privcalc.opened privcalc.package_data privcalc.spec"),
     # From numbers up to an engine: no specification, no mechanism.
     "privcalc.numerics": Rule("privcalc.errors privcalc.record numpy scipy"),
     "privcalc.losses": Rule(f"{_BASE} {_NUMBERS}"),

@@ -19,7 +19,7 @@ from privcalc.numerics.work import allowance, remembered
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
-from privcalc.spec.tree import Composed, Hole, Leaf, Parallel, Repeated, Several, Wrapped, nested
+from privcalc.spec.tree import Composed, Hole, Leaf, Parallel, Repeated, Wrapped, nested, nodes
 from privcalc.wrappers.base import built, calls, spelled, wrappers_in
 
 if TYPE_CHECKING:
@@ -293,9 +293,7 @@ def alternatives(tree: Node, relation: Relation) -> tuple[Node, ...]:
 
 def has_parts(tree: Node) -> bool:
     """Say whether `max` occurs in a specification."""
-    if isinstance(tree, Several):
-        return isinstance(tree, Parallel) or any(map(has_parts, tree.events))
-    return _in_values(tree) or (not isinstance(tree, Leaf) and has_parts(tree.event))
+    return any(isinstance(each, Parallel) for each in nodes(tree))
 
 
 def _in_values(tree: Node) -> bool:

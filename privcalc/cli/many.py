@@ -193,7 +193,7 @@ class _Value:
         elif self._events:
             return
         elif "DpEvent(" in text:
-            from privcalc.spec.events.event import LISTED, LISTED_HINT
+            from privcalc.spec.events.data import LISTED, LISTED_HINT
 
             self._events = True
             yield begun, SpecError(LISTED, hint=LISTED_HINT)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.cli.commands import COMMANDS
 from privcalc.spec.entry import snake_case
-from privcalc.spec.foreign import foreign
+from privcalc.spec.hints import for_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,7 +147,7 @@ def for_option(option: str, known: Sequence[str], command: str = "") -> str:
         # Budget files are for compose, which knows the option.
         free = ", with _ in it" if command == "calibrate" else ""
         return f"write the specifications of the file as one sum{free}"
-    if elsewhere := foreign(word) or ELSEWHERE.get(word, ""):
+    if elsewhere := for_word(word) or ELSEWHERE.get(word, ""):
         return elsewhere
     names = {name.lstrip("-"): name for name in known if name.startswith("--")}
     begun = [name for name in names if name.startswith(word) and len(word) > 1]

@@ -14,8 +14,8 @@ from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.render.words import number, relation_words, sampling_words
 from privcalc.spec.entry import number_text
-from privcalc.spec.registry import entry, spelled
-from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped, nested
+from privcalc.spec.registry import entry, spelled, under
+from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,22 +80,9 @@ def _given(reports: Sequence[Report]) -> tuple[Given, ...]:
         for report in reports
         for spec in (report.spec, *report.candidates)
     }
-    return tuple(dict.fromkeys(each for pair in specs.values() for each in _walked(*pair)))
-
-
-def _walked(node: Node, relation: Relation) -> Iterator[Given]:
-    """Yield what each mechanism was given, read under the relation that wrappers leave it."""
-    if isinstance(node, Several):
-        for event in node.events:
-            yield from _walked(event, relation)
-    elif isinstance(node, Repeated):
-        yield from _walked(node.event, relation)
-    elif isinstance(node, Wrapped):
-        yield from _walked(node.event, entry(node.name).inner_relation or relation)
-    else:
-        for event in nested(node):
-            yield from _walked(event, relation)
-        yield from _of_leaf(node, relation)
+    calls = (each for pair in specs.values() for each in under(*pair))
+    leaves = ((leaf, relation) for leaf, relation, _ in calls if isinstance(leaf, Leaf))
+    return tuple(dict.fromkeys(each for pair in leaves for each in _of_leaf(*pair)))
 
 
 def _of_leaf(leaf: Leaf, relation: Relation) -> Iterator[Given]:

@@ -14,7 +14,7 @@ from privcalc.exact import Written, decimal_below
 from privcalc.record import record
 from privcalc.render.report import OneSided
 from privcalc.spec.text import SHOWN, to_text
-from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped, nested
+from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped, nested, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -381,20 +381,10 @@ _GUARANTEES = ("pure", "approx", "gdp", "zcdp", "rdp", "profile")
 
 def stated(report: Report) -> bool:
     """Say whether a guarantee rests on others alone, which may be those of samples."""
-    return report.sampling == "none" and _stated(report.spec)
+    leaves = [each for each in nodes(report.spec) if isinstance(each, Leaf)]
+    return report.sampling == "none" and all(each.name in _GUARANTEES for each in leaves)
 
 
-def _stated(node: Node) -> bool:
-    """Say whether all there is are stated guarantees, and no mechanism."""
-    if isinstance(node, Several):
-        return all(_stated(event) for event in node.events)
-    return node.name in _GUARANTEES if isinstance(node, Leaf) else _stated(node.event)
-
-
-def _drawn(node: Node) -> bool:
+def _drawn(tree: Node) -> bool:
     """Say whether a mixture has its own idea of what a record is."""
-    if isinstance(node, Several):
-        return any(_drawn(event) for event in node.events)
-    if isinstance(node, Leaf):
-        return node.name == "gaussian_mixture" or any(_drawn(each) for each in nested(node))
-    return _drawn(node.event)
+    return any(isinstance(each, Leaf) and each.name == "gaussian_mixture" for each in nodes(tree))

@@ -174,7 +174,7 @@ def read_number(option: str, text: str) -> float:
 
     refusal = f"{option} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
     if "," in text:
-        _refuse_comma(refusal, text)
+        _refuse(refusal, option, text)
     # Names, files and free parameters are values of a specification only.
     if not text.lstrip(" \t-.")[:1].isdecimal() or not text.isascii():
         _refuse(refusal, option, text)
@@ -246,7 +246,7 @@ def read_count(option: str, text: str) -> int:
 
     refusal = f"{option} takes a whole number such as 60_000, got {_shown(text)}"
     if "," in text:
-        _refuse_comma(refusal, text, whole=True)
+        _refuse(refusal, option, text)
     try:
         scanner = Scanner(text)
         number, rest = scanner.count(), scanner.next
@@ -265,20 +265,6 @@ def _refuse(refusal: str, option: str, text: str) -> NoReturn:
     raise UsageError(refusal, hint=for_option(option, text)) from None
 
 
-def _refuse_comma(refusal: str, text: str, *, whole: bool = False) -> NoReturn:
-    """Refuse a number with a comma: where one number stands, no list does."""
-    from privcalc.spec.commas import instead
-
-    written = instead(text, whole=whole)
-    place = text.index(",")
-    raise UsageError(
-        refusal,
-        text=text if written else "",
-        span=(place, place + 1),
-        hint=f"write {written}" if written else "",
-    )
-
-
 def split(option: str, texts: Iterable[str]) -> list[str]:
     """Take apart the comma lists of a repeatable option, in the order they were written.
 
@@ -288,15 +274,16 @@ def split(option: str, texts: Iterable[str]) -> list[str]:
     texts = tuple(texts)
     for text in texts:
         if "," in text:
-            from privcalc.spec.commas import in_list
+            from privcalc.spec.resolve import decimal_comma
 
-            if found := in_list(text):
-                place, hint = found
+            if (place := decimal_comma(text)) is not None:
+                from privcalc.spec.hints import DECIMAL_POINT
+
                 raise UsageError(
                     f"{option}: a comma stands between the numbers of a list, not within one",
                     text=text,
                     span=(place, place + 1),
-                    hint=hint,
+                    hint=DECIMAL_POINT,
                 )
     pieces = [piece.strip() for text in texts for piece in text.split(",")]
     if not all(pieces):

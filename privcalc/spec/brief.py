@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from privcalc.spec.registry import entry
 from privcalc.spec.text import SHOWN, call_text, to_text, value_text
-from privcalc.spec.tree import HOLE, Composed, Hole, Leaf, Parallel, Repeated, Several, Wrapped
+from privcalc.spec.tree import (
+    HOLE,
+    Composed,
+    Hole,
+    Leaf,
+    Parallel,
+    Repeated,
+    Several,
+    Wrapped,
+    nodes,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from privcalc.spec.tree import Node, Value
 
@@ -112,47 +122,32 @@ def _count(node: Node) -> int:
 
 def _steps(events: Sequence[Node]) -> str:
     """Describe the steps of a training run; "" of anything else."""
-    noises: list[Value] = []
-    rates: list[Value] = []
-    for event in events:
-        step = event.event if isinstance(event, Repeated) else event
-        if not isinstance(step, Wrapped) or step.name != "poisson_sampled":
-            return ""
-        noise = step.event
-        if not isinstance(noise, Leaf) or [*dict(noise.parameters)] != ["noise_multiplier"]:
-            return ""
-        if [*dict(step.parameters)] != ["sampling_probability"]:
-            return ""
-        noises.append(noise.parameters[0][1])
-        rates.append(step.parameters[0][1])
+    found = _written(events)
+    if {*map(_kind, events)} != {"gaussian@poisson"} or {*found} != {"noise_multiplier", "q"}:
+        return ""
     uses = _uses(events)
-    steps = f"{uses:,} steps" if uses else "steps"
-    noisy = _range("noise multiplier", noises, "s")
-    return f"{steps}, {noisy}, {_range('rate', rates, 's')}"
+    noisy = _range("noise multiplier", found["noise_multiplier"], "s")
+    return f"{f'{uses:,} ' if uses else ''}steps, {noisy}, {_range('rate', found['q'], 's')}"
 
 
 def _numbers(events: Sequence[Node]) -> list[str]:
     """Describe the parameters of mechanisms of one kind that all of them have as numbers."""
-    found: dict[str, list[Value]] = {}
-    for call in (each for event in events for each in _calls(event)):
-        keys = {each.name: each.spelling for each in entry(call.name).parameters}
-        for key, value in call.parameters:
-            found.setdefault(keys[key], []).append(value)
     return [
         _range(name, values)
-        for name, values in found.items()
+        for name, values in _written(events).items()
         if len(values) == len(events) and all(map(_is_number, values))
     ]
 
 
-def _calls(node: Node) -> Iterator[Leaf | Wrapped]:
-    """Yield a mechanism and what is done to it."""
-    while isinstance(node, Repeated | Wrapped):
-        if isinstance(node, Wrapped):
-            yield node
-        node = node.event
-    if isinstance(node, Leaf):
-        yield node
+def _written(events: Sequence[Node]) -> dict[str, list[Value]]:
+    """Return the values of all parameters, by their spellings."""
+    found: dict[str, list[Value]] = {}
+    for call in (each for event in events for each in nodes(event)):
+        if isinstance(call, Leaf | Wrapped):
+            keys = {each.name: each.spelling for each in entry(call.name).parameters}
+            for key, value in call.parameters:
+                found.setdefault(keys[key], []).append(value)
+    return found
 
 
 def _is_number(value: Value) -> TypeGuard[float | int]:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from inspect import cleandoc
 from textwrap import indent, wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import SpecError
-from privcalc.record import record
+from privcalc.package_data import table
 from privcalc.relation import Relation
-from privcalc.spec import loops
 from privcalc.spec.entry import (
-    MAX_DEPTH,
-    MAX_INTEGER,
-    brief_text,
     number_text,
     snake_case,
     suggestion,
@@ -24,111 +20,42 @@ from privcalc.spec.events.history import OPACUS
 from privcalc.spec.json import to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import mechanisms, wrappers
-from privcalc.spec.syntax import MAX_LENGTH
 
 if TYPE_CHECKING:
-    from privcalc.spec.entry import Entry, Kind, Parameter
+    from privcalc.spec.entry import Entry, Parameter
 
 _WIDTH = 79
 # Of the column of names, the longest of which is randomized-response.
 _NAMES = 21
 
-_GRAMMAR = """\
-A specification says what was done with the data, from left to right:
-
-  gaussian:sigma=1.1                              one answer with Gaussian noise
-  gaussian:sigma=1.1@poisson:q=256/60000@14063    DP-SGD: sampled, 14063 steps
-  gaussian:sigma=4@batches:t=234,b=256@60         60 passes over shuffled data
-  '(laplace:scale=2@10+gaussian:sigma=5)@50'      eleven answers, 50 times
-  'max(laplace:scale=2,pure:epsilon=0.1)'         disjoint data: --help-spec max
-
-  NAME:KEY=VALUE,...    a mechanism with its parameters; keys are always written
-  @WRAPPER:KEY=VALUE    is done to all that precedes it, back to + or (
-  @COUNT                used COUNT times, adaptively: @14000 or @14_000
-  SPEC+SPEC             both on the same data, adaptively
-  VALUE                 a number 1.1 or 1e-5, a ratio 256/60000, a percentage 1%
-"""
-
-_MOST = brief_text(MAX_INTEGER)
-_END = f"""\
---help-spec NAME has the parameters of one, and an example; --help-spec sampling
-has lines of code and their specifications.
-
-At most {MAX_LENGTH:,} characters, {MAX_DEPTH} levels and counts of {_MOST}; or JSON, with long
-names ({{"type": "gaussian", ...}}), or a DpEvent."""
-
 # What stands for disjoint parts of the data is no mechanism, and explained like one.
 PARTS = "max"
-_PARTS = """\
-max(SPEC,SPEC,...): mechanisms on disjoint parts of the data, such as one for
-each region: a record is in one part, and pays there alone.
-
-  The data is split before anything is released, by what a record itself is;
-  the cost is that of the part that costs most, at each epsilon or delta by
-  itself. Each part may be empty but for the record, so that both ends are
-  those of the parts. The split is kept in repetitions: max(A,B)@k is
-  max(A@k,B@k), and max(A,B)+C the worst of A+C and B+C. Two that are written
-  have two splits: max(A,B)+max(C,D) is the worst of A+C, A+D, B+C and B+D.
-  Splits that are chosen in view of earlier outputs are not covered.
-
-  It may stand before @COUNT, @poisson (without a cap), @allocation, @batches,
-  @select and @group; the records of a group may be in different parts. Under
-  replace-one a record that moves from one part to another pays in both, so
-  that max is refused there.
-
-Example
-  'max(gaussian:sigma=2,laplace:scale=3)@10+discrete-laplace:scale=20'
-  {"type": "parallel_composed", "events": [...]}"""
-
+_LOOPS = "sampling"
 # What has a page and is no name of a mechanism or wrapper, each with its line.
 TOPICS = {
     PARTS: "mechanisms on disjoint parts of the data",
-    loops.TOPIC: "lines of code, and which specification each of them is",
+    _LOOPS: "lines of code, and which specification each of them is",
 }
-_TOPICS = {PARTS: lambda: _PARTS, loops.TOPIC: loops.page}
 
 
-@record
-class Row:
-    """One line of the table of mechanisms and wrappers.
-
-    Attributes:
-        kind: mechanism or wrapper.
-        name: as the canonical text has it.
-        aliases: other spellings that text accepts.
-        line: what it is, in at most 60 characters.
-        summary: what it is, a clause without a full stop.
-    """
-
-    kind: Kind
-    name: str
-    aliases: tuple[str, ...]
-    line: str
-    summary: str
-
-
-def rows() -> tuple[Row, ...]:
-    """Return the table of mechanisms, then of wrappers."""
-    return tuple(
-        Row(
-            entry.kind,
-            entry.spelling,
-            tuple(word_text(name) for name in entry.spellings if word_text(name) != entry.spelling),
-            entry.line,
-            entry.summary,
-        )
-        for entry in (*mechanisms(), OPACUS, *wrappers())
-    )
+def rows() -> tuple[Entry, ...]:
+    """Return all that has a line: mechanisms, then wrappers."""
+    return (*mechanisms(), OPACUS, *wrappers())
 
 
 def overview() -> str:
     """Return the whole language on one screen: every name has a line."""
-    lines = [_GRAMMAR]
+    texts = _texts()
+    lines = [texts["grammar"]]
     for title, kind in (("Mechanisms", "mechanism"), ("Wrappers, after @", "wrapper")):
         lines.append(title)
-        lines += [f"  {row.name:<{_NAMES}}{row.line}" for row in rows() if row.kind == kind]
+        lines += [f"  {row.spelling:<{_NAMES}}{row.line}" for row in rows() if row.kind == kind]
         lines.append("")
-    return "\n".join([*lines, _END])
+    return "\n".join([*lines, texts["end"]])
+
+
+def _texts() -> dict[str, str]:
+    return cast("dict[str, str]", table("spec", "help.toml"))
 
 
 def page(name: str) -> str:
@@ -137,19 +64,22 @@ def page(name: str) -> str:
     Raises:
         SpecError: there is none of this name.
     """
-    if snake_case(name) in _TOPICS:
-        return _TOPICS[snake_case(name)]()
-    known = (*mechanisms(), OPACUS, *wrappers())
-    entry = next((each for each in known if snake_case(name) in each.spellings), None)
-    if entry is None:
-        from privcalc.spec.foreign import mechanism
+    if snake_case(name) == PARTS:
+        return _texts()["max"]
+    if snake_case(name) == _LOOPS:
+        from privcalc.spec import loops
 
-        words = [word_text(word) for each in known for word in each.spellings] + [*TOPICS]
+        return loops.page()
+    entry = next((each for each in rows() if snake_case(name) in each.spellings), None)
+    if entry is None:
+        from privcalc.spec.hints import for_mechanism
+
+        words = [word_text(word) for each in rows() for word in each.spellings] + [*TOPICS]
         raise SpecError(
             f"unknown mechanism or wrapper: {name}",
             text=name,
             span=(0, len(name)),
-            hint=mechanism(snake_case(name))
+            hint=for_mechanism(snake_case(name))
             or suggestion(word_text(snake_case(name)), words, of_calls=True),
         )
     # What stands in the file of a history is its form in JSON.
@@ -241,7 +171,11 @@ def _default(parameter: Parameter) -> str:
 
 def _code(entry: Entry) -> str:
     """Return lines of code that draw records as a wrapper does."""
-    rows = loops.of_wrapper(entry.spelling) if entry.kind == "wrapper" else ""
+    if entry.kind != "wrapper":
+        return ""
+    from privcalc.spec import loops
+
+    rows = loops.of_wrapper(entry.spelling)
     return f"Code, with n = 60000, b = 256, 60 epochs\n{rows}" if rows else ""
 
 

@@ -74,13 +74,9 @@ class Parameter:
         meaning: one clause, for help and manual pages.
         short: the spelling of the canonical text, or None where that is the long name.
         kind: the type of the value. Numbers and integers are finite, and only they can be a hole.
-        minimum: least value of a number or integer, or None.
-        maximum: greatest value, or None.
-        open_minimum: whether the minimum itself is refused.
-        open_maximum: whether the maximum itself is refused.
-        default: what holds when the parameter is left out; with None (and no `default_text`) it
-            has to be written, unless an alternative of the entry's `one_of` stands in for it.
-        default_text: the default in words, where it depends on other parameters.
+        minimum: least value, or None; `open_minimum` where it is refused itself. So with a maximum.
+        default: what holds when the parameter is left out; with None (and no `default_text`, which
+            has it in words) it has to be written, unless an alternative stands in for it.
         choices: the words that a choice may be, in snake_case.
         unit: the unit in which the value is read, or "".
         cost: whether the privacy cost increases or decreases (not always strictly) with the value;
@@ -89,15 +85,14 @@ class Parameter:
             of another at every real epsilon, in every direction. Such an order survives whatever
             else a specification does: composition and sampling keep it (Zhu, Dong, Wang 2022,
             Theorems 10 and 11), a chain of neighbours and the loss of one more Renyi curve too.
-        cost_needs: names of parameters of which one has to be written for `cost` to hold, or ().
-        cost_unless: of a specification, names of parameters with which the cost is not known to
-            move with it, or with anything in it, or ().
+        cost_needs: parameters of which one has to be written for `cost` to hold, or ().
+        cost_unless: parameters with which it does not hold, nor for anything in a specification.
+        cost_of_bound: whether it is the upper bound that is known to move so, and not the cost.
+        cost_note: one clause on where `cost` is not quite true, or "": what `calibrate` prints is
+            proved at the two values themselves.
         contribution: whether it bounds what one record does to what is computed, and the cost
             depends on it: answers name its value, and say where that was left out.
         relations: the relations under which it may be written.
-        cost_of_bound: whether it is the upper bound that is known to move so, and not the cost.
-        cost_note: one clause on where `cost` is not quite true, or "". What `calibrate` prints is
-            proved at the two values themselves, and `cost` only says that nothing is between them.
     """
 
     name: str
@@ -181,30 +176,25 @@ class Entry:
     Attributes:
         kind: mechanism (begins a specification) or wrapper (stands after `@`).
         name: the long name in snake_case; the JSON type.
-        short: the spelling of the canonical text, or None where that is the long name.
-        aliases: further spellings that text accepts and nothing prints.
         parameters: in the order in which trees, text and JSON keep them.
+        example: a whole specification that uses it, and what stands in the file that it names.
+        factory: the class; its constructor takes the long parameter names as keywords.
+        short: the spelling of the canonical text, or None; `aliases` are read and never printed.
         one_of: alternatives, each a group of parameters; exactly one group is written, whole.
         enough: groups of parameters of which at least one is written, whole.
         excludes: pairs of parameters that do not go together.
         ordered: pairs (a, b) of numbers with a <= b.
-        relations: the relations under which it is defined.
+        relations: those under which it is defined; `condition` is why others are refused.
         inner_relation: of a wrapper, the relation under which its event is read whatever the
             result is asked for, or None where it is the relation in force.
         keeps_order: of a wrapper, whether the order of the profiles of two events is that of what
             it makes of them. Of shuffled reports it is not: what others send hides the less, the
             more categories there are, while one report by itself costs less.
-        example: a whole specification that uses it.
-        condition: why other relations are refused, one clause for the error message, or "".
-        example_file: what stands in the file that the example names, or "".
-        line: what it is in at most 60 characters, for lists of names.
-        plain: one sentence for readers who know none of the mathematics, or "".
-        reveals: what happens, in one clause, where an output comes up that only one of two
-            neighbours has, or "".
+        line: what it is in at most 60 characters; `plain` says it without mathematics.
+        reveals: what happens where an output comes up that only one of two neighbours has, or "".
         between: why its two ends may be far apart: what is proved above and what below, or "".
         above: why there may be no lower end, and what would have one, or "".
         place: documentation lists smaller ones first, and equal ones as they were registered.
-        factory: the class; its constructor takes the long parameter names as keywords.
     """
 
     kind: Kind
@@ -310,33 +300,12 @@ def suggestion(word: str, known: Iterable[str], *, of_calls: bool = False) -> st
         of_calls: the words name mechanisms or wrappers. There `truncated-gaussian` is another
             mechanism than `gaussian` and `discrete-gaussian`, not a slip of the pen.
     """
-    words = list(known)
-    near = nearest(word, words, of_calls=of_calls)
-    if near:
-        return f"did you mean {near}?"
-    return f"known: {', '.join(words)}" if words else ""
-
-
-def nearest(word: str, known: Iterable[str], *, of_calls: bool = False) -> str:
-    """Return the known word that was likely meant, or ""; the arguments are as above."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=3)
-    if of_calls:
-        near = [each for each in near if _is_slip(word, each)]
-    return near[0] if near else ""
-
-
-def _is_slip(word: str, meant: str) -> bool:
-    """Say whether a name is another one misspelled, also where both have a part in common."""
-    from difflib import SequenceMatcher
-
-    if meant in word and len(word) - len(meant) >= 3:
-        return False
-    parts, others = word.split("-"), meant.split("-")
-    left = "-".join(part for part in parts if part not in others)
-    right = "-".join(part for part in others if part not in parts)
-    return SequenceMatcher(None, left, right).ratio() > 0.7
+    words = list(known)
+    if near := get_close_matches(word, words, n=1, cutoff=0.8 if of_calls else 0.6):
+        return f"did you mean {near[0]}?"
+    return f"known: {', '.join(words)}" if words else ""
 
 
 def check_range(parameter: Parameter, key: str, value: float, written: str = "") -> None:
@@ -372,18 +341,15 @@ def check_arrangement(
         given: long names and values, in the order written.
         long_names: whether messages use the long names (JSON) or those of the canonical text.
     """
-    _check_names(entry, tuple(name for name, _ in given), long_names=long_names)
-    if not entry.ordered:
-        return
+    names = tuple(name for name, _ in given)
+    _check_names(entry, names, long_names=long_names)
     values = dict(given)
     for low, high in entry.ordered:
         a, b = values.get(low), values.get(high)
         if isinstance(a, int | float) and isinstance(b, int | float) and a > b:
             first, second = (_spelling(entry, long_names=long_names)[name] for name in (low, high))
-            raise Fault(
-                f"{first} must be <= {second}, got {brief_text(a)}",
-                index=[name for name, _ in given].index(low),
-            )
+            message = f"{first} must be <= {second}, got {brief_text(a)}"
+            raise Fault(message, index=names.index(low))
 
 
 def _spelling(entry: Entry, *, long_names: bool) -> dict[str, str]:
@@ -395,46 +361,38 @@ def _spelling(entry: Entry, *, long_names: bool) -> dict[str, str]:
 def _check_names(entry: Entry, names: tuple[str, ...], *, long_names: bool) -> None:
     """Refuse names that are repeated, missing, or do not go together."""
     spelling = _spelling(entry, long_names=long_names)
-    place = {name: index for index, name in reversed(list(enumerate(names)))}
     for index, name in enumerate(names):
-        if place[name] != index:
+        if name in names[:index]:
             raise Fault(f"{spelling[name]} is given twice", index=index)
-    for first, second in entry.excludes:
-        if first in place and second in place:
-            raise Fault(
-                f"{spelling[first]} and {spelling[second]} do not go together",
-                index=max(place[first], place[second]),
-            )
+    for pair in entry.excludes:
+        if set(pair) <= set(names):
+            message = f"{spelling[pair[0]]} and {spelling[pair[1]]} do not go together"
+            raise Fault(message, index=max(map(names.index, pair)))
     caller = entry.name if long_names else entry.spelling
     example = "" if long_names else f"for example {entry.example}"
-    _check_alternatives(entry, caller, place, spelling, example)
-    if entry.enough and not any(all(name in place for name in group) for group in entry.enough):
-        raise Fault(f"{caller} needs {_groups(entry.enough, spelling)}", hint=example)
-    missing = [spelling[p.name] for p in entry.parameters if entry.needs(p) and p.name not in place]
-    if missing:
-        raise Fault(f"{caller} needs {' and '.join(missing)}", hint=example)
+    _check_groups(entry, names, caller, spelling, example)
+    needed = [spelling[p.name] for p in entry.parameters if entry.needs(p) and p.name not in names]
+    if needed:
+        raise Fault(f"{caller} needs {' and '.join(needed)}", hint=example)
 
 
-def _groups(groups: tuple[tuple[str, ...], ...], spelling: dict[str, str]) -> str:
-    return " or ".join(" with ".join(spelling[name] for name in group) for group in groups)
-
-
-def _check_alternatives(
-    entry: Entry, caller: str, place: dict[str, int], spelling: dict[str, str], example: str
+def _check_groups(
+    entry: Entry, names: tuple[str, ...], caller: str, spelling: dict[str, str], example: str
 ) -> None:
-    if not entry.one_of:
-        return
-    wording = _groups(entry.one_of, spelling)
-    started = [group for group in entry.one_of if any(name in place for name in group)]
-    if not started:
-        raise Fault(f"{caller} needs {wording}", hint=example)
+    def groups(of: tuple[tuple[str, ...], ...]) -> str:
+        return " or ".join(" with ".join(spelling[name] for name in group) for group in of)
+
+    started = [group for group in entry.one_of if not set(group).isdisjoint(names)]
+    if entry.one_of and not started:
+        raise Fault(f"{caller} needs {groups(entry.one_of)}", hint=example)
     if len(started) > 1:
-        written = sorted(place[name] for group in started for name in group if name in place)
+        second = sorted(names.index(n) for group in started for n in group if n in names)[1]
         only = "not both" if len(entry.one_of) == 2 else "and only one of them"
-        raise Fault(f"{caller} takes {wording}, {only}", index=written[1])
-    missing = [spelling[name] for name in started[0] if name not in place]
-    if missing:
-        there = next(name for name in started[0] if name in place)
-        raise Fault(
-            f"{spelling[there]} needs {' and '.join(missing)} beside it", index=place[there]
-        )
+        raise Fault(f"{caller} takes {groups(entry.one_of)}, {only}", index=second)
+    for group in started:
+        there = next(name for name in group if name in names)
+        if missing := [spelling[name] for name in group if name not in names]:
+            message = f"{spelling[there]} needs {' and '.join(missing)} beside it"
+            raise Fault(message, index=names.index(there))
+    if entry.enough and not any(set(group) <= set(names) for group in entry.enough):
+        raise Fault(f"{caller} needs {groups(entry.enough)}", hint=example)

@@ -7,26 +7,18 @@ infinity. In a specification each of these would change a privacy claim without 
 from __future__ import annotations
 
 from contextlib import suppress
-from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import SpecError
-from privcalc.exact import MOST_DIGITS, Written, shown, significant_digits, standing_for
+from privcalc.exact import Written, shown, standing_for
+from privcalc.record import record
 from privcalc.spec import registry
-from privcalc.spec.entry import (
-    MAX_DEPTH,
-    Fault,
-    brief_text,
-    check_arrangement,
-    check_integer,
-    check_range,
-    choice,
-    shorten,
-    snake_case,
-)
+from privcalc.spec.entry import MAX_DEPTH, Fault, Parameter, brief_text, shorten, snake_case
 from privcalc.spec.entry import suggestion as suggest
-from privcalc.spec.syntax import NAME, PATH, Number, Scanner
+from privcalc.spec.resolve import arranged, typed
+from privcalc.spec.syntax import Number, Numbers, Scanner, Word, number_value
 from privcalc.spec.tree import (
     HOLE,
     Composed,
@@ -34,7 +26,6 @@ from privcalc.spec.tree import (
     Leaf,
     Node,
     Parallel,
-    Parameters,
     Repeated,
     Several,
     Value,
@@ -43,7 +34,10 @@ from privcalc.spec.tree import (
 )
 
 if TYPE_CHECKING:
-    from privcalc.spec.entry import Entry, Kind, Parameter
+    from collections.abc import Sequence
+
+    from privcalc.spec.entry import Entry
+    from privcalc.spec.resolve import Given
     from privcalc.spec.tree import Path
 
 # An answer has the text and its twin, of three to six times its length, and can be asked about.
@@ -67,7 +61,7 @@ def load_json(text: str, *, infinity: bool = False) -> object:
             object_pairs_hook=_object,
             parse_int=_integer,
             parse_float=read_float,
-            parse_constant=_infinity if infinity else _constant,
+            parse_constant=partial(_constant, infinity=infinity),
         )
     except json.JSONDecodeError as error:
         at = min(error.pos, len(text))
@@ -100,58 +94,44 @@ def read_float(written: str) -> float:
     Raises:
         SpecError: no double is near it.
     """
-    value = float(written)
-    if repr(value) == written:
-        return value
-    if value in (float("inf"), float("-inf")):
-        _fail(f"{shorten(written)} is too large")
-    if value == 0 and written.lower().partition("e")[0].strip("-0."):
-        _fail(f"{shorten(written)} is too small")
-    if len(written) > MOST_DIGITS and significant_digits(written) > MOST_DIGITS:
-        _fail(f"a number has at most {MOST_DIGITS} significant digits")
-    return standing_for(value, Fraction(Decimal(written)))
+    try:
+        return number_value(written.removeprefix("-"), negative=written[:1] == "-")
+    except Fault as fault:
+        return _fail(str(fault))
 
 
-def _infinity(word: str) -> float:
-    return float("inf") if word == "Infinity" else _constant(word)
-
-
-def _constant(word: str) -> NoReturn:
-    _fail(f"{word} is not a number")
+def _constant(word: str, *, infinity: bool) -> float:
+    if infinity and word == "Infinity":
+        return float("inf")
+    return _fail(f"{word} is not a number")
 
 
 def _fail(message: str) -> NoReturn:
     raise SpecError(message)
 
 
-def typed_value(parameter: Parameter, value: object) -> Value:
-    """Return the value of any parameter but a specification; Fault where it is none."""
-    result: Value | None
-    if parameter.kind in ("number", "integer"):
-        result = HOLE if value == "_" else _quantity(parameter, value)
-    elif parameter.kind == "numbers":
-        result = _numbers(parameter, value)
-    elif parameter.kind == "flag":
-        result = value if isinstance(value, bool) else None
-    else:
-        result = _word(parameter, value) if isinstance(value, str) else None
-    if result is None:
-        raise Fault(f"{parameter.name} takes {parameter.takes}, got {quoted(value)}")
-    return result
-
-
-def typed_count(value: object) -> int | Hole:
-    """Return the count of a repetition."""
-    if value == "_":
+def _written(parameter: Parameter, value: object) -> Given:
+    """Return the value of a field as what a text would have there."""
+    if value == "_" and parameter.kind in ("number", "integer"):
         return HOLE
+    if parameter.kind == "numbers" and isinstance(value, list) and value:
+        items = [_number(each) for each in value]
+        if all(items):
+            return Numbers((0, 0), "", tuple(cast("list[Number]", items)))
+    if parameter.kind in ("number", "integer") and (number := _number(value)):
+        return number
+    if isinstance(value, str):
+        return Word((0, 0), value, "string")
+    return Word((0, 0), quoted(value), "flag" if isinstance(value, bool) else "other")
+
+
+def _number(value: object) -> Number | None:
+    """Return a number; the type of `value` decides nothing: 5.0 is 5, and a ratio may be whole."""
     number = read_number(value)
-    if number is None or not number.is_integer():
-        raise Fault(f"count takes a whole number, got {quoted(value)}")
-    count = int(number)
-    check_integer("count", count)
-    if count < 1:
-        raise Fault(f"count must be >= 1, got {count}")
-    return count
+    if number is None:
+        return None
+    whole = int(number) if number.is_integer() else None
+    return Number((0, 0), brief_text(number), number, whole)
 
 
 def quoted(value: object) -> str:
@@ -169,34 +149,6 @@ def quoted(value: object) -> str:
     if isinstance(value, int | float) and value - value == 0:
         return brief_text(value)
     return shorten(f'"{value}"' if isinstance(value, str) else repr(value))
-
-
-def _quantity(parameter: Parameter, value: object) -> float | int | None:
-    number = read_number(value)
-    if number is None:
-        return None
-    if parameter.kind == "number":
-        check_range(parameter, parameter.name, number)
-        return number
-    # The type of `value` decides nothing: JSON has one kind of number, and 5.0 is 5.
-    if not number.is_integer():
-        return None
-    check_integer(parameter.name, int(number))
-    check_range(parameter, parameter.name, int(number))
-    return int(number)
-
-
-def _numbers(parameter: Parameter, value: object) -> tuple[float, ...] | None:
-    if not isinstance(value, list) or not value:
-        return None
-    found: list[float] = []
-    for each in value:
-        number = read_number(each)
-        if number is None:
-            return None
-        check_range(parameter, parameter.name, number)
-        found.append(number)
-    return tuple(found)
 
 
 def read_number(value: object) -> float | None:
@@ -225,21 +177,6 @@ def _in_words(text: str) -> float | None:
         return None
     # What readers of JSON do not round is a number there.
     return number.value if "/" in text or isinstance(number.value, Written) else None
-
-
-def _word(parameter: Parameter, value: str) -> str | None:
-    if parameter.kind == "choice":
-        return choice(parameter, parameter.name, value)
-    if parameter.kind == "name":
-        return value if NAME.fullmatch(value) and value == snake_case(value) else None
-    if parameter.kind == "path":
-        if PATH.fullmatch(value):
-            return value
-        raise Fault(
-            f"{parameter.name} takes a file, got {quoted(value)}",
-            hint="a file name has a dot or a slash, and no quotes: ./name",
-        )
-    return None
 
 
 PARALLEL = "parallel_composed"
@@ -289,119 +226,107 @@ def _plain(value: Value) -> object:
     return shown(value) if isinstance(value, Written) else value
 
 
-def _fail_at(message: str, path: Path, hint: str = "") -> NoReturn:
-    place = place_text(path)
-    raise SpecError(f"{message} (at {place})" if place else message, hint=hint)
+@record
+class _Object:
+    """An object that is read, and where it stands."""
+
+    content: dict[str, object]
+    path: Path
+    depth: int
+
+    def fail(self, message: str, hint: str = "") -> NoReturn:
+        """Refuse it."""
+        place = place_text(self.path)
+        raise SpecError(f"{message} (at {place})" if place else message, hint=hint) from None
+
+    def known(self, names: Sequence[str], owner: Entry | None = None) -> None:
+        """Refuse fields by other names, and say how those are written that a text would have."""
+        for key in self.content:
+            if key in names or key == "type":
+                continue
+            near = owner.spelled(snake_case(str(key))) if owner else None
+            hint = f'write "{near.name}"' if near else suggest(str(key), names)
+            if key == "event" and owner:
+                hint = f"{self.content['type']} is a mechanism, and wraps nothing"
+            self.fail(f"{self.content['type']} has no field {quoted(str(key))}", hint)
+
+    def field(self, key: str) -> object:
+        """Return a field that has to be there."""
+        if key not in self.content:
+            self.fail(f"{self.content['type']} needs {key}")
+        return self.content[key]
+
+    def inner(self, value: object, *steps: str | int) -> Node:
+        """Read a specification that stands in it."""
+        return _node(value, (*self.path, *steps), self.depth + 1)
+
+    def value(self, parameter: Parameter) -> Value:
+        """Return a field as the type of its parameter."""
+        value = self.field(parameter.name)
+        if parameter.kind == "spec":
+            return self.inner(value, parameter.name)
+        try:
+            return typed(parameter, parameter.name, _written(parameter, value))
+        except Fault as fault:
+            self.fail(str(fault), fault.hint)
+
+
+_COUNT = Parameter("count", "how often the event is used", kind="integer", minimum=1)
 
 
 def _node(value: object, path: Path, depth: int) -> Node:
+    here = _Object(cast("dict[str, object]", value), path, depth)
     if not isinstance(value, dict):
         hint = 'for example {"type": "gaussian", "standard_deviation": 1.1}'
         if isinstance(value, list):
             hint = 'for a composition, write {"type": "composed", "events": [...]}'
-        _fail_at(f"a specification is an object, got {quoted(value)}", path, hint)
+        here.fail(f"a specification is an object, got {quoted(value)}", hint)
     if depth > MAX_DEPTH:
-        _fail_at(f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}", ())
-    fields = cast("dict[object, object]", value)
-    kind = fields.get("type")
+        raise SpecError(f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}")
+    kind = value.get("type")
     if not isinstance(kind, str):
-        _fail_at('an object of a specification has a "type"', path)
+        here.fail('an object of a specification has a "type"')
     if kind in ("composed", PARALLEL):
-        return _several(fields, path, depth)
+        return _several(here, Parallel if kind == PARALLEL else Composed)
     if kind == "self_composed":
-        _only(fields, ("type", "count", "event"), path)
-        return Repeated(
-            _count(fields, path),
-            _node(_field(fields, "event", path), (*path, "event"), depth + 1),
-        )
-    entry = _entry(kind, "wrapper" if "event" in fields else "mechanism", path)
-    parameters = _parameters(entry, fields, path, depth)
+        here.known(("count", "event"))
+        count = cast("int | Hole", here.value(_COUNT))
+        return Repeated(count, here.inner(here.field("event"), "event"))
+    entry = _entry(here, kind)
+    names = [each.name for each in entry.parameters]
+    here.known(names if entry.kind == "mechanism" else [*names, "event"], entry)
+    written = [each for key in value if key in names and (each := entry.parameter(key))]
+    given = [(each.name, here.value(each)) for each in written]
+    try:
+        parameters = arranged(entry, given, long_names=True)
+    except Fault as fault:
+        here.fail(str(fault), fault.hint)
     if entry.kind == "mechanism":
         return Leaf(entry.name, parameters)
-    return Wrapped(
-        entry.name, parameters, _node(_field(fields, "event", path), (*path, "event"), depth + 1)
-    )
+    return Wrapped(entry.name, parameters, here.inner(here.field("event"), "event"))
 
 
-def _several(fields: dict[object, object], path: Path, depth: int) -> Node:
+def _several(here: _Object, kind: type[Several]) -> Node:
     """Read a sum, or what is done to disjoint parts: of one part it would not be known which."""
-    _only(fields, ("type", "events"), path)
-    events = _field(fields, "events", path)
-    parallel = fields["type"] == PARALLEL
-    least, words = (2, "two specifications") if parallel else (1, "one specification")
+    here.known(("events",))
+    events = here.field("events")
+    least, words = (1, "one specification") if kind is Composed else (2, "two specifications")
     if not isinstance(events, list) or len(events) < least:
-        _fail_at(f"events is a list of at least {words}", path)
-    kind = Parallel if parallel else Composed
+        here.fail(f"events is a list of at least {words}")
     nodes: list[Node] = []
     for index, each in enumerate(events):
-        node = _node(each, (*path, "events", index), depth + 1)
+        node = here.inner(each, "events", index)
         nodes.extend(node.events if isinstance(node, kind) else (node,))
     return kind(tuple(nodes)) if len(nodes) > 1 else nodes[0]
 
 
-def _entry(name: str, likely: Kind, path: Path) -> Entry:
+def _entry(here: _Object, name: str) -> Entry:
     """Find what a type names; types are long names only."""
     with suppress(KeyError):
         return registry.entry(name)
     known = registry.mechanisms() + registry.wrappers()
     near = next((entry for entry in known if snake_case(name) in entry.spellings), None)
-    hint = f'write "{near.name}"' if near else ""
+    likely = "wrapper" if "event" in here.content else "mechanism"
     names = [entry.name for entry in known if entry.kind == likely]
-    _fail_at(f"unknown type: {quoted(name)}", path, hint or suggest(name, names, of_calls=True))
-
-
-def _parameters(entry: Entry, fields: dict[object, object], path: Path, depth: int) -> Parameters:
-    structure = {"type"} if entry.kind == "mechanism" else {"type", "event"}
-    values: dict[str, Value] = {}
-    for key, value in fields.items():
-        if key in structure:
-            continue
-        parameter = entry.parameter(key) if isinstance(key, str) else None
-        if parameter is None:
-            _unknown_field(entry, str(key), path)
-        values[parameter.name] = _value(parameter, value, (*path, parameter.name), depth)
-    try:
-        check_arrangement(entry, list(values.items()), long_names=True)
-    except Fault as fault:
-        _fail_at(str(fault), path, fault.hint)
-    if len(values) < 2:
-        return tuple(values.items())
-    order = (parameter.name for parameter in entry.parameters if parameter.name in values)
-    return tuple((name, values[name]) for name in order)
-
-
-def _unknown_field(entry: Entry, key: str, path: Path) -> NoReturn:
-    near = entry.spelled(snake_case(key))
-    hint = f'write "{near.name}"' if near else suggest(key, [p.name for p in entry.parameters])
-    if key == "event":
-        hint = f"{entry.name} is a mechanism, and wraps nothing"
-    _fail_at(f"{entry.name} has no field {quoted(key)}", path, hint)
-
-
-def _value(parameter: Parameter, value: object, path: Path, depth: int) -> Value:
-    if parameter.kind == "spec":
-        return _node(value, path, depth + 1)
-    try:
-        return typed_value(parameter, value)
-    except Fault as fault:
-        _fail_at(str(fault), path[:-1], fault.hint)
-
-
-def _count(fields: dict[object, object], path: Path) -> int | Hole:
-    try:
-        return typed_count(_field(fields, "count", path))
-    except Fault as fault:
-        _fail_at(str(fault), path)
-
-
-def _field(fields: dict[object, object], key: str, path: Path) -> object:
-    if key not in fields:
-        _fail_at(f"{fields['type']} needs {key}", path)
-    return fields[key]
-
-
-def _only(fields: dict[object, object], known: tuple[str, ...], path: Path) -> None:
-    for key in fields:
-        if key not in known:
-            hint = suggest(str(key), known)
-            _fail_at(f"{fields['type']} has no field {quoted(key)}", path, hint)
+    hint = f'write "{near.name}"' if near else suggest(name, names, of_calls=True)
+    return here.fail(f"unknown type: {quoted(name)}", hint)

@@ -68,23 +68,12 @@ def _window(length: int, start: int, stop: int, width: int = _WIDTH) -> tuple[in
 
 def _visible(text: str) -> str:
     """Replace tabs and whatever a terminal would not print as one character."""
-    return "".join(_printed(character) for character in text)
-
-
-def _printed(character: str) -> str:
-    if character in "\t\n\r":
-        return " "
-    return character if character.isprintable() else "?"
+    return "".join(
+        " " if each in "\t\n\r" else each if each.isprintable() else "?" for each in text
+    )
 
 
 def _columns(text: str) -> int:
     """Count the columns that a terminal gives to the visible text."""
-    return sum(_column(character) for character in text)
-
-
-def _column(character: str) -> int:
-    if not character.isprintable():
-        return 1
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text if each.isprintable())
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))

@@ -8,7 +8,7 @@ nothing, or of which it is not certain what it guarantees, is refused.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import SpecError
 from privcalc.record import field, record
@@ -17,7 +17,7 @@ from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from privcalc.spec.tree import Node, Path, Span
 
@@ -67,45 +67,35 @@ def read(text: str, relation: Relation | None = None) -> Question:
         raise SpecError("not UTF-8 text")
     # The first character decides. A line of text, which most questions are, loads nothing of data.
     begin = line.lstrip(" \t\r\n")[:1]
-    return _data(line, relation) if begin in ("{", "[") else _text(line, relation)
-
-
-# What begins data that Python prints, and no specification.
-_PRINTED = ("OrderedDict(", "NamedTupleWrapper(")
-
-
-def _text(line: str, relation: Relation | None) -> Question:
-    """Read a specification, or what Python prints and has no bracket at its beginning."""
-    if "DpEvent" in line:
-        from privcalc.spec.events.reading import is_event
-
-        if is_event(line):
-            return _event(line, relation)
-    if line.lstrip().startswith("<"):
+    if begin == "<":
         raise SpecError(
             "this is the name of an object, and not what is in it",
             hint="print(accountant.state_dict()), or print(event), shows what is read",
         )
-    if line.lstrip().startswith("(") or any(each in line for each in _PRINTED):
-        from privcalc.spec.events.literal import begins_like_python
+    if begin in ("{", "["):
+        return _data(line, relation)
+    if begin == "(" or any(each in line for each in _PRINTED):
+        from privcalc.spec.events.data import begins_like_python
 
         if begins_like_python(line):
-            return _printed(line, relation)
+            return _data(line, relation)
     parsed = parse(line)
     return Question(parsed.tree, None, parsed.text, parsed.spans)
 
 
+# What begins data that Python prints, and no specification.
+_PRINTED = ("OrderedDict(", "NamedTupleWrapper(", "DpEvent")
+
+
 def _data(line: str, relation: Relation | None) -> Question:
     """Read JSON, or what Python prints in its place: an answer, a history, an event, a twin."""
-    from privcalc.spec.events.literal import load
+    from privcalc.spec.events.data import LISTED, LISTED_HINT, Event, load
     from privcalc.spec.json import from_json
 
-    listed = line.lstrip().startswith("[")
-    if listed and "DpEvent(" in line:
-        from privcalc.spec.events.event import LISTED, LISTED_HINT
-
+    begin = line.lstrip()[:1]
+    if begin == "[" and "DpEvent(" in line:
         raise SpecError(LISTED, hint=LISTED_HINT)
-    value = load(line, infinity=listed)
+    value = load(line, infinity=begin == "[")
     if isinstance(value, dict) and "schema" in value:
         name = value.get("name")
         value, brought = guaranteed(cast("dict[str, object]", value))
@@ -113,40 +103,29 @@ def _data(line: str, relation: Relation | None) -> Question:
         # What nobody could have written as one is none.
         called = name if isinstance(name, str) and name.isprintable() and len(name) <= 80 else ""
         return Question(tree, brought, to_text(tree), printed=True, name=called)
-    if listed or "history" in line:
-        from privcalc.spec.events.history import from_data
+    if begin != "{" or "history" in line:
+        from privcalc.spec.events.history import FORM, from_data
 
+        # What stands in parentheses may be one step.
+        if begin == "(" and isinstance(value, list) and not isinstance(value[0], list):
+            value = [value]
         if (found := from_data(value)) is not None:
             return Question(found, None, to_text(found))
-    if listed:
-        return _event(value, relation)
+        if isinstance(value, Event) or begin == "[":
+            return _event(value, line.strip(), relation)
+        if begin != "{":
+            raise SpecError("there is no history in this", hint=FORM)
     tree = from_json(value)
     return Question(tree, None, to_text(tree))
 
 
-def _printed(text: str, relation: Relation | None) -> Question:
-    """Read what Python prints and begins neither as JSON nor as a specification."""
-    from privcalc.spec.events.history import FORM, from_data
-    from privcalc.spec.events.literal import load
-
-    value = load(text)
-    if isinstance(value, list) and value[1:2] and isinstance(value[1], str):
-        return _event(value, relation)
-    # What stands in parentheses may be one step.
-    found = from_data(value) or from_data([value])
-    if found is None:
-        raise SpecError("there is no history in this", hint=FORM)
-    return Question(found, None, to_text(found))
-
-
-def _event(written: object, relation: Relation | None) -> Question:
+def _event(value: object, text: str, relation: Relation | None) -> Question:
     """Read a DpEvent of dp_accounting, with the relation that it is stated for."""
-    from privcalc.spec.events.reading import from_list, from_repr
+    from privcalc.spec.events.data import Event, from_list
     from privcalc.spec.events.to_tree import meaning
 
-    text = written.strip() if isinstance(written, str) else ""
     try:
-        found = meaning(from_repr(text) if text else from_list(written), relation)
+        found = meaning(value if isinstance(value, Event) else from_list(value), relation)
     except SpecError as error:
         shown = text if error.span != (0, 0) else ""
         raise SpecError(error.message, text=shown, span=error.span, hint=error.hint) from None
@@ -156,21 +135,23 @@ def _event(written: object, relation: Relation | None) -> Question:
 
 
 RESULT_SCHEMA = "privcalc/result/v1"
-_FIELDS = {
-    "schema",
-    "version",
-    "command",
-    "name",
-    "spec",
-    "text",
-    "relation",
-    "assumed",
-    "query",
-    "result",
-    "method",
-    "reasons",
-    "check",
-}
+_FIELDS = frozenset(
+    [
+        "schema",
+        "version",
+        "command",
+        "name",
+        "spec",
+        "text",
+        "relation",
+        "assumed",
+        "query",
+        "result",
+        "method",
+        "reasons",
+        "check",
+    ]
+)
 _SAMPLES = {
     "poisson_sampled": ("sampling_probability",),
     "sampled_without_replacement": ("source_dataset_size", "sample_size"),
@@ -187,87 +168,75 @@ def guaranteed(answer: Mapping[str, object]) -> tuple[object, Relation]:
     Raises:
         SpecError: it is no answer, or none that guarantees something.
     """
-    schema = answer["schema"]
-    if schema != RESULT_SCHEMA:
-        hint = "an error has no specification: the command before this one failed"
-        _no_answer(
-            f'an answer has the schema "{RESULT_SCHEMA}"',
-            hint if schema == "privcalc/error/v1" else "",
-        )
-    if "spec" not in answer or "relation" not in answer:
-        _no_answer('an answer has the fields "spec" and "relation"')
-    if "caution" in answer:
-        _no_answer(
-            "this answer depends on the data at hand: it is no guarantee, itself sensitive, and"
-            " part of no total",
-            "what its mechanism costs on all data is guaranteed; " + _ASK,
-        )
-    if set(answer) - _FIELDS:
-        # What they say of the guarantee is not known here.
-        _no_answer(
-            "this answer has fields that are not known: a later version of privcalc printed it"
-        )
-    _check_result(answer.get("command"), _object(answer, "query"), _object(answer, "result"))
-    if answer.get("command") == "subsample":
-        _check_sample(_object(answer, "query"), answer["spec"])
+    for message, hint in _faults(answer):
+        raise SpecError(message, hint=hint)
     relations = {relation.value: relation for relation in Relation}
     relation = answer["relation"]
     if not isinstance(relation, str) or relation not in relations:
-        _no_answer(f"relation is one of {', '.join(relations)}")
+        raise SpecError(f"relation is one of {', '.join(relations)}")
     return answer["spec"], relations[relation]
 
 
-def _check_result(
-    command: object, query: Mapping[str, object], result: Mapping[str, object]
-) -> None:
-    """Refuse numbers that are no guarantee, or not that of their specification."""
+def _faults(answer: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield why an answer is none, or guarantees nothing of its specification, with a hint."""
+    schema = answer["schema"]
+    if schema != RESULT_SCHEMA:
+        failed = "an error has no specification: the command before this one failed"
+        hint = failed if schema == "privcalc/error/v1" else ""
+        yield f'an answer has the schema "{RESULT_SCHEMA}"', hint
+    if not {"spec", "relation"} <= set(answer):
+        yield 'an answer has the fields "spec" and "relation"', ""
+    if "caution" in answer:
+        none = "it is no guarantee, itself sensitive, and part of no total"
+        hint = f"what its mechanism costs on all data is guaranteed; {_ASK}"
+        yield f"this answer depends on the data at hand: {none}", hint
+    if set(answer) - _FIELDS:
+        # What they say of the guarantee is not known here.
+        yield (
+            "this answer has fields that are not known: a later version of privcalc printed it",
+            "",
+        )
+    for name in ("query", "result"):
+        if not isinstance(answer.get(name, {}), dict):
+            yield f'the field "{name}" of an answer is an object', ""
+    yield from _faults_of_numbers(answer)
+
+
+def _faults_of_numbers(answer: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield why numbers are no guarantee, or not that of their specification."""
+    query, result = (cast("dict[str, object]", answer.get(n, {})) for n in ("query", "result"))
     if any(isinstance(value, dict) and "estimate" in value for value in result.values()):
-        _no_answer("this answer is an estimate without certificate, and guarantees nothing", _ASK)
+        yield "this answer is an estimate without certificate, and guarantees nothing", _ASK
     if "thresholds" in result:
-        _no_answer("thresholds are about candidates, which this answer has not: it is no guarantee")
+        what = "candidates, which this answer has not: it is no guarantee"
+        yield f"thresholds are about {what}", ""
     if "fixed_epsilon" in result:
-        _no_answer(
-            "a filter guarantees its budget, and not the list of its steps", "ask about that"
-        )
-    if command == "subsample" and "orders" in result and query.get("count", 1) != 1:
-        _no_answer(
-            f"this Renyi curve is of one round, and {query['count']!r} were asked about: take the"
-            " line with epsilon, which is of all"
-        )
+        yield "a filter guarantees its budget, and not the list of its steps", "ask about that"
+    if answer.get("command") != "subsample":
+        return
+    if "orders" in result and query.get("count", 1) != 1:
+        asked = f"of one round, and {query['count']!r} were asked about"
+        yield f"this Renyi curve is {asked}: take the line with epsilon, which is of all", ""
+    if not _has_sample(query, answer["spec"]):
+        message = "this answer is of an earlier version: its specification lacks the sampling"
+        yield f"{message}; ask again", ""
 
 
-def _check_sample(query: Mapping[str, object], spec: object) -> None:
-    """Refuse an answer whose specification is without the sampling and rounds of its query.
+def _has_sample(query: Mapping[str, object], spec: object) -> bool:
+    """Say whether a specification has the sampling and rounds of a query.
 
-    So it was at first, and what was read from it was the mechanism on all records, once.
+    At first it had not, and what was read from it was the mechanism on all records, once.
     """
-    node = spec
-    count = query.get("count", 1)
-    if count != 1 and isinstance(node, dict):
-        node = node.get("event") if node.get("count") == count else None
-    if isinstance(node, dict):
-        names = _SAMPLES.get(str(node.get("type")), ())
-        if names and all(name in query and _same(query[name], node.get(name)) for name in names):
-            return
-    _no_answer(
-        "this answer is of an earlier version: its specification lacks the sampling; ask again"
-    )
-
-
-def _same(asked: object, kept: object) -> bool:
-    """Say whether a number of a query, a double, is the one of the specification."""
     from privcalc.spec.json import read_number
 
-    number = read_number(kept)
-    return number is not None and asked == float(number)
-
-
-def _object(answer: Mapping[str, object], name: str) -> Mapping[str, object]:
-    found = answer.get(name, {})
-    if not isinstance(found, dict):
-        _no_answer(f'the field "{name}" of an answer is an object')
-    return cast("dict[str, object]", found)
-
-
-def _no_answer(message: str, hint: str = "") -> NoReturn:
-    raise SpecError(message, hint=hint)
+    count = query.get("count", 1)
+    if count != 1 and isinstance(spec, dict):
+        spec = spec.get("event") if spec.get("count") == count else None
+    if not isinstance(spec, dict):
+        return False
+    names = _SAMPLES.get(str(spec.get("type")), ())
+    # A number of a query is a double.
+    pairs = [(query.get(name), read_number(spec.get(name))) for name in names]
+    return bool(pairs) and all(
+        number is not None and asked == float(number) for asked, number in pairs
+    )

@@ -23,16 +23,13 @@ from privcalc.spec.entry import (
     Fault,
     Kind,
     Parameter,
-    nearest,
     shorten,
     snake_case,
-    suggestion,
-    word_text,
 )
 from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, holes, nested, reject_holes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "ALL",
@@ -52,17 +49,17 @@ __all__ = [
     "wrappers",
 ]
 
-_WRAPPERS = ("privcalc.wrappers",)
 UPWARD = (
     "privcalc.mechanisms",
     "privcalc.mechanisms.adaptive",
     "privcalc.mechanisms.correlated",
-    *_WRAPPERS,
+    "privcalc.wrappers",
 )
 # Files of several mechanisms; what is not found by its name alone is found by loading all.
-_FILES = dict.fromkeys(
-    ("pure", "approx", "gdp", "zcdp", "rdp", "profile"), "stated"
-) | dict.fromkeys(("pmf", "bernoulli_pair", "gaussian_pair"), "pairs")
+_FILES = {
+    **dict.fromkeys(("pure", "approx", "gdp", "zcdp", "rdp", "profile"), "stated"),
+    **dict.fromkeys(("pmf", "bernoulli_pair", "gaussian_pair"), "pairs"),
+}
 _entries: dict[str, Entry] = {}
 # The same by every spelling.
 _spelt: dict[str, Entry] = {}
@@ -70,22 +67,19 @@ _loaded: list[str] = []
 _T = TypeVar("_T", bound=type)
 
 
-def mechanism(**fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401  (the fields of Entry)
+def mechanism(kind: Kind = "mechanism", **fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401
     """Register the decorated class as a mechanism; the arguments are the fields of `Entry`."""
-    return _registered("mechanism", fields)
 
-
-def wrapper(**fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401  (the fields of Entry)
-    """Register the decorated class as a wrapper; the arguments are the fields of `Entry`."""
-    return _registered("wrapper", fields)
-
-
-def _registered(kind: Kind, fields: dict[str, Any]) -> Callable[[_T], _T]:
     def decorate(factory: _T) -> _T:
         register(Entry(kind=kind, factory=factory, **fields))
         return factory
 
     return decorate
+
+
+def wrapper(**fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401  (the fields of Entry)
+    """Register the decorated class as a wrapper; the arguments are the fields of `Entry`."""
+    return mechanism("wrapper", **fields)
 
 
 def register(new: Entry) -> None:
@@ -129,53 +123,27 @@ def spelled(word: str, kind: Kind) -> Entry:
     if found is not None and found.kind == kind:
         return found
     if found is not None and kind == "wrapper":
-        raise Fault(
-            f"{word} is a mechanism, and what follows @ is done to one",
-            hint=f"write +{found.spelling} to compose with it",
-        )
+        hint = f"write +{found.spelling} to compose with it"
+        raise Fault(f"{word} is a mechanism, and what follows @ is done to one", hint=hint)
     if found is not None:
-        raise Fault(
-            f"{word} is done to a mechanism, and stands after @",
-            hint=f"for example {found.example}",
-        )
+        hint = f"for example {found.example}"
+        raise Fault(f"{word} is done to a mechanism, and stands after @", hint=hint)
     # A count is what people release, too.
     if name in RESERVED and not (name == "count" and kind == "mechanism"):
-        raise Fault(
-            f"{word} is a word of the JSON form",
-            hint="in text, compose with + and repeat with @COUNT",
-        )
-    from privcalc.spec import foreign
-
-    meant = foreign.mechanism(name) if kind == "mechanism" else foreign.wrapper(name)
-    hint = meant or suggestion(word_text(name), _spellings(kind), of_calls=True)
-    raise Fault(f"unknown {kind}: {word}", hint=hint)
-
-
-def _spellings(kind: Kind) -> list[str]:
-    """Return all spellings of a kind that are loaded, as texts have them."""
-    found = (each for each in _entries.values() if each.kind == kind)
-    in_order = sorted(found, key=lambda each: each.place)
-    return [word_text(each) for e in in_order for each in e.spellings]
+        hint = "in text, compose with + and repeat with @COUNT"
+        raise Fault(f"{word} is a word of the JSON form", hint=hint)
+    raise Fault(f"unknown {kind}: {word}")
 
 
 def _known_as(name: str, kind: Kind) -> Entry | None:
-    """Return the entry with a spelling; files are called as what they register, but for _FILES.
-
-    Of an unknown wrapper that is much like a known one no mechanism needs to be loaded.
-    """
+    """Return the entry with a spelling; files are called as what they register, but for _FILES."""
     if name in _spelt:
         return _spelt[name]
     for package in UPWARD if kind == "mechanism" else reversed(UPWARD):
         if package not in _loaded and name not in _spelt:
             with suppress(ModuleNotFoundError):
                 import_module(f"{package}.{_FILES.get(name, name)}")
-    found = _spelt.get(name)
-    if found is None and kind == "wrapper":
-        _load(_WRAPPERS)
-        found = _spelt.get(name)
-        if found is None and nearest(word_text(name), _spellings(kind), of_calls=True):
-            return None
-    if found is None:
+    if name not in _spelt:
         _load()
     return _spelt.get(name)
 
@@ -190,56 +158,54 @@ def build(node: Leaf | Wrapped) -> object:
     return entry(node.name).factory(**dict(node.parameters))
 
 
+def under(
+    tree: Node, relation: Relation, fixed: str = ""
+) -> Iterator[tuple[Leaf | Wrapped, Relation, str]]:
+    """Yield every mechanism and wrapper with the relation that it is read under.
+
+    Args:
+        tree: a specification.
+        relation: the relation in force.
+        fixed: the wrapper that fixed it, or "".
+    """
+    if isinstance(tree, Several):
+        for event in tree.events:
+            yield from under(event, relation, fixed)
+    elif isinstance(tree, Repeated):
+        yield from under(tree.event, relation, fixed)
+    else:
+        yield tree, relation, fixed
+        for part in nested(tree):
+            yield from under(part, relation, fixed)
+        if isinstance(tree, Wrapped):
+            found = entry(tree.name)
+            inner = found.inner_relation
+            yield from under(tree.event, inner or relation, found.spelling if inner else fixed)
+
+
 def check_relation(tree: Node, relation: Relation) -> None:
     """Refuse a relation that some part of the tree does not support.
 
     Raises:
-        UnsupportedError: it names the part, and the relation to pass instead.
+        UnsupportedError: it names the part, and the relation to pass instead; where a wrapper fixes
+            the one of its event, passing another cannot help.
     """
-    if isinstance(tree, Several):
-        for event in tree.events:
-            check_relation(event, relation)
-        return
-    if isinstance(tree, Repeated):
-        check_relation(tree.event, relation)
-        return
-    found = entry(tree.name)
-    if relation not in found.relations:
-        raise UnsupportedError(
-            f"{found.spelling} is not defined under {relation.text}"
-            + (f", {found.condition}" if found.condition else "")
-            + "; pass --relation "
-            + _either(each.text for each in Relation if each in found.relations)
-        )
-    _check_written(found, tree, relation)
-    for part in nested(tree):
-        check_relation(part, relation)
-    if isinstance(tree, Leaf):
-        return
-    inner = found.inner_relation
-    if inner is None:
-        check_relation(tree.event, relation)
-        return
-    try:
-        check_relation(tree.event, inner)
-    except UnsupportedError as error:
-        # Passing another relation cannot help: the wrapper fixes the one of its event.
-        message = str(error).split(";", 1)[0]
-        raise UnsupportedError(f"{message}, which @{found.spelling} asks for") from None
-
-
-def _check_written(found: Entry, tree: Leaf | Wrapped, relation: Relation) -> None:
-    """Refuse a relation that some parameter that is written does not go with."""
-    for parameter in found.parameters:
-        if relation not in parameter.relations and parameter.name in dict(tree.parameters):
-            raise UnsupportedError(
-                f"{parameter.spelling} of {found.spelling} is not defined under {relation.text};"
-                f" pass --relation {_either(sorted(each.text for each in parameter.relations))}"
-            )
-
-
-def _either(words: Iterable[str]) -> str:
-    return " or ".join(words)
+    for call, here, fixed in under(tree, relation):
+        found = entry(call.name)
+        refused, known = "", found.relations
+        if here not in known:
+            refused = f"{found.spelling} is not defined under {here.text}"
+            refused += f", {found.condition}" if found.condition else ""
+        for parameter in () if refused else found.parameters:
+            if here not in parameter.relations and parameter.name in dict(call.parameters):
+                known = parameter.relations
+                what = f"{parameter.spelling} of {found.spelling}"
+                refused = f"{what} is not defined under {here.text}"
+        if refused and fixed:
+            raise UnsupportedError(f"{refused}, which @{fixed} asks for")
+        if refused:
+            texts = [each.text for each in Relation if each in known]
+            raise UnsupportedError(f"{refused}; pass --relation {' or '.join(texts)}")
 
 
 def _of_kind(kind: Kind) -> tuple[Entry, ...]:
@@ -248,9 +214,9 @@ def _of_kind(kind: Kind) -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda each: each.place))
 
 
-def _load(packages: Sequence[str] = UPWARD) -> None:
+def _load() -> None:
     """Import every module of the packages, once: a file that registers itself is enough."""
-    for package in packages:
+    for package in UPWARD:
         if package in _loaded:
             continue
         (folder,) = import_module(package).__path__

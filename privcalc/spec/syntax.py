@@ -1,4 +1,4 @@
-"""Tokens of a text, and what the parser reads off before any name has a meaning, with spans."""
+"""Tokens of a text: names, numbers, words and counts, each with its span."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from privcalc.errors import SpecError
 from privcalc.exact import MOST_DIGITS, decimal_text, significant_digits, standing_for
 from privcalc.record import record
-from privcalc.spec.entry import MAX_INTEGER, shorten
+from privcalc.spec.entry import MAX_INTEGER, Fault, shorten
 
 if TYPE_CHECKING:
     from privcalc.spec.tree import Span
@@ -41,87 +41,18 @@ class Numbers:
 
 @record
 class Word:
-    """A name as a value, such as true or geometric."""
+    """A value that is no number.
+
+    Attributes:
+        span: where it stands.
+        text: what was written; of a quoted one without the quotes.
+        kind: a name such as geometric; a path, which has a dot or a slash; quoted. Of JSON, a
+            string, a flag, or what no parameter takes.
+    """
 
     span: Span
     text: str
-
-
-@record
-class PathWord:
-    """A file name: it holds a dot or a slash, or stood in quotes."""
-
-    span: Span
-    text: str
-    quoted: bool = False
-
-
-@record
-class HoleMark:
-    """The hole, `_`."""
-
-    span: Span
-
-
-@record
-class KeyValue:
-    """`key=value`; the value is a specification where it stood in parentheses."""
-
-    key: str
-    key_span: Span
-    value: Number | Numbers | Word | PathWord | HoleMark | Syntax
-
-
-@record
-class Call:
-    """`name:key=value,...`; `height` counts the nodes from here down to the deepest leaf."""
-
-    span: Span
-    name: str
-    name_span: Span
-    pairs: tuple[KeyValue, ...]
-    height: int
-
-
-@record
-class Wrap:
-    """`event@call`."""
-
-    span: Span
-    call: Call
-    event: Syntax
-    height: int
-
-
-@record
-class Repeat:
-    """`event@count`."""
-
-    span: Span
-    count: Number | HoleMark
-    event: Syntax
-    height: int
-
-
-@record
-class Sum:
-    """`term+term+...`, with sums among the terms already merged into it."""
-
-    span: Span
-    terms: tuple[Syntax, ...]
-    height: int
-
-
-@record
-class DisjointParts:
-    """`max(spec,spec,...)`, with such parts among the specifications already merged into it."""
-
-    span: Span
-    terms: tuple[Syntax, ...]
-    height: int
-
-
-Syntax = Call | Wrap | Repeat | Sum | DisjointParts
+    kind: Literal["name", "path", "quoted", "string", "flag", "other"]
 
 
 # Longest text that is read: room for a ledger of ten thousand entries, and read in a second or two.
@@ -185,9 +116,16 @@ class Scanner:
         return True
 
     def fail(self, message: str, span: Span | None = None, hint: str = "") -> NoReturn:
-        """Raise SpecError at a span, which is the next character where none is given."""
+        """Raise SpecError at a span, which is the next character where none is given.
+
+        Without a hint there may be one for what stands there.
+        """
         end = len(self.text)
         start, stop = span or (min(self.place, end), min(self.place + 1, end))
+        if not hint:
+            from privcalc.spec import hints
+
+            hint = hints.for_place(self.text, start)
         raise SpecError(message, text=self.text, span=(start, stop), hint=hint)
 
     def name(self) -> tuple[str, Span] | None:
@@ -199,7 +137,7 @@ class Scanner:
             self.fail("a name ends in a letter or a digit", (found.start(), found.end() + 1))
         return self._end(found)
 
-    def hole(self) -> HoleMark | None:
+    def hole(self) -> Span | None:
         """Read a hole, if one comes next: it is a whole value."""
         if self.next != "_":
             return None
@@ -211,13 +149,10 @@ class Scanner:
             self.fail("a free parameter is a whole value: _ by itself", (start, start + len(run)))
         self.place = start + 1
         self.skip()
-        return HoleMark((start, start + 1))
+        return start, start + 1
 
-    def count(self) -> Number | HoleMark:
+    def count(self) -> Number:
         """Read the count of a repetition."""
-        hole = self.hole()
-        if hole is not None:
-            return hole
         start = self.place
         found = _COUNT.match(self.text, start)
         quantity = _QUANTITY.match(self.text, start)
@@ -231,7 +166,7 @@ class Scanner:
             self.fail(
                 f"a count is written in digits, got {shorten(written)}",
                 (start, end),
-                hints.for_epochs(written, self.text[:start]) or hints.for_count(written),
+                hints.for_count(written),
             )
         text, span = self._end(found)
         digits = text.replace("_", "").lstrip("0") or "0"
@@ -256,25 +191,22 @@ class Scanner:
         span = (first.span[0], items[-1].span[1])
         return Numbers(span, self.text[slice(*span)], tuple(items))
 
-    def value(self) -> Number | Word | PathWord | HoleMark | None:
-        """Read a value other than a specification in parentheses, if one comes next."""
-        hole = self.hole()
-        if hole is not None:
-            return hole
+    def value(self) -> Number | Word | None:
+        """Read a value other than a specification in parentheses or a hole, if one comes next."""
         start = self.place
         quoted = _QUOTED.match(self.text, start) if self.next in ("'", '"') else None
         if quoted is not None:
             _, span = self._end(quoted)
-            return PathWord(span, quoted[2], quoted=True)
+            return Word(span, quoted[2], "quoted")
         run = self._run(start)
         quantity = _QUANTITY.match(self.text, start)
         if quantity is not None and quantity.end() >= start + len(run):
             return self._number(quantity)
         found = NAME.fullmatch(run)
         if found is not None:
-            return Word((start, self._pass(len(run))), run)
+            return Word((start, self._pass(len(run))), run, "name")
         if FILE_NAME.fullmatch(run):
-            return PathWord((start, self._pass(len(run))), run)
+            return Word((start, self._pass(len(run))), run, "path")
         if run:
             from privcalc.spec import hints
 
@@ -288,53 +220,16 @@ class Scanner:
     def _number(self, found: re.Match[str]) -> Number:
         text, span = self._end(found)
         sign, top, bottom, percent = (each and each.replace("_", "") for each in found.groups())
-        value = self._double(top, span, percent=bool(percent) and bottom is None)
-        for each in (top, bottom or "0"):
-            if len(each) > MOST_DIGITS and significant_digits(each) > MOST_DIGITS:
-                self.fail(f"a number has at most {MOST_DIGITS} significant digits", span)
         whole = None
-        if bottom is None and not percent:
-            if _COUNT.fullmatch(top):
-                digits = top.lstrip("0") or "0"
-                # One digit too many is as good as thousands: the range check refuses both.
-                whole = int(digits[: len(str(MAX_INTEGER)) + 1])
-                whole = -whole if sign else whole
-            if repr(value) in (top, f"{top}.0"):
-                # A double stands for the decimal that `repr` prints of it.
-                return Number(span, text, -value + 0.0 if sign else value, whole)
-        number = _decimal(top) / (100 if percent else 1)
-        if bottom is not None:
-            if _decimal(bottom) == 0:
-                self.fail("division by zero", span)
-            number /= _decimal(bottom)
-            try:
-                value = float(number)
-            except OverflowError:
-                value = math.inf
-            value = self._finite(value, span, zero=number == 0)
-        ratio = f"{sign or ''}{top}/{bottom}" if bottom is not None and not percent else ""
-        if sign:
-            value, number = -value, -number
-        # A ratio that is a decimal is spelled as one.
-        spelled = "" if not ratio or decimal_text(number) else ratio
-        # Adding 0.0 makes 0.0 of -0.0.
-        return Number(span, text, standing_for(value + 0.0, number, spelled), whole)
-
-    def _double(self, text: str, span: Span, *, percent: bool = False) -> float:
-        """Convert to the nearest double; a percentage is the decimal with its point moved."""
-        mantissa, _, exponent = text.lower().partition("e")
-        shifted = int(exponent or "0") - (2 if percent else 0)
-        value = float(f"{mantissa}e{shifted}")
-        return self._finite(value, span, zero=not mantissa.strip("0."))
-
-    def _finite(self, value: float, span: Span, *, zero: bool) -> float:
-        """Refuse what would silently become infinity or zero."""
-        written = shorten(self.text[span[0] : span[1]])
-        if value in (float("inf"), float("-inf")):
-            self.fail(f"{written} is too large", span)
-        if value == 0 and not zero:
-            self.fail(f"{written} is too small", span)
-        return value
+        if bottom is None and not percent and _COUNT.fullmatch(top):
+            # One digit too many is as good as thousands: the range check refuses both.
+            whole = int((top.lstrip("0") or "0")[: len(str(MAX_INTEGER)) + 1])
+            whole = -whole if sign else whole
+        try:
+            value = number_value(top, bottom, percent=bool(percent), negative=bool(sign))
+        except Fault as fault:
+            self.fail(str(fault), span)
+        return Number(span, text, value, whole)
 
     def _run(self, start: int) -> str:
         found = _RUN.match(self.text, start)
@@ -352,12 +247,37 @@ class Scanner:
         return found.group(), found.span()
 
 
-def file_name(text: str) -> str:
-    """Return a file name that is told from other words: with a slash where it has no such sign."""
-    return text if PATH.fullmatch(text) else f"./{text}"
+def number_value(
+    top: str, bottom: str | None = None, *, percent: bool = False, negative: bool = False
+) -> float:
+    """Return the double of a decimal or of a ratio, standing for what was written.
 
-
-def _decimal(text: str) -> Fraction:
-    """Return a decimal without its sign exactly."""
+    Raises:
+        Fault: it has thousands of digits, or no double is near it.
+    """
+    shown = shorten(("-" if negative else "") + top + (f"/{bottom}" if bottom else ""))
+    value = float(top)
+    if bottom is None and not percent and repr(value) in (top, f"{top}.0"):
+        # A double stands for the decimal that `repr` prints of it. Adding 0.0 makes 0.0 of -0.0.
+        return (-value if negative else value) + 0.0
+    if math.isinf(value):
+        raise Fault(f"{shown} is too large")
+    for each in (top, bottom or "0"):
+        if len(each) > MOST_DIGITS and significant_digits(each) > MOST_DIGITS:
+            raise Fault(f"a number has at most {MOST_DIGITS} significant digits")
     # Decimal takes any number of digits, Fraction some thousands.
-    return Fraction(Decimal(text))
+    divisor = Fraction(Decimal(bottom or 1)) * (100 if percent else 1)
+    if not divisor:
+        raise Fault("division by zero")
+    number = Fraction(Decimal(top)) / divisor
+    try:
+        value = float(number)
+    except OverflowError:
+        raise Fault(f"{shown} is too large") from None
+    if number and not value:
+        raise Fault(f"{shown} is too small")
+    if negative:
+        value, number = -value, -number
+    # A ratio that is a decimal is spelled as one.
+    ratio = f"{'-' if negative else ''}{top}/{bottom}" if bottom and not percent else ""
+    return standing_for(value + 0.0, number, "" if decimal_text(number) else ratio)

@@ -7,6 +7,7 @@ the registry's type. Holes are the values written `_`, for `calibrate` to find.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol, cast
 
 from privcalc.errors import SpecError
@@ -71,6 +72,8 @@ Value = float | int | bool | str | tuple[float, ...] | Hole | Node
 # Nodes with a list of events.
 Several = Composed | Parallel
 Parameters = tuple[tuple[str, Value], ...]
+# The name of what is repeated how often, among the steps of a path.
+COUNT = "count"
 
 
 def nested(node: Leaf | Wrapped) -> tuple[Node, ...]:
@@ -101,9 +104,34 @@ class Located(Protocol):
         """The part of the text that each node and value was read from."""
 
 
+def walk(tree: Node, path: Path = ()) -> Iterator[tuple[Path, Value]]:
+    """Yield a tree and all that is in it, each with its path, in the order of the text.
+
+    A node comes before what is in it; of what is in it, what precedes `@` comes first.
+    """
+    yield path, tree
+    if isinstance(tree, Several):
+        for index, event in enumerate(tree.events):
+            yield from walk(event, (*path, "events", index))
+        return
+    if not isinstance(tree, Leaf):
+        yield from walk(tree.event, (*path, "event"))
+    own = ((COUNT, tree.count),) if isinstance(tree, Repeated) else tree.parameters
+    for name, value in own:
+        if isinstance(value, Node):
+            yield from walk(value, (*path, name))
+        else:
+            yield (*path, name), value
+
+
+def nodes(tree: Node) -> Iterator[Node]:
+    """Yield every node of a tree, those among the parameters of a call included."""
+    return (value for _, value in walk(tree) if isinstance(value, Node))
+
+
 def holes(tree: Node) -> tuple[Path, ...]:
     """Return the path of every hole, in the order of the text."""
-    return tuple(_holes(tree, ()))
+    return tuple(path for path, value in walk(tree) if isinstance(value, Hole))
 
 
 def reject_holes(located: Located) -> None:
@@ -123,27 +151,6 @@ def place_text(path: Path) -> str:
     for step in path:
         place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else step
     return place
-
-
-def _holes(node: Node, path: Path) -> Iterator[Path]:
-    if isinstance(node, Several):
-        for index, event in enumerate(node.events):
-            yield from _holes(event, (*path, "events", index))
-        return
-    if isinstance(node, Repeated | Wrapped):
-        yield from _holes(node.event, (*path, "event"))
-    if isinstance(node, Repeated):
-        if isinstance(node.count, Hole):
-            yield (*path, "count")
-        return
-    for name, value in node.parameters:
-        if isinstance(value, Hole):
-            yield (*path, name)
-        elif isinstance(value, Node):
-            yield from _holes(value, (*path, name))
-
-
-COUNT = "count"
 
 
 def filled(tree: Node, values: Mapping[Path, float | int]) -> Node:
@@ -167,22 +174,22 @@ def without(tree: Node, path: Path) -> Node | None:
     What is left costs no more than the whole, whatever the value. None where the value belongs to
     everything there is.
     """
-    if isinstance(tree, Several) and path[0] == "events":
-        index = int(path[1])
-        inner = without(tree.events[index], path[2:])
-        events = (*tree.events[:index], *(() if inner is None else (inner,)))
-        events += tree.events[index + 1 :]
-        return events[0] if len(events) == 1 else replace(tree, events=events)
-    if isinstance(tree, Repeated | Wrapped) and path[0] == "event":
-        inner = without(tree.event, path[1:])
-        return None if inner is None else replace(tree, event=inner)
     # A specification among the parameters of a mechanism is not a part that adds up.
-    return None
+    steps = takewhile(lambda step: isinstance(step, int) or step in ("event", "events"), path)
+    sums = [index for index, step in enumerate(steps) if step == "events"]
+    if not sums:
+        return None
+    end = sums[-1]
+    whole = cast("Several", owner(tree, path[: end + 1]))
+    index = int(path[end + 1])
+    events = (*whole.events[:index], *whole.events[index + 1 :])
+    rest = events[0] if len(events) == 1 else replace(whole, events=events)
+    return _put(tree, path[:end], rest)
 
 
 def written(tree: Node, name: str) -> tuple[Path, ...]:
     """Return the paths of all values that are written under a long name, or of counts."""
-    return tuple(path for path in _values(tree) if path[-1] == name)
+    return tuple(path for path in _written(tree) if path[-1] == name)
 
 
 def value_at(tree: Node, path: Path) -> Value:
@@ -192,25 +199,16 @@ def value_at(tree: Node, path: Path) -> Value:
 
 def names(tree: Node) -> tuple[str, ...]:
     """Return the long names of all parameters that are written, each once."""
-    return tuple(dict.fromkeys(str(path[-1]) for path in _values(tree)))
+    return tuple(dict.fromkeys(str(path[-1]) for path in _written(tree)))
 
 
-def _values(tree: Node, path: Path = ()) -> list[Path]:
-    if isinstance(tree, Several):
-        inside = enumerate(tree.events)
-        return [each for i, event in inside for each in _values(event, (*path, "events", i))]
-    found = _values(tree.event, (*path, "event")) if isinstance(tree, Repeated | Wrapped) else []
-    if isinstance(tree, Repeated):
-        return [*found, (*path, COUNT)]
-    for name, value in tree.parameters:
-        if isinstance(value, Node):
-            found += _values(value, (*path, name))
-        else:
-            found.append((*path, name))
-    return found
+def _written(tree: Node) -> list[Path]:
+    return [path for path, value in walk(tree) if not isinstance(value, Node)]
 
 
-def _put(node: Node, path: Path, value: float) -> Node:
+def _put(node: Node, path: Path, value: float | Node) -> Node:
+    if not path:
+        return cast("Node", value)
     step, rest = path[0], path[1:]
     if isinstance(node, Several):
         index = int(path[1])
@@ -219,7 +217,7 @@ def _put(node: Node, path: Path, value: float) -> Node:
     if isinstance(node, Repeated | Wrapped) and step == "event":
         return replace(node, event=_put(node.event, rest, value))
     if isinstance(node, Repeated):
-        return Repeated(int(value), node.event)
+        return Repeated(int(cast("float", value)), node.event)
     changed = [
         (name, old if name != step else _put(cast("Node", old), rest, value) if rest else value)
         for name, old in node.parameters

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from privcalc.errors import UnsupportedError
 from privcalc.spec import registry
-from privcalc.spec.tree import Composed, Leaf, Repeated, Several, Wrapped, nested
+from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, nodes, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from privcalc.relation import Adjacency
     from privcalc.spec.entry import Entry
     from privcalc.spec.tree import Node
+
+# The steps of a path that lead to no parameter.
+_INNER = ("event", "events")
 
 
 class Walk(Protocol):
@@ -105,14 +108,12 @@ def lone_selection(tree: Node) -> Wrapped | None:
 
 
 def leaves(tree: Node) -> Iterator[Leaf]:
-    """Yield the mechanisms of a tree, from left to right."""
-    if isinstance(tree, Leaf):
-        yield tree
-    elif isinstance(tree, Several):
-        for event in tree.events:
-            yield from leaves(event)
-    else:
-        yield from leaves(tree.event)
+    """Yield the mechanisms of a tree, from left to right; not those that others are made of."""
+    for path, value in walk(tree):
+        if isinstance(value, Leaf) and all(
+            step in _INNER or isinstance(step, int) for step in path
+        ):
+            yield value
 
 
 def built(tree: Wrapped) -> Wrapper:
@@ -134,17 +135,7 @@ def spelled(tree: Wrapped) -> str:
 
 def calls(tree: Node) -> Iterator[Leaf | Wrapped]:
     """Yield every mechanism and wrapper of a tree, with those that mechanisms are made of."""
-    if isinstance(tree, Several):
-        for event in tree.events:
-            yield from calls(event)
-    elif isinstance(tree, Repeated):
-        yield from calls(tree.event)
-    else:
-        yield tree
-        if isinstance(tree, Wrapped):
-            yield from calls(tree.event)
-        for part in nested(tree):
-            yield from calls(part)
+    return (each for each in nodes(tree) if isinstance(each, Leaf | Wrapped))
 
 
 def refuse_runs(tree: Wrapped, event: Node, walk: Walk, hint: str) -> None:

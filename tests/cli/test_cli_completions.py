@@ -143,7 +143,7 @@ def test_names_have_their_lines(tmp_path: Path) -> None:
     from privcalc.spec.describe import TOPICS, rows
 
     needs("fish")
-    lines = {row.name: row.line for row in rows()}
+    lines = {row.spelling: row.line for row in rows()}
     shown = fish(["privcalc compose ", "privcalc --help-spec "], tmp_path, described=True)
     compose, pages = (dict(each.split("\t") for each in found if "\t" in each) for found in shown)
     assert {name: compose[f"{name}:"] for name in ("gaussian", "svt", "opacus")} == {

@@ -15,7 +15,7 @@ import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError, UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.events.event import FIELDS, REFUSED
+from privcalc.spec.events.data import FIELDS, REFUSED
 from privcalc.spec.events.to_event import event_text
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
@@ -152,17 +152,17 @@ def test_reads(event: str, text: str, relation: Relation | None) -> None:
         ("GaussianDpEvent(1, 2)", "has 1 fields, got 2"),
         ("GaussianDpEvent(1, noise_multiplier=2)", "noise_multiplier twice"),
         ("GaussianDpEvent(sigma=2)", "no field sigma"),
-        ("GaussianDpEvent(**{})", "not the repr"),
+        ("GaussianDpEvent(**{})", "plain data"),
         ("GaussianDpEvent(noise_multiplier=0)", "must be > 0, got 0"),
         ("GaussianDpEvent(noise_multiplier=-1.5)", "must be > 0, got -1.5"),
         ("GaussianDpEvent(noise_multiplier=inf)", "takes a finite number"),
         ("GaussianDpEvent(noise_multiplier=nan)", "expected here, got nan"),
-        ("GaussianDpEvent(noise_multiplier=True)", "expected here, got True"),
+        ("GaussianDpEvent(noise_multiplier=True)", "takes a number, got true"),
         ("GaussianDpEvent(noise_multiplier=None)", "takes a number, got null"),
         ("GaussianDpEvent(noise_multiplier=np.float32(1e300))", "too large"),
         ("GaussianDpEvent(noise_multiplier=np.float32([1]))", "a number is expected here"),
-        ("SelfComposedDpEvent(NoOpDpEvent(), " + "1" * 5001 + ")", "^1{30,}... is too large$"),
-        ("SelfComposedDpEvent(NoOpDpEvent(), 0x" + "f" * 5001 + ")", "^0xf.* is too large$"),
+        ("SelfComposedDpEvent(NoOpDpEvent(), " + "1" * 5001 + ")", "^1{30,}... is too large "),
+        ("SelfComposedDpEvent(NoOpDpEvent(), 0x" + "f" * 5001 + ")", "^0xf.* is too large "),
         ("[GaussianDpEvent(1.1), GaussianDpEvent(1.1)]", "a list of DpEvents is no specification"),
         ("GaussianDpEvent(noise_multiplier=[1.0])", "takes a number, got a list"),
         ("GaussianDpEvent(noise_multiplier=NoOpDpEvent())", "takes a number, got a DpEvent"),
@@ -189,8 +189,8 @@ def test_reads(event: str, text: str, relation: Relation | None) -> None:
             "SampledWithoutReplacementDpEvent(100, 3, GaussianDpEvent(1.0))",
             "gaussian:noise-multiplier=Z@wor:n=100,m=3",
         ),
-        ("GaussianDpEvent(noise_multiplier=1.0", "not the repr of a DpEvent"),
-        ("GaussianDpEvent(1.0) GaussianDpEvent(1.0)", "not the repr of a DpEvent"),
+        ("GaussianDpEvent(noise_multiplier=1.0", "opens has no end"),
+        ("GaussianDpEvent(1.0) GaussianDpEvent(1.0)", "nor plain data of Python"),
     ],
 )
 def test_refuses(event: str, message: str) -> None:
@@ -310,12 +310,12 @@ def test_rounds_to_the_side_that_costs_more() -> None:
     [
         ("staircase:epsilon=1", ADD, "no DpEvent is staircase"),
         ("gaussian:sigma=1@group:k=2", ADD, "no DpEvent is gaussian:sigma=1@group:k=2"),
-        ("rr:epsilon=1", REPLACE, "write p instead of epsilon"),
+        ("rr:epsilon=1", REPLACE, "write p"),
         ("rr:p=0.2,categories=3", REPLACE, "less likely than another"),
         ("rr:p=0.75", ADD, "read under replace-one, and not under add-or-remove-one"),
         ("gaussian:sigma=1", REPLACE, "and not under replace-one"),
         ("exponential:epsilon=1,monotone=true", ADD, "monotone"),
-        ("zcdp:rho=1@wor:q=0.1", REPLACE, "give n and m"),
+        ("zcdp:rho=1@wor:q=0.1", REPLACE, "write n"),
         ("zcdp:rho=1@select:runs=fixed,n=3", ADD, "an event has a mean"),
         ("discrete-gaussian:sigma=1/3", ADD, "its sigma is no double"),
         ("gaussian:sigma=1e300,sensitivity=1e-300", ADD, "no DpEvent has a number that large"),

@@ -245,11 +245,11 @@ def test_a_real_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("opacus:ok.json", "write opacus:file=ok.json"),
-        ("pmf:dir/table.csv+pure:epsilon=1", "write pmf:file=dir/table.csv"),
+        ("opacus:ok.json", "write opacus:file=FILE"),
+        ("pmf:dir/table.csv+pure:epsilon=1", "write pmf:file=FILE"),
         ("opacus:file", "write file=VALUE"),
-        ("opacus:file=-", "pipe the history into privcalc compose -"),
-        ("pmf:file=- + pure:epsilon=1", "write the name of a file"),
+        ("opacus:file=-", "standard input is - in the place of SPEC"),
+        ("pmf:file=- + pure:epsilon=1", "standard input is -"),
         ("gaussian:sigma=-", "a value is a number"),
     ],
 )

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from man.schema import spec_schema, spec_schema_text
 from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError
 from privcalc.spec import registry
 from privcalc.spec.describe import TOPICS, overview, page, rows
 from privcalc.spec.json import from_json
 from privcalc.spec.parse import parse
-from privcalc.spec.schema import spec_schema, spec_schema_text
 from privcalc.spec.tree import Composed
 from tests.spec.spec_trees import extra_entries
 
@@ -38,7 +38,7 @@ def test_the_overview_fits_a_screen_and_names_everything() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.splitlines()) <= 60
     for row in rows():
-        assert re.search(rf"^  {row.name} +{re.escape(row.line)}$", text, re.MULTILINE)
+        assert re.search(rf"^  {row.spelling} +{re.escape(row.line)}$", text, re.MULTILINE)
     examples = [line.split("  ")[1].strip("' ") for line in text.splitlines()[2:7]]
     for example in examples:
         assert parse(example)
@@ -46,9 +46,9 @@ def test_the_overview_fits_a_screen_and_names_everything() -> None:
 
 def test_the_rows_of_the_manual() -> None:
     """Each has the spellings of its name, and a clause."""
-    table = {row.name: row for row in rows()}
-    assert table["randomized-response"].aliases == ("rr",)
-    assert table["poisson"].aliases == ("poisson-sampled",)
+    table = {row.spelling: row for row in rows()}
+    assert "rr" in table["randomized-response"].spellings
+    assert "poisson_sampled" in table["poisson"].spellings
     assert table["poisson"].kind == "wrapper"
     assert all(row.summary and not row.summary.endswith(".") for row in table.values())
 
@@ -148,7 +148,7 @@ def test_an_unknown_page_suggests_one() -> None:
 
 
 def test_the_shipped_schema_is_the_registry() -> None:
-    """privcalc/schema/spec-v1.json is what `python -m privcalc.spec.schema` writes."""
+    """privcalc/schema/spec-v1.json is what `python -m man.schema` writes."""
     assert SCHEMA.read_text(encoding="utf-8") == spec_schema_text()
     jsonschema.Draft202012Validator.check_schema(spec_schema())
 

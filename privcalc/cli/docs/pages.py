@@ -272,7 +272,7 @@ def _list() -> list[str]:
 
     names = {"mechanism": list[str](), "wrapper": list[str]()}
     for row in rows():
-        names[row.kind].append(f"`{'@' * (row.kind == 'wrapper')}{row.name}`")
+        names[row.kind].append(f"`{'@' * (row.kind == 'wrapper')}{row.spelling}`")
     mechanisms, wrappers = map(", ".join, names.values())
     text = f"The mechanisms are {mechanisms}; the wrappers are {wrappers}."
     return wrap(text, 119, break_on_hyphens=False)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from privcalc.errors import DomainError, SpecError
 from privcalc.exact import distinct
 from privcalc.opened import read_text
-from privcalc.spec.entry import Entry, Fault, Parameter, check_integer
-from privcalc.spec.events.literal import load
+from privcalc.spec.entry import MAX_INTEGER, Entry, Parameter, brief_text
+from privcalc.spec.events.data import load
 from privcalc.spec.json import from_json, quoted
 from privcalc.spec.registry import build
 from privcalc.spec.tree import Composed, Repeated, place_text
@@ -33,10 +33,8 @@ WRITE = (
 FORM = 'for example {"history": [[1.1, 0.0042666, 14000]], "mechanism": "rdp"}'
 _STEP = ("noise_multiplier", "sample_rate", "steps")
 # How a method is printed, and whose it is: `mechanism` in states before Opacus 1.6.
-_METHOD = re.compile(r"<bound method (\w+)\.mechanism\b")
+_METHOD = re.compile(r"<?bound method (\w+)\.mechanism\b")
 _CLASSES = {"RDPAccountant": "rdp", "GaussianAccountant": "gdp", "PRVAccountant": "prv"}
-# A key that is one word of jq.
-_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class Opacus:
@@ -110,12 +108,9 @@ def from_data(value: object) -> Node | None:
         return from_history({"history": value, "mechanism": ACCOUNTANTS[0]})
     found = list(histories(value))
     if len(found) > 1:
-        places = " and ".join(_place(path) for path, _ in found[:_MOST_NAMED])
+        places = " and ".join(place_text(path) or "the top" for path, _ in found[:_MOST_NAMED])
         more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-        _fail(
-            f"there are {len(found)} histories, at {places}{more}",
-            f"give one of them: jq {_filter(found[0][0])} FILE | privcalc compose -",
-        )
+        _fail(f"there are {len(found)} histories, at {places}{more}", "give one of them")
     if found:
         ((path, state),) = found
         return from_history(state, place_text(path))
@@ -175,20 +170,6 @@ def _accountant(written: object) -> object:
     return _CLASSES.get(method[1], written) if method else written
 
 
-def _place(path: Path) -> str:
-    return place_text(path) or "the top"
-
-
-def _filter(path: Path) -> str:
-    """Return a path as a filter of jq, quoted for the shell where that is needed."""
-    steps = (f".{each}" if isinstance(each, str) else f"[{each}]" for each in path)
-    text = "".join(steps)
-    text = text if text.startswith(".") else f".{text}"
-    if not all(isinstance(each, int) or _PLAIN.fullmatch(each) for each in path):
-        return "FILTER"
-    return f"'{text}'" if "[" in text else text
-
-
 def from_history(value: Mapping[str, object], at: str = "") -> Node:
     """Return the specification of a history.
 
@@ -219,7 +200,9 @@ def from_history(value: Mapping[str, object], at: str = "") -> Node:
         noise, rate, count = _numbers(each, place)
         key = distinct((noise, rate))
         event, before = steps[key] if key in steps else (_event(noise, rate, place), 0)
-        steps[key] = event, _counted(count + before, place)
+        if count + before > MAX_INTEGER:
+            _fail(f"{place}: steps must be at most {brief_text(MAX_INTEGER)} in size")
+        steps[key] = event, count + before
     found = tuple(Repeated(count, event) for event, count in steps.values())
     return found[0] if len(found) == 1 else Composed(found)
 
@@ -233,18 +216,17 @@ def _numbers(entry: object, place: str) -> tuple[float, float, int]:
         if isinstance(each, bool) or not isinstance(each, int | float):
             _fail(f"{place}: expected a number for {name}, got {quoted(each)}", FORM)
     noise, rate, count = entry
-    if count < 1 or count != int(count):
+    if count < 1 or count % 1 != 0:
         _fail(f"{place}: steps is a whole number >= 1, got {quoted(count)}")
     return noise, rate, int(count)
 
 
 def _event(noise: float, rate: float, place: str) -> Node:
-    """Return what one step is."""
+    """Return what one step is; numbers out of range are those of the entry."""
     gaussian = {"type": "gaussian", "noise_multiplier": noise}
     step = {"type": "poisson_sampled", "sampling_probability": rate, "event": gaussian}
     try:
         found = cast("Wrapped", from_json(step))
-        # What is out of the range of the mechanism is said here, where the entry is known.
         build(cast("Leaf", found.event))
     except DomainError as error:
         _fail(f"{place}: noise_multiplier {quoted(noise)} is out of range: {error}")
@@ -252,14 +234,6 @@ def _event(noise: float, rate: float, place: str) -> Node:
         message = error.message.partition(" (at ")[0].replace("sampling_probability", "sample_rate")
         _fail(f"{place}: {message}", error.hint)
     return found
-
-
-def _counted(count: int, place: str) -> int:
-    try:
-        check_integer("steps", count)
-    except Fault as fault:
-        _fail(f"{place}: {fault}")
-    return count
 
 
 def _fail(message: str, hint: str = "") -> NoReturn:

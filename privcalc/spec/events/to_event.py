@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed, Written, decimal_above, decimal_below, exact
 from privcalc.spec.brief import brief
-from privcalc.spec.events.event import SUFFIX, Event
+from privcalc.spec.events.data import SUFFIX, Event
 from privcalc.spec.events.to_tree import SHAPES, meaning
+from privcalc.spec.registry import entry
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from privcalc.relation import Relation
 
@@ -60,15 +62,23 @@ def _event(tree: Node) -> Event:
         if isinstance(tree.count, Hole):
             raise TypeError("holes are refused before")
         return Event("SelfComposed", {"event": _event(tree.event), "count": tree.count})
-    known = _WRITERS.get(tree.name)
-    if known is None:
+    if tree.name not in _WRITERS:
         raise UnsupportedError(f"no DpEvent is {brief(tree)}")
     writer = _Writer(tree)
-    event = known(writer)
-    if writer.left:
-        names = " and ".join(sorted(writer.left))
+    known = _WRITERS[tree.name]
+    if isinstance(known, tuple):
+        name, fields = known
+        event = Event(name, {field: write(writer) for field, write in fields.items()})
+    else:
+        event = known(writer)
+    if writer.values:
+        names = " and ".join(sorted(writer.values))
         writer.fail(f"that of an event has no {names}")
     return event
+
+
+# Below it every number has doubles on both sides.
+_LARGEST = 10**308
 
 
 def _number(value: float | Enclosed, *, up: bool) -> float:
@@ -80,15 +90,9 @@ def _number(value: float | Enclosed, *, up: bool) -> float:
         if not isinstance(value, Written):
             return value
         value = Enclosed.of(value)
-    low, high = value.low, value.high
-    if not high < _LARGEST:
+    if not value.high < _LARGEST:
         raise UnsupportedError("no DpEvent has a number that large")
-    return decimal_above(high) if up else decimal_below(low)
-
-
-_ONE = Enclosed.of(1.0)
-# Below it every number has doubles on both sides.
-_LARGEST = 10**308
+    return decimal_above(value.high) if up else decimal_below(value.low)
 
 
 class _Writer:
@@ -96,111 +100,84 @@ class _Writer:
 
     Attributes:
         tree: its node.
-        values: of the parameters that are written.
-        left: the names of those that were not taken.
+        values: of the parameters that no field has said yet: what is left would be lost.
     """
 
     def __init__(self, tree: Leaf | Wrapped) -> None:
         self.tree = tree
         self.values = dict(tree.parameters)
-        # Parameters that no field has said yet: what is left at the end would be lost.
-        self.left = set(self.values)
 
-    def has(self, name: str) -> bool:
-        """Say whether a parameter is written."""
-        return name in self.values
-
-    def taken(self, name: str) -> object:
-        """Return a parameter, or None."""
-        self.left.discard(name)
-        return self.values.get(name)
-
-    def plain(self, name: str) -> float:
-        """Return a parameter that is a number."""
-        value = self.taken(name)
+    def number(self, name: str, default: float | None = None) -> float:
+        """Take a parameter that is a number."""
+        value = self.values.pop(name, default)
         if not isinstance(value, int | float):
-            raise TypeError(f"{name} is no number")
+            parameter = entry(self.tree.name).parameter(name)
+            self.fail(f"write {parameter.spelling if parameter else name}")
         return value
 
-    def exact(self, name: str, default: float = 1.0) -> Enclosed:
-        """Return the number that a parameter stands for."""
-        return Enclosed.of(self.plain(name) if self.has(name) else default)
+    def exact(self, name: str, default: float | None = 1.0) -> Enclosed:
+        """Take the number that a parameter stands for."""
+        return Enclosed.of(self.number(name, default))
 
-    def up(self, name: str, default: float = 0.0) -> float:
-        """Return a number of which larger ones cost more."""
-        return _number(self.plain(name), up=True) if self.has(name) else default
-
-    def noise(self, name: str) -> float:
-        """Return a noise multiplier: as it is written, or noise divided by sensitivity."""
-        if self.has("noise_multiplier"):
-            return _number(self.plain("noise_multiplier"), up=False)
-        if not self.has("sensitivity"):
-            return _number(self.plain(name), up=False)
-        return _number(self.exact(name) / self.exact("sensitivity"), up=False)
-
-    def double(self, name: str, value: object) -> float:
-        """Return a number that is a double: its rounding may cost more or less."""
-        if not isinstance(value, int | float):
-            raise TypeError(f"{name} is no number")
+    def double(self, name: str, called: str) -> float:
+        """Take a number that is a double: its rounding may cost more or less."""
+        value = self.number(name)
         if isinstance(value, Written):
-            self.fail(f"its {name} is no double")
+            self.fail(f"its {called} is no double")
         return value
 
     def numbers(self, name: str) -> tuple[float, ...]:
-        """Return a list of numbers."""
-        values = self.taken(name)
-        if not isinstance(values, tuple):
-            raise TypeError(f"{name} is no list")
-        return values
-
-    def doubles(self, name: str) -> list[float]:
-        """Return a list of numbers that are doubles."""
-        return [self.double(name, each) for each in self.numbers(name)]
+        """Take a list of numbers."""
+        return cast("tuple[float, ...]", self.values.pop(name))
 
     def inner(self) -> Event:
         """Return the event that this is done to."""
-        if not isinstance(self.tree, Wrapped):
-            raise TypeError("only wrappers have an event")
-        return _event(self.tree.event)
+        return _event(cast("Wrapped", self.tree).event)
 
     def fail(self, why: str) -> NoReturn:
         """Refuse what no event is."""
         raise UnsupportedError(f"no DpEvent is {brief(self.tree)}: {why}")
 
 
-def _gaussian(w: _Writer) -> Event:
-    return Event("Gaussian", {"noise_multiplier": w.noise("standard_deviation")})
+_Field = Callable[[_Writer], object]
 
 
-def _laplace(w: _Writer) -> Event:
-    return Event("Laplace", {"noise_multiplier": w.noise("scale")})
+def _up(name: str, default: float | None = None) -> _Field:
+    """Return a number of which larger ones cost more."""
+    return lambda w: _number(w.number(name, default), up=True)
+
+
+def _whole(name: str, default: float | None = None) -> _Field:
+    """Return a whole number."""
+    return lambda w: int(w.number(name, default))
+
+
+def _noise(name: str) -> _Field:
+    """Return a noise multiplier: as it is written, or noise divided by sensitivity."""
+
+    def write(w: _Writer) -> float:
+        if "noise_multiplier" in w.values:
+            return _number(w.number("noise_multiplier"), up=False)
+        if "sensitivity" not in w.values:
+            return _number(w.number(name), up=False)
+        return _number(w.exact(name, None) / w.exact("sensitivity"), up=False)
+
+    return write
 
 
 def _discrete_laplace(w: _Writer) -> Event:
     sensitivity = w.exact("sensitivity")
+    inverse = "epsilon" not in w.values
     each = (
-        w.exact("epsilon") / sensitivity
-        if w.has("epsilon")
-        else Enclosed.of(1.0) / w.exact("scale")
+        Enclosed.of(1.0) / w.exact("scale", None) if inverse else w.exact("epsilon") / sensitivity
     )
     fields = {"noise_parameter": _number(each, up=True), "sensitivity": int(sensitivity.low)}
     return Event("DiscreteLaplace", fields)
 
 
-def _discrete_gaussian(w: _Writer) -> Event:
-    if not w.has("standard_deviation"):
-        w.fail("write sigma")
-    sigma, sensitivity = w.plain("standard_deviation"), int(w.exact("sensitivity").low)
-    if isinstance(sigma, Written):
-        w.fail("its sigma is no double")
-    return Event("DiscreteGaussian", {"sigma": sigma, "sensitivity": sensitivity, "dimension": 1})
-
-
 def _randomized_response(w: _Writer) -> Event:
     """Write p = 1 - noise (k - 1) / k; less noise costs more where the truth is likely."""
-    if not w.has("probability"):
-        w.fail("write p instead of epsilon")
-    p, k = w.exact("probability"), int(w.exact("categories", 2).low)
+    p, k = w.exact("probability", None), int(w.number("categories", 2))
     scale = Fraction(k, k - 1)
     noise = Enclosed((1 - p.high) * scale, (1 - p.low) * scale)
     if not 0 < noise.low <= noise.high <= 1:
@@ -210,20 +187,29 @@ def _randomized_response(w: _Writer) -> Event:
 
 
 def _exponential(w: _Writer) -> Event:
-    if w.taken("monotone"):
+    if w.values.pop("monotone", False):
         w.fail("that of an event knows no monotone scores")
-    return Event("ExponentialMechanism", {"epsilon": w.up("epsilon")})
+    return Event("ExponentialMechanism", {"epsilon": _up("epsilon")(w)})
 
 
 def _guarantee(w: _Writer) -> Event:
-    epsilon, delta = w.up("epsilon"), w.up("delta")
-    if not epsilon and not delta:
-        return Event("NoOp", {})
-    return Event("EpsilonDelta", {"epsilon": epsilon, "delta": delta})
+    fields = {name: _number(w.number(name, 0.0), up=True) for name in ("epsilon", "delta")}
+    return Event("EpsilonDelta", fields) if any(fields.values()) else Event("NoOp", {})
 
 
-def _zcdp(w: _Writer) -> Event:
-    return Event("ZC", {"rho": w.up("rho"), "xi": w.up("xi")})
+def _mixture(w: _Writer) -> Event:
+    sizes, written = w.numbers("sensitivities"), w.numbers("probabilities")
+    if len(sizes) != len(written):
+        w.fail("write one probability for each sensitivity")
+    if any(isinstance(each, Written) for each in sizes):
+        w.fail("its sensitivities are no doubles")
+    chances = [float(each) for each in written]
+    # Probabilities are divided by their sum.
+    if _parts(chances) != _parts(written):
+        w.fail("its probabilities are no doubles")
+    sigma = _number(w.number("standard_deviation"), up=False)
+    fields = {"standard_deviation": sigma, "sensitivities": [*sizes], "sampling_probs": chances}
+    return Event("MixtureOfGaussians", fields)
 
 
 def _parts(numbers: Iterable[float]) -> list[Fraction]:
@@ -231,83 +217,69 @@ def _parts(numbers: Iterable[float]) -> list[Fraction]:
     return [each / sum(known) for each in known]
 
 
-def _mixture(w: _Writer) -> Event:
-    sizes, written = w.doubles("sensitivities"), w.numbers("probabilities")
-    if len(sizes) != len(written):
-        w.fail("write one probability for each sensitivity")
-    chances = [float(each) for each in written]
-    # Probabilities are divided by their sum.
-    if _parts(chances) != _parts(written):
-        w.fail("its probabilities are no doubles")
-    sigma = _number(w.plain("standard_deviation"), up=False)
-    fields = {"standard_deviation": sigma, "sensitivities": sizes, "sampling_probs": chances}
-    return Event("MixtureOfGaussians", fields)
-
-
-def _truncated(w: _Writer) -> Event:
-    """Write a Poisson sample with a cap; a larger rate may cost less, as the cap binds more."""
-    if not (w.has("truncated_batch_size") and w.has("source_dataset_size")):
-        w.fail("write max and n together")
+def _poisson(w: _Writer) -> Event:
+    """Write Poisson samples; with a cap a larger rate may cost less, as the cap binds more."""
+    rate = "sampling_probability"
+    if not {"truncated_batch_size", "source_dataset_size"} & set(w.values):
+        return Event(
+            "PoissonSampled", {rate: min(1.0, _number(w.number(rate), up=True)), "event": w.inner()}
+        )
     inner = w.inner()
     if inner.name != "Gaussian":
         w.fail("that of truncated batches has Gaussian noise, once")
-    rate = "sampling_probability"
     fields = {
-        "dataset_size": int(w.plain("source_dataset_size")),
-        rate: w.double("q", w.plain(rate)),
-        "truncated_batch_size": int(w.plain("truncated_batch_size")),
+        "dataset_size": int(w.number("source_dataset_size")),
+        rate: w.double(rate, "q"),
+        "truncated_batch_size": int(w.number("truncated_batch_size")),
         **inner.values,
     }
     return Event("TruncatedSubsampledGaussian", fields)
 
 
-def _poisson(w: _Writer) -> Event:
-    if w.has("truncated_batch_size") or w.has("source_dataset_size"):
-        return _truncated(w)
-    q = min(1.0, w.up("sampling_probability"))
-    return Event("PoissonSampled", {"sampling_probability": q, "event": w.inner()})
-
-
-def _without_replacement(w: _Writer) -> Event:
-    sizes = ("source_dataset_size", "sample_size")
-    if not all(map(w.has, sizes)):
-        w.fail("give n and m")
-    numbers = {name: int(w.plain(name)) for name in sizes}
-    return Event("SampledWithoutReplacement", {**numbers, "event": w.inner()})
-
-
-def _allocated(w: _Writer) -> Event:
-    selected = int(w.plain("participations")) if w.has("participations") else 1
-    fields = {"num_selected": selected, "num_steps": int(w.plain("steps"))}
-    return Event("RandomAllocation", {"event": w.inner(), **fields})
-
-
 def _selected(w: _Writer) -> Event:
+    runs = str(w.values.pop("runs"))
     shapes = {"poisson": math.inf, **{name: shape for shape, name in SHAPES.items()}}
-    runs = w.taken("runs")
-    if runs == "tnb" and not w.has("shape"):
-        w.fail("tnb runs have a shape")
-    shape = w.plain("shape") if runs == "tnb" else shapes.get(str(runs))
-    if shape is None or not w.has("mean"):
+    shape = w.double("shape", "shape") if runs == "tnb" else shapes.get(runs)
+    if shape is None or "mean" not in w.values:
         w.fail("an event has a mean, of geometric, logarithmic, tnb or poisson runs")
-    if isinstance(shape, Written):
-        w.fail("its shape is no double")
-    return Event("RepeatAndSelect", {"event": w.inner(), "mean": w.up("mean"), "shape": shape})
+    return Event("RepeatAndSelect", {"event": w.inner(), "mean": _up("mean")(w), "shape": shape})
 
 
-_WRITERS: dict[str, Callable[[_Writer], Event]] = {
-    "gaussian": _gaussian,
-    "laplace": _laplace,
+# Events whose fields are written one by one, and functions for others.
+_WRITERS: dict[str, tuple[str, dict[str, _Field]] | Callable[[_Writer], Event]] = {
+    "gaussian": ("Gaussian", {"noise_multiplier": _noise("standard_deviation")}),
+    "laplace": ("Laplace", {"noise_multiplier": _noise("scale")}),
     "discrete_laplace": _discrete_laplace,
-    "discrete_gaussian": _discrete_gaussian,
+    "discrete_gaussian": (
+        "DiscreteGaussian",
+        {
+            "sigma": lambda w: w.double("standard_deviation", "sigma"),
+            "sensitivity": _whole("sensitivity", 1),
+            "dimension": lambda _: 1,
+        },
+    ),
     "randomized_response": _randomized_response,
     "exponential": _exponential,
     "pure": _guarantee,
     "approx": _guarantee,
-    "zcdp": _zcdp,
+    "zcdp": ("ZC", {"rho": _up("rho"), "xi": _up("xi", 0.0)}),
     "gaussian_mixture": _mixture,
     "poisson_sampled": _poisson,
-    "sampled_without_replacement": _without_replacement,
-    "randomly_allocated": _allocated,
+    "sampled_without_replacement": (
+        "SampledWithoutReplacement",
+        {
+            "source_dataset_size": _whole("source_dataset_size"),
+            "sample_size": _whole("sample_size"),
+            "event": _Writer.inner,
+        },
+    ),
+    "randomly_allocated": (
+        "RandomAllocation",
+        {
+            "event": _Writer.inner,
+            "num_selected": _whole("participations", 1),
+            "num_steps": _whole("steps"),
+        },
+    ),
     "repeat_and_select": _selected,
 }

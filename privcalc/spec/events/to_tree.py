@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import SpecError
 from privcalc.exact import exact, standing_for
 from privcalc.record import record, replace
 from privcalc.relation import Relation
 from privcalc.spec.entry import MAX_DEPTH, MAX_INTEGER
-from privcalc.spec.events.event import SUFFIX, Event
+from privcalc.spec.events.data import SUFFIX, Event
 from privcalc.spec.json import from_json, quoted
-from privcalc.spec.tree import Composed, Node, Repeated, Wrapped
+from privcalc.spec.tree import Composed, Node, Repeated
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from privcalc.spec.tree import Wrapped
 
 Relations = frozenset[Relation]
 ANY = frozenset(Relation)
@@ -156,20 +158,16 @@ def _composed(at: _Place) -> Meaning:
     return Meaning(Composed(tuple(nodes)) if len(nodes) > 1 else nodes[0], common)
 
 
-def _self_composed(at: _Place) -> Meaning:
-    inner, count = at.inner(), at.number("count")
-    # Only the count is checked here: an event is a tree already.
-    node = at.node(type="self_composed", count=count, event={"type": "pure", "epsilon": 0})
-    if not isinstance(node, Repeated):
-        raise TypeError("a repetition is read as one")
-    return Meaning(Repeated(node.count, inner.tree), inner.relations)
-
-
-def _wrapped(at: _Place, inner: Meaning, name: str, **values: object) -> Node:
+def _around(at: _Place, inner: Meaning, name: str, **values: object) -> Node:
+    """Return what is done to an event; only its values are checked, as the event is a tree."""
     node = at.node(type=name, event={"type": "pure", "epsilon": 0}, **values)
-    if not isinstance(node, Wrapped):
-        raise TypeError("a wrapper is read as one")
-    return Wrapped(node.name, node.parameters, inner.tree)
+    return replace(cast("Repeated | Wrapped", node), event=inner.tree)
+
+
+def _self_composed(at: _Place) -> Meaning:
+    inner = at.inner()
+    node = _around(at, inner, "self_composed", count=at.number("count"))
+    return Meaning(node, inner.relations)
 
 
 def _poisson(at: _Place) -> Meaning:
@@ -178,7 +176,7 @@ def _poisson(at: _Place) -> Meaning:
     if Relation.ADD_OR_REMOVE_ONE not in inner.relations:
         at.fail("what it samples is stated for replacing a record, and not for adding one")
     q = at.number("sampling_probability")
-    return Meaning(_wrapped(at, inner, "poisson_sampled", sampling_probability=q), ANY)
+    return Meaning(_around(at, inner, "poisson_sampled", sampling_probability=q), ANY)
 
 
 def _truncated(at: _Place) -> Meaning:
@@ -207,7 +205,7 @@ def _allocated(at: _Place) -> Meaning:
     if selected > steps:
         at.fail(f"num_selected is at most num_steps, got {selected} of {steps}")
     more = {} if selected == 1 else {"participations": selected}
-    return Meaning(_wrapped(at, inner, "randomly_allocated", steps=steps, **more), common)
+    return Meaning(_around(at, inner, "randomly_allocated", steps=steps, **more), common)
 
 
 def _mixture(at: _Place) -> Meaning:
@@ -245,17 +243,14 @@ def _without_replacement(at: _Place) -> Meaning:
             " replacing a record changes"
         )
     name, sizes = "sampled_without_replacement", {"source_dataset_size": n, "sample_size": m}
-    return Meaning(_wrapped(at, inner, name, **sizes), ANY)
+    return Meaning(_around(at, inner, name, **sizes), ANY)
 
 
 def _selected(at: _Place) -> Meaning:
     inner, mean, shape = at.inner(), at.number("mean"), at.event.values["shape"]
-    if shape == math.inf:
-        return Meaning(_wrapped(at, inner, SELECT, runs="poisson", mean=mean), inner.relations)
-    shape = at.number("shape")
-    if shape in SHAPES:
-        return Meaning(_wrapped(at, inner, SELECT, runs=SHAPES[shape], mean=mean), inner.relations)
-    node = _wrapped(at, inner, SELECT, runs="tnb", mean=mean, shape=shape)
+    runs = "poisson" if shape == math.inf else SHAPES.get(at.number("shape"), "tnb")
+    more = {"shape": shape} if runs == "tnb" else {}
+    node = _around(at, inner, "repeat_and_select", runs=runs, mean=mean, **more)
     return Meaning(node, inner.relations)
 
 
@@ -342,7 +337,6 @@ def _written(number: Fraction) -> float:
         return math.inf
 
 
-SELECT = "repeat_and_select"
 SHAPES: dict[float, str] = {1: "geometric", 0: "logarithmic"}
 _READERS: dict[str, Reader] = {
     "NoOp": _leaf("pure", ANY, epsilon=0),

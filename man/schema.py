@@ -1,6 +1,7 @@
+# ruff: noqa: INP001  (run from the root of the repository; no package)
 """The JSON Schema of the JSON twin, made from the registry; `schema/spec-v1.json` is its copy.
 
-    python -m privcalc.spec.schema > privcalc/schema/spec-v1.json
+    python -m man.schema > privcalc/schema/spec-v1.json
 
 writes the copy anew, and a test compares the two. The schema says all that JSON Schema can: not
 that some numbers are ordered, nor how deep nodes may nest.
