@@ -36,8 +36,7 @@ class Asking(Protocol):
 
 def question(text: str, *, holes: bool = False, relation: Relation | None = None) -> Question:
     """Read one question, asked under a relation; without `holes` it has to be complete."""
-    from privcalc.spec.read import read
-    from privcalc.spec.registry import reject_holes
+    from privcalc.spec.read import read, reject_holes
 
     found = read(text, relation)
     if not holes:

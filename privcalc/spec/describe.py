@@ -11,7 +11,6 @@ from privcalc.errors import SpecError
 from privcalc.package_data import table
 from privcalc.relation import Relation
 from privcalc.spec.entry import (
-    number_text,
     snake_case,
     suggestion,
     word_text,
@@ -20,6 +19,7 @@ from privcalc.spec.events.history import OPACUS
 from privcalc.spec.json import to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import mechanisms, wrappers
+from privcalc.spec.text import value_text
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Parameter
@@ -84,6 +84,7 @@ def page(name: str) -> str:
         )
     # What stands in the file of a history is its form in JSON.
     twin = "" if entry is OPACUS else json.dumps(to_json(parse(entry.example).tree))
+    file = entry.example_file.rstrip("\n")
     sections = [
         _opening(entry),
         _mathematics(entry),
@@ -92,7 +93,7 @@ def page(name: str) -> str:
         "Relations\n" + _paragraph(_relations(entry)),
         f"Example\n  {entry.example}\n{_paragraph(twin)}".rstrip("\n"),
         _code(entry),
-        _file(entry),
+        f"The file of the example\n{indent(file, '  ')}" if file else "",
     ]
     return "\n\n".join(section for section in sections if section)
 
@@ -112,16 +113,15 @@ def _mathematics(entry: Entry) -> str:
 
 
 def _parameter(parameter: Parameter) -> str:
-    takes = (
-        "a file, whose name has a dot or a slash in it, or stands in quotes"
-        if parameter.kind == "path"
-        else ""
-    )
-    facts = [takes or parameter.takes, parameter.range_text]
+    file = "a file, whose name has a dot or a slash in it, or stands in quotes"
+    takes = file if parameter.kind == "path" else parameter.takes
+    facts = [takes, parameter.range_text]
     head = " ".join(fact for fact in facts if fact)
     if parameter.unit:
         head += f", in the {parameter.unit}"
-    default = _default(parameter)
+    default = parameter.default_text
+    if not default and parameter.default is not None:
+        default = value_text(parameter.default)
     if default:
         head += f"; {default} where left out"
     meaning = parameter.meaning
@@ -137,11 +137,9 @@ def _rules(entry: Entry) -> list[str]:
     spelling = {parameter.name: parameter.spelling for parameter in entry.parameters}
     rules = []
     if entry.one_of:
-        groups = [" with ".join(spelling[name] for name in group) for group in entry.one_of]
-        rules.append(f"exactly one of {' or '.join(groups)}")
+        rules.append(f"exactly one of {entry.groups(entry.one_of)}")
     if entry.enough:
-        groups = [" with ".join(spelling[name] for name in group) for group in entry.enough]
-        rules.append(f"at least {' or '.join(groups)}")
+        rules.append(f"at least {entry.groups(entry.enough)}")
     rules += [f"{spelling[a]} does not go with {spelling[b]}" for a, b in entry.excludes]
     rules += [f"{spelling[a]} <= {spelling[b]}" for a, b in entry.ordered]
     lines = [f"Together\n{_paragraph('; '.join(rules))}"] if rules else []
@@ -150,23 +148,10 @@ def _rules(entry: Entry) -> list[str]:
 
 
 def _relations(entry: Entry) -> str:
-    supported = [relation.text for relation in Relation if relation in entry.relations]
-    text = ", ".join(supported)
+    text = ", ".join(relation.text for relation in Relation if relation in entry.relations)
     if entry.inner_relation is not None:
         text += f"; what it wraps is read under {entry.inner_relation.text}"
     return text
-
-
-def _default(parameter: Parameter) -> str:
-    if parameter.default_text:
-        return parameter.default_text
-    if parameter.default is None:
-        return ""
-    if isinstance(parameter.default, bool):
-        return "true" if parameter.default else "false"
-    if isinstance(parameter.default, str):
-        return word_text(parameter.default)
-    return number_text(parameter.default)
 
 
 def _code(entry: Entry) -> str:
@@ -177,13 +162,6 @@ def _code(entry: Entry) -> str:
 
     rows = loops.of_wrapper(entry.spelling)
     return f"Code, with n = 60000, b = 256, 60 epochs\n{rows}" if rows else ""
-
-
-def _file(entry: Entry) -> str:
-    """Return what stands in the file that the example names."""
-    if not entry.example_file:
-        return ""
-    return "The file of the example\n" + indent(entry.example_file.rstrip("\n"), "  ")
 
 
 def _display(text: str) -> str:

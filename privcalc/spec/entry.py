@@ -257,6 +257,11 @@ class Entry:
         """Find a parameter by any spelling that text accepts, in snake_case."""
         return next((p for p in self.parameters if key in p.spellings), None)
 
+    def groups(self, groups: Iterable[Iterable[str]], *, long_names: bool = False) -> str:
+        """Return alternatives of parameters as messages have them: "n with m or q"."""
+        spelling = _spelling(self, long_names=long_names)
+        return " or ".join(" with ".join(spelling[name] for name in group) for group in groups)
+
     def needs(self, parameter: Parameter) -> bool:
         """Say whether the parameter has to be written in every specification."""
         in_alternative = any(parameter.name in group for group in self.one_of)
@@ -370,29 +375,28 @@ def _check_names(entry: Entry, names: tuple[str, ...], *, long_names: bool) -> N
             raise Fault(message, index=max(map(names.index, pair)))
     caller = entry.name if long_names else entry.spelling
     example = "" if long_names else f"for example {entry.example}"
-    _check_groups(entry, names, caller, spelling, example)
+    _check_groups(entry, names, long_names=long_names, example=example)
     needed = [spelling[p.name] for p in entry.parameters if entry.needs(p) and p.name not in names]
     if needed:
         raise Fault(f"{caller} needs {' and '.join(needed)}", hint=example)
 
 
-def _check_groups(
-    entry: Entry, names: tuple[str, ...], caller: str, spelling: dict[str, str], example: str
-) -> None:
-    def groups(of: tuple[tuple[str, ...], ...]) -> str:
-        return " or ".join(" with ".join(spelling[name] for name in group) for group in of)
-
+def _check_groups(entry: Entry, names: tuple[str, ...], *, long_names: bool, example: str) -> None:
+    caller = entry.name if long_names else entry.spelling
+    spelling = _spelling(entry, long_names=long_names)
+    alternatives = entry.groups(entry.one_of, long_names=long_names)
     started = [group for group in entry.one_of if not set(group).isdisjoint(names)]
     if entry.one_of and not started:
-        raise Fault(f"{caller} needs {groups(entry.one_of)}", hint=example)
+        raise Fault(f"{caller} needs {alternatives}", hint=example)
     if len(started) > 1:
         second = sorted(names.index(n) for group in started for n in group if n in names)[1]
         only = "not both" if len(entry.one_of) == 2 else "and only one of them"
-        raise Fault(f"{caller} takes {groups(entry.one_of)}, {only}", index=second)
+        raise Fault(f"{caller} takes {alternatives}, {only}", index=second)
     for group in started:
         there = next(name for name in group if name in names)
         if missing := [spelling[name] for name in group if name not in names]:
             message = f"{spelling[there]} needs {' and '.join(missing)} beside it"
             raise Fault(message, index=names.index(there))
     if entry.enough and not any(set(group) <= set(names) for group in entry.enough):
-        raise Fault(f"{caller} needs {groups(entry.enough)}", hint=example)
+        enough = entry.groups(entry.enough, long_names=long_names)
+        raise Fault(f"{caller} needs {enough}", hint=example)

@@ -20,7 +20,6 @@ from privcalc.spec.entry import suggestion as suggest
 from privcalc.spec.resolve import arranged, typed
 from privcalc.spec.syntax import Number, Numbers, Scanner, Word, number_value
 from privcalc.spec.tree import (
-    HOLE,
     Composed,
     Hole,
     Leaf,
@@ -113,7 +112,7 @@ def _fail(message: str) -> NoReturn:
 def _written(parameter: Parameter, value: object) -> Given:
     """Return the value of a field as what a text would have there."""
     if value == "_" and parameter.kind in ("number", "integer"):
-        return HOLE
+        return Word((0, 0), "_", "hole")
     if parameter.kind == "numbers" and isinstance(value, list) and value:
         items = [_number(each) for each in value]
         if all(items):

@@ -218,14 +218,12 @@ class _Reader:
         if not (scanner.next.isdecimal() or scanner.next in ("_", "-", ".")) or not scanner.next:
             hint = "" if scanner.next else "for example @1000 or @poisson:q=0.01"
             scanner.fail("a count or a wrapper follows @", None if scanner.next else at, hint)
-        count: int | None = None
-        if (span := scanner.hole()) is None:
-            number = scanner.count()
-            span, count = number.span, number.whole
-        self.end = span[1]
-        repeated = Repeated(HOLE if count is None else count, event.node)
-        inner = ((("count",), span), (("event",), event))
-        return _Part(repeated, (start, self.end), self.above(event.height, span), inner)
+        count = scanner.count()
+        self.end = count.span[1]
+        whole = count.whole if isinstance(count, Number) else None
+        repeated = Repeated(HOLE if whole is None else whole, event.node)
+        inner = ((("count",), count.span), (("event",), event))
+        return _Part(repeated, (start, self.end), self.above(event.height, count.span), inner)
 
     def call(self, start: int, event: _Part | None = None) -> _Part:
         """Read a mechanism; or what is done to an event, which began at `start`."""
@@ -339,9 +337,6 @@ class _Reader:
             return _Pair(key, key_span, part.node, part.span, part)
         if scanner.next in ("", ",", "@", "+", ")"):
             scanner.fail(f"{shown} has no value", (start, self.end), f"write {shown}=VALUE")
-        if (hole := scanner.hole()) is not None:
-            self.end = hole[1]
-            return _Pair(key, key_span, HOLE, hole)
         read_value = scanner.value()
         if read_value is None:
             scanner.fail(f"{shown} is followed by no value, got {scanner.next!r}")
@@ -400,8 +395,6 @@ class _Reader:
         from privcalc.spec import hints
 
         scanner = self.scanner
-        if scanner.next == "_":
-            scanner.hole()
         hint = hints.for_place(scanner.text, scanner.place) or hints.for_key(name)
         value = scanner.value()
         if value is not None:

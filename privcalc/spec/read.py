@@ -15,6 +15,7 @@ from privcalc.record import field, record
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
+from privcalc.spec.tree import holes, place_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,6 +44,17 @@ class Question:
     spans: Mapping[Path, Span] = field(factory=dict)
     printed: bool = False
     name: str = ""
+
+
+def reject_holes(question: Question) -> None:
+    """Refuse a specification that has a hole."""
+    message, hint = "only calibrate finds a free parameter", "write a number for _"
+    for path in holes(question.tree):
+        span = question.spans.get(path)
+        if span is None:
+            # It was JSON, and its text is another: there is no place to point at.
+            raise SpecError(f"{message} (at {place_text(path)})", hint=hint)
+        raise SpecError(message, text=question.text, span=span, hint=hint)
 
 
 def read(text: str, relation: Relation | None = None) -> Question:

@@ -26,7 +26,7 @@ from privcalc.spec.entry import (
     shorten,
     snake_case,
 )
-from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, holes, nested, reject_holes
+from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, holes, nested
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,7 +42,6 @@ __all__ = [
     "mechanism",
     "mechanisms",
     "register",
-    "reject_holes",
     "spelled",
     "unregister",
     "wrapper",

@@ -1,7 +1,7 @@
 """What was written -> parameters of a tree, by the registry: the same for text and for JSON.
 
-Both forms hand over values as `Number`, `Numbers`, `Word`, a hole or a node. A refusal is a
-`Fault`; who meets it adds the span in the text, or the place in the object.
+Both forms hand over values as `Number`, `Numbers`, `Word` or a node. A refusal is a `Fault`; who
+meets it adds the span in the text, or the place in the object.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from privcalc.spec.entry import (
     snake_case,
 )
 from privcalc.spec.syntax import FILE_NAME, NAME, PATH, Number, Numbers, Word
-from privcalc.spec.tree import Hole, Node
+from privcalc.spec.tree import HOLE, Node
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Parameter
     from privcalc.spec.tree import Parameters, Value
 
-Given = Number | Numbers | Word | Hole | Node
+Given = Number | Numbers | Word | Node
 
 
 def arranged(entry: Entry, given: list[tuple[str, Value]], *, long_names: bool) -> Parameters:
@@ -59,9 +59,7 @@ def typed(parameter: Parameter, key: str, written: Given) -> Value:
         Fault: it is of another type, or out of range.
     """
     value: Value | None = None
-    if isinstance(written, Hole):
-        value = written if parameter.kind in ("number", "integer") else None
-    elif isinstance(written, Node):
+    if isinstance(written, Node):
         value = written if parameter.kind == "spec" else None
     elif parameter.kind == "numbers":
         if not isinstance(written, Word):
@@ -104,6 +102,8 @@ def _listed(parameter: Parameter, key: str, written: Number | Numbers) -> Value:
 
 
 def _word(parameter: Parameter, key: str, written: Word) -> Value | None:
+    if parameter.kind in ("number", "integer") and written.kind == "hole":
+        return HOLE
     # Names of a text are in any spelling, and strings of JSON in one.
     word = snake_case(written.text) if written.kind == "name" else written.text
     name = written.kind in ("name", "string")
@@ -131,10 +131,10 @@ def _path(key: str, written: Word) -> str | None:
 
 
 def _shown(written: Given) -> str:
-    if isinstance(written, Hole):
-        return "a free parameter"
     if isinstance(written, Node):
         return "a specification"
+    if isinstance(written, Word) and written.kind == "hole":
+        return "a free parameter"
     quoted = isinstance(written, Word) and written.kind == "string"
     return shorten(f'"{written.text}"' if quoted else written.text)
 

@@ -46,13 +46,13 @@ class Word:
     Attributes:
         span: where it stands.
         text: what was written; of a quoted one without the quotes.
-        kind: a name such as geometric; a path, which has a dot or a slash; quoted. Of JSON, a
-            string, a flag, or what no parameter takes.
+        kind: a name such as geometric; a path, which has a dot or a slash; quoted; a hole. Of JSON,
+            a string, a flag, or what no parameter takes.
     """
 
     span: Span
     text: str
-    kind: Literal["name", "path", "quoted", "string", "flag", "other"]
+    kind: Literal["name", "path", "quoted", "hole", "string", "flag", "other"]
 
 
 # Longest text that is read: room for a ledger of ten thousand entries, and read in a second or two.
@@ -137,22 +137,10 @@ class Scanner:
             self.fail("a name ends in a letter or a digit", (found.start(), found.end() + 1))
         return self._end(found)
 
-    def hole(self) -> Span | None:
-        """Read a hole, if one comes next: it is a whole value."""
-        if self.next != "_":
-            return None
-        start = self.place
-        run = self._run(start)
-        after = _SPACE.match(self.text, start + 1)
-        follows = self.text[after.end() : after.end() + 1] if after else ""
-        if run != "_" or follows in ("/", "%", "_"):
-            self.fail("a free parameter is a whole value: _ by itself", (start, start + len(run)))
-        self.place = start + 1
-        self.skip()
-        return start, start + 1
-
-    def count(self) -> Number:
-        """Read the count of a repetition."""
+    def count(self) -> Number | Word:
+        """Read the count of a repetition, or a hole."""
+        if self.next == "_":
+            return self._hole()
         start = self.place
         found = _COUNT.match(self.text, start)
         quantity = _QUANTITY.match(self.text, start)
@@ -192,7 +180,9 @@ class Scanner:
         return Numbers(span, self.text[slice(*span)], tuple(items))
 
     def value(self) -> Number | Word | None:
-        """Read a value other than a specification in parentheses or a hole, if one comes next."""
+        """Read a value other than a specification in parentheses, if one comes next."""
+        if self.next == "_":
+            return self._hole()
         start = self.place
         quoted = _QUOTED.match(self.text, start) if self.next in ("'", '"') else None
         if quoted is not None:
@@ -216,6 +206,14 @@ class Scanner:
                 hints.for_number(run),
             )
         return None
+
+    def _hole(self) -> Word:
+        """Read a hole, which is a whole value."""
+        start, run = self.place, self._run(self.place)
+        end = self._pass(1)
+        if run != "_" or self.next in ("/", "%", "_"):
+            self.fail("a free parameter is a whole value: _ by itself", (start, start + len(run)))
+        return Word((start, end), run, "hole")
 
     def _number(self, found: re.Match[str]) -> Number:
         text, span = self._end(found)

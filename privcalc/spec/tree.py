@@ -8,9 +8,8 @@ the registry's type. Holes are the values written `_`, for `calibrate` to find.
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
-from privcalc.errors import SpecError
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -88,22 +87,6 @@ Path = tuple[str | int, ...]
 Span = tuple[int, int]
 
 
-class Located(Protocol):
-    """A tree, the text it was read from, and where in the text its parts are."""
-
-    @property
-    def tree(self) -> Node:
-        """The tree."""
-
-    @property
-    def text(self) -> str:
-        """The text."""
-
-    @property
-    def spans(self) -> Mapping[Path, Span]:
-        """The part of the text that each node and value was read from."""
-
-
 def walk(tree: Node, path: Path = ()) -> Iterator[tuple[Path, Value]]:
     """Yield a tree and all that is in it, each with its path, in the order of the text.
 
@@ -132,17 +115,6 @@ def nodes(tree: Node) -> Iterator[Node]:
 def holes(tree: Node) -> tuple[Path, ...]:
     """Return the path of every hole, in the order of the text."""
     return tuple(path for path, value in walk(tree) if isinstance(value, Hole))
-
-
-def reject_holes(located: Located) -> None:
-    """Refuse a specification that has a hole."""
-    message, hint = "only calibrate finds a free parameter", "write a number for _"
-    for path in holes(located.tree):
-        span = located.spans.get(path)
-        if span is None:
-            # It was JSON, and its text is another: there is no place to point at.
-            raise SpecError(f"{message} (at {place_text(path)})", hint=hint)
-        raise SpecError(message, text=located.text, span=span, hint=hint)
 
 
 def place_text(path: Path) -> str:

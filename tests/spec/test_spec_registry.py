@@ -26,7 +26,7 @@ from privcalc.reporting.questions import read_number
 from privcalc.spec import registry
 from privcalc.spec.entry import LAST, brief_text
 from privcalc.spec.parse import parse
-from privcalc.spec.read import read
+from privcalc.spec.read import read, reject_holes
 from privcalc.spec.text import to_text
 from privcalc.spec.tree import Leaf, Wrapped
 from privcalc.wrappers.poisson import PoissonSampled
@@ -228,12 +228,12 @@ def test_holes_are_found_and_refused_with_their_place() -> None:
         ("events", 1, "count"),
     )
     with pytest.raises(SpecError, match="only calibrate") as caught:
-        registry.reject_holes(parsed)
+        reject_holes(read(parsed.text))
     assert caught.value.span == (15, 16)
     question = read('{"type": "pure", "epsilon": "_"}')
     with pytest.raises(SpecError, match="only calibrate"):
-        registry.reject_holes(question)
-    registry.reject_holes(parse("gaussian:sigma=1"))
+        reject_holes(question)
+    reject_holes(read("gaussian:sigma=1"))
 
 
 def test_names_are_taken_once() -> None:
