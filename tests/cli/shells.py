@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Each writes what was offered, then `=` and the line as it is after the key was pressed.
 BASH = """
 PS1= PS2=
-source {root}/completions/privcalc.bash
+source {root}/privcalc/cli/completions/privcalc.bash
 _recorded() {{ _privcalc "$@"; printf '%s\\n' "${{COMPREPLY[@]}}" >> {log}; }}
 complete -F _recorded privcalc
 bind 'set bell-style none' 'set completion-query-items 0' 'set page-completions off'
@@ -29,7 +29,7 @@ bind -x '"\\C-g": _written'
 ZSH = """
 PROMPT= PS2=
 unsetopt zle_bracketed_paste 2> /dev/null
-fpath=({root}/completions $fpath)
+fpath=({root}/privcalc/cli/completions $fpath)
 autoload -Uz compinit; compinit -u -D
 setopt no_beep no_list_beep
 compadd() {{
@@ -131,7 +131,7 @@ def listed(line: str, last: str, folder: Path) -> str:
 
 def fish(lines: Sequence[str], folder: Path, *, described: bool = False) -> list[list[str]]:
     """Return what fish completes each line to, sorted; with what it shows beside if asked."""
-    script = f"source {ROOT}/completions/privcalc.fish\n"
+    script = f"source {ROOT}/privcalc/cli/completions/privcalc.fish\n"
     script += "for line in $argv; complete -C $line; echo =; end"
     done = subprocess.run(
         [shutil.which("fish") or "fish", "--no-config", "-c", script, *lines],
