@@ -91,7 +91,7 @@ def answer_sweep(
     located = joined(specs, holes=True, relation=ask.relation)
     found = swept(located, read_sweep(sweep), asked=ask.relation, free=free)
     rows: list[Row] = []
-    with Progress(lambda: len(found.values), shown=not output.quiet) as progress:
+    with Progress(len(found.values), shown=not output.quiet) as progress:
 
         def keep(row: Row) -> bool:
             rows.append(row)
