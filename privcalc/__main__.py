@@ -44,10 +44,7 @@ def _written_down(arguments: list[str]) -> str:
         return f"privcalc {__version__}\n"
     if arguments[-1:] not in (["-h"], ["--help"]) or len(arguments) > 2:
         return ""
-    from shutil import get_terminal_size
-
-    # It is broken into lines for this width and more; Typer does it for others.
-    if get_terminal_size().columns < 80 or not all(word.isalpha() for word in arguments[:-1]):
+    if not all(word.isalpha() for word in arguments[:-1]):
         return ""
     name = arguments[0] if len(arguments) == 2 else "top-level"
     from privcalc.package_data import read

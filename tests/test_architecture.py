@@ -119,7 +119,7 @@ RULES = {
         in_functions="privcalc.picture",
     ),
     # How much work is spent, which whoever works has loaded.
-    "privcalc.cli.progress": Rule("", in_functions="privcalc.numerics.work"),
+    "privcalc.cli.progress": Rule("", in_functions="privcalc.numerics.work rich"),
     "privcalc.__main__": Rule("privcalc privcalc.package_data privcalc.cli"),
     # What `import privcalc` offers; the package itself loads none of it before it is asked for.
     "privcalc.library": Rule(

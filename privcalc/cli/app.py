@@ -1,7 +1,7 @@
 """A command line becomes an exit status: read without Typer where it is plain, and answered.
 
-To load Typer takes as long as half of numpy. `help/option-table.txt` says what a plain line may
-have in it, written by the generator of documents from the declarations of the options.
+To load Typer takes as long as half of numpy: what it would read in the same way is read here, from
+the table of options.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from privcalc import package_data
-from privcalc.cli import choices
 from privcalc.cli.commands import COMMANDS, call, load
 from privcalc.cli.failure import (
     ExitStatus,
@@ -23,6 +21,7 @@ from privcalc.cli.failure import (
     wanted_form,
     wants_traceback,
 )
+from privcalc.cli.options import FLAG, TEXTS, keywords, option
 from privcalc.cli.output import OPTIONS
 
 if TYPE_CHECKING:
@@ -41,39 +40,35 @@ def read_plainly(
     name, words = "".join(arguments[:1]), iter(arguments[1:])
     if name not in COMMANDS:
         return None
-    table = package_data.read("cli", "help", "option-table.txt").splitlines()
-    rows = [line.split() for line in table if line.startswith(f"{name} ")]
-    known = {option: (parameter, kind) for _, option, parameter, kind in rows}
+    function = getattr(load(name), name)
+    own = [option(name, each) for each in (*keywords(function), *OPTIONS) if each != "output"]
+    known = {"SPEC" if each.positional else flag: each for each in own for flag in each.flags}
+    if "--q" in known:
+        # -q is likely a mistake, which Typer's reader explains.
+        del known["-q"]
     found: dict[str, Any] = {}
     for word in words:
-        option, joined, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        flag, joined, value = word.partition("=") if word.startswith("--") else (word, "", "")
         if word == "-" or word[:1] not in ("-", ""):
-            option, value = "SPEC", word
-        parameter, kind = known.get(option, ("", ""))
-        if kind == "flag":
-            read: object = None if joined else True
-        else:
-            if option != "SPEC":
-                value = value if joined else next(words, "")
-                # A number below zero is no option, but a value that was forgotten looks like one.
-                value = "" if value.startswith("-") else value
-            read = _read(kind, value) if value else None
-        if read is None or (parameter in found and kind != "texts"):
+            flag, value = "SPEC", word
+        elif flag in known and known[flag].kind != FLAG:
+            value = value if joined else next(words, "")
+            # A number below zero is no option, but a value that was forgotten looks like one.
+            value = "" if value.startswith("-") else value
+        each = known.get(flag)
+        if each is None or (each.name in found and each.kind != TEXTS):
             return None
-        found[parameter] = [*found.get(parameter, ()), read] if kind == "texts" else read
-    function = getattr(load(name), name)
-    needed = {parameter for parameter, _ in known.values()} - function.__kwdefaults__.keys()
+        if each.kind == FLAG and not joined:
+            found[each.name] = True
+        elif not value or each.kind == FLAG or (each.choices and value not in each.choices):
+            return None
+        else:
+            found[each.name] = [*found.get(each.name, ()), value] if each.kind == TEXTS else value
+    needed = {each.name for each in own} - function.__kwdefaults__.keys()
     if "--file" in known and "file" not in found:
         # A file has what is else written as SPEC.
-        needed.add(known["SPEC"][0])
-    return (function, found) if needed <= found.keys() | OPTIONS else None
-
-
-def _read(kind: str, value: str) -> object:
-    """Return a value as the function takes it: text, or one of a choice; None if it is neither."""
-    if kind in ("text", "texts"):
-        return value
-    return next((each for each in getattr(choices, kind, ()) if each.value == value), None)
+        needed.add(known["SPEC"].name)
+    return (function, found) if needed <= {*found, *OPTIONS} else None
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.cli.failure import ExitStatus, failure, shown
 from privcalc.cli.output import Printed, Printer
-from privcalc.cli.progress import Progress, lines_of_input
+from privcalc.cli.progress import Progress
 from privcalc.errors import SpecError, UsageError
 from privcalc.record import record, replace
 from privcalc.reporting.questions import question
@@ -287,7 +287,7 @@ def answer_questions(answer: Answering, *, jobs: int = 1) -> ExitStatus:
     """
     printer = Printer(answer.output)
     worst: list[ExitStatus] = []
-    with Progress(lines_of_input, shown=not answer.output.quiet) as progress:
+    with Progress(0, shown=not answer.output.quiet) as progress:
 
         def emit(printed: Printed) -> bool:
             """Print an answer; say whether anybody reads on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from privcalc import package_data
 from privcalc.cli.commands import COMMANDS
 from privcalc.spec.entry import snake_case
 from privcalc.spec.hints import for_word
@@ -17,119 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["for_command", "for_option", "for_value"]
 
-# Options of other tools, in snake_case, that are not the parts of a specification.
-ELSEWHERE = {
-    "alpha": "convert --fpr takes false positive rates, convert --orders Renyi orders",
-    "poisson": "sampling stands after the mechanism: @poisson:q=RATE",
-    "output": "the answer goes to standard output; --format says in which form",
-    "target_epsilon": "write --epsilon",
-    "target_delta": "write --delta",
-    "max_eps": "did you mean --max-epsilon?",
-    "budget": "write --max-epsilon E with --delta D",
-    "d": "write --delta",
-    "e": "write --epsilon",
-    "trials": "write --runs fixed:n=TRIALS, or --runs geometric:mean=TRIALS for a random number",
-    "repetitions": "write --runs fixed:n=RUNS",
-    "rate": "sampling stands after the mechanism: @poisson:q=RATE",
-    "p": "sampling stands after the mechanism: @poisson:q=RATE",
-    "n": "the number of records is a part of SPEC: @poisson:q=BATCH/N",
-    "samples": "the number of records is a part of SPEC: @poisson:q=BATCH/RECORDS",
-    "dataset_size": "the number of records is a part of SPEC: @poisson:q=BATCH/RECORDS",
-    "max_grad_norm": "the clipping norm is a part of SPEC: gaussian:sigma=NOISE,sensitivity=NORM",
-    "clip": "the clipping norm is a part of SPEC: gaussian:sigma=NOISE,sensitivity=NORM",
-    "sensitivity": "sensitivity is a part of SPEC: gaussian:sigma=NOISE,sensitivity=S",
-    "mechanism": "the mechanism is SPEC: privcalc compose gaussian:sigma=1.1 --delta 1e-5",
-    "spec": "SPEC stands without an option: privcalc compose gaussian:sigma=1.1 --delta 1e-5",
-    "accountant": "every engine is asked that proves something; --engine takes one of them",
-    "adjacency": "write --relation",
-    "neighbors": "write --relation",
-    "neighboring_relation": "write --relation",
-    "opacus": "a history is a SPEC: opacus:file=FILE",
-    "history": "a history is a SPEC: opacus:file=FILE",
-    "input": "SPEC - reads standard input; a history is opacus:file=FILE",
-    "config": "write --file",
-    "csv": "write --format csv",
-    "markdown": "write --format markdown",
-    "silent": "write --quiet",
-    "debug": "write --verbose",
-}
-# Words in the place of a command, and the commands.
-_CHECK = "write privcalc compose SPEC --delta D --max-epsilon E, or compose --file privacy.toml"
-ELSE_CALLED = {
-    "help": "write privcalc --help",
-    "version": "write privcalc --version",
-    "epsilon": "write privcalc compose SPEC --delta D",
-    "eps": "write privcalc compose SPEC --delta D",
-    "dp": "write privcalc compose SPEC --delta D",
-    "delta": "write privcalc compose SPEC --epsilon E",
-    "compute": "write privcalc compose SPEC --delta D",
-    "account": "write privcalc compose SPEC --delta D",
-    "accountant": "write privcalc compose SPEC --delta D",
-    "composition": "write privcalc compose SPEC --delta D",
-    "opacus": "write privcalc compose opacus:file=FILE --delta D",
-    "check": _CHECK,
-    "budget": _CHECK,
-    "verify": _CHECK,
-    "validate": _CHECK,
-    "assert": _CHECK,
-    "gate": _CHECK,
-    "noise": "write privcalc calibrate gaussian:sigma=_ --epsilon E --delta D",
-    "sigma": "write privcalc calibrate gaussian:sigma=_ --epsilon E --delta D",
-    "calibration": "write privcalc calibrate",
-    "tune": "write privcalc select SPEC --runs geometric:mean=30 --delta D",
-    "select_runs": "write privcalc select",
-    "sample": "write privcalc subsample",
-    "amplify": "write privcalc subsample",
-    "profile": "write privcalc convert SPEC --to profile",
-    "tradeoff": "write privcalc convert SPEC --to tradeoff",
-    "risk": "write privcalc convert SPEC --to risk",
-    "plot": "write privcalc convert SPEC --to tradeoff --plot",
-    "spec": "write privcalc --help-spec",
-    "completion": "write privcalc --show-completion SHELL",
-    "completions": "write privcalc --show-completion SHELL",
-    "schema": "write privcalc --schema result",
-}
-# Values of options by the names of others.
-VALUES = {
-    "unbounded": "write add-or-remove-one",
-    "add_remove": "write add-or-remove-one",
-    "add_or_remove": "write add-or-remove-one",
-    "bounded": "write replace-one",
-    "substitution": "write replace-one",
-    "substitute": "write replace-one",
-    "swap": "write replace-one",
-    "edit": "write replace-one",
-    "zero_out": "write replace-special",
-    "zeroed": "write replace-special",
-    "pld": "write fft, or leave --engine out",
-    "prv": "write fft, or leave --engine out",
-    "renyi": "write rdp",
-    "moments": "write rdp",
-    "epsilon": "write dp, with --delta D",
-    "eps": "write dp, with --delta D",
-    "delta": "write dp, with --epsilon E",
-    "approx": "write dp, with --delta D",
-    "f_dp": "write tradeoff",
-    "fdp": "write tradeoff",
-    "roc": "write tradeoff",
-    "mu": "write gdp",
-    "rho": "write zcdp",
-    "cdp": "write zcdp",
-    "attack": "write risk",
-    "mia": "write risk",
-    "event": "write dp-event",
-    "yaml": "write json, which readers of YAML read",
-    "jsonl": "write json, one object on a line",
-    "ndjson": "write json, one object on a line",
-    "md": "write markdown",
-    "text": "write table",
-    "plain": "write table, or -t for one number",
-    "tsv": "write csv",
-    "html": "write markdown",
-    "latex": "write markdown, or csv",
-    "tex": "write markdown, or csv",
-    "bare": "-t prints one number",
-}
+
+def _table(name: str) -> dict[str, str]:
+    """Return what to write for each word, from the data of the package."""
+    import tomllib
+
+    found: dict[str, dict[str, str]] = tomllib.loads(package_data.read("cli", "meant.toml"))
+    return found[name]
 
 
 def for_option(option: str, known: Sequence[str], command: str = "") -> str:
@@ -147,7 +42,7 @@ def for_option(option: str, known: Sequence[str], command: str = "") -> str:
         # Budget files are for compose, which knows the option.
         free = ", with _ in it" if command == "calibrate" else ""
         return f"write the specifications of the file as one sum{free}"
-    if elsewhere := for_word(word) or ELSEWHERE.get(word, ""):
+    if elsewhere := for_word(word) or _table("options").get(word, ""):
         return elsewhere
     names = {name.lstrip("-"): name for name in known if name.startswith("--")}
     begun = [name for name in names if name.startswith(word) and len(word) > 1]
@@ -158,7 +53,7 @@ def for_option(option: str, known: Sequence[str], command: str = "") -> str:
 def for_command(words: Sequence[str]) -> str:
     """Return what to write for words of which the first is no command, or ""."""
     first = words[0] if words else ""
-    if hint := ELSE_CALLED.get(snake_case(first), ""):
+    if hint := _table("commands").get(snake_case(first), ""):
         other = next((word for word in words[1:] if word in COMMANDS), "")
         return f"write privcalc {other} --help" if first == "help" and other else hint
     from privcalc.errors import PrivcalcError
@@ -203,4 +98,4 @@ def for_value(message: str) -> str:
         return ""
     lower = word[1].lower()
     known = lower != word[1] and f"'{lower}'" in message
-    return f"write {lower}" if known else VALUES.get(snake_case(word[1]), "")
+    return f"write {lower}" if known else _table("values").get(snake_case(word[1]), "")

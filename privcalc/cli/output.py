@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
-from privcalc.cli.choices import ColorMode, Format
 from privcalc.cli.failure import ExitStatus, abandon, complain
+from privcalc.cli.options import keywords
 from privcalc.errors import UsageError
 from privcalc.record import record
 from privcalc.reporting.questions import read_count
@@ -16,7 +16,7 @@ from privcalc.reporting.questions import read_count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from privcalc.cli import options
+    from privcalc.cli.options import Text
     from privcalc.render.report import Report
 
 
@@ -37,11 +37,11 @@ class Terminal:
     lines: int = 0
 
 
-def terminal(mode: ColorMode) -> Terminal:
+def terminal(mode: str) -> Terminal:
     """Decide from the option, then NO_COLOR, then FORCE_COLOR, then the terminal itself."""
     capable = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    if mode is not ColorMode.AUTO:
-        colour = mode is ColorMode.ALWAYS
+    if mode != "auto":
+        colour = mode == "always"
     elif os.environ.get("NO_COLOR"):
         colour = False
     else:
@@ -70,7 +70,7 @@ def shows_more() -> bool:
 
 MOST_JOBS = 256
 # One document for one question; what prints many answers would not be one.
-DOCUMENTS = (Format.JUNIT, Format.GITLAB)
+DOCUMENTS = ("junit", "gitlab")
 
 
 @record
@@ -89,7 +89,7 @@ class Output:
         command: the words of the command line, for statements.
     """
 
-    format: Format
+    format: str
     terse: bool
     quiet: bool
     verbose: bool
@@ -102,36 +102,36 @@ class Output:
     @property
     def error_form(self) -> str:
         """The form of errors that goes with the format: text, json or github."""
-        fitting = self.format in (Format.JSON, Format.GITHUB)
-        return self.format.value if fitting else "text"
+        fitting = self.format in ("json", "github")
+        return self.format if fitting else "text"
 
 
 def read_output(
     *,
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = ColorMode.AUTO,
-    jobs: options.JobsOption = None,
-    plot: options.PlotOption = False,
-    plot_file: options.PlotFileOption = None,
+    json: bool = False,
+    format_: Text = None,
+    terse: bool = False,
+    quiet: bool = False,
+    verbose: bool = False,
+    color: str = "auto",
+    jobs: Text = None,
+    plot: bool = False,
+    plot_file: Text = None,
 ) -> Output:
     """Turn the options of the output, which all commands have, into the value that they take.
 
     Raises:
         UsageError: two of them contradict each other.
     """
-    if json and form not in (None, Format.JSON):
-        raise UsageError(f"--json contradicts --format {form.value if form else ''}; give one")
-    if terse and (json or form is not None):
+    if json and format_ not in (None, "json"):
+        raise UsageError(f"--json contradicts --format {format_}; give one")
+    if terse and (json or format_ is not None):
         raise UsageError("-t prints a bare number; it does not go with --json or --format")
-    chosen = Format.JSON if json else form or Format.TABLE
+    chosen = "json" if json else format_ or "table"
     processes = 1 if jobs is None else read_count("--jobs", jobs)
     if processes > MOST_JOBS:
         raise UsageError(f"--jobs takes at most {MOST_JOBS} processes, got {processes}")
-    if plot and (terse or quiet or chosen is not Format.TABLE):
+    if plot and (terse or quiet or chosen != "table"):
         raise UsageError("--plot draws on standard output; --plot-file FILE goes with all else")
     if plot_file is not None:
         from privcalc.picture.file import check_file
@@ -140,7 +140,7 @@ def read_output(
     return Output(chosen, terse, quiet, verbose, terminal(color), processes, plot, plot_file)
 
 
-OPTIONS = frozenset(read_output.__kwdefaults__ or ())
+OPTIONS = keywords(read_output)
 
 
 @record
@@ -222,11 +222,11 @@ class Printer:
     def _before(self) -> Iterator[str]:
         """Yield what stands once at the top, or between two answers."""
         form = self._output.format
-        if form is Format.CSV and not self._started:
+        if form == "csv" and not self._started:
             from privcalc.render.data import csv_header
 
             yield csv_header()
-        pages = (Format.TABLE, Format.MARKDOWN, Format.STATEMENT)
+        pages = ("table", "markdown", "statement")
         if form in pages and self._started and not self._output.terse:
             yield ""
 
@@ -248,16 +248,16 @@ class Printer:
             from privcalc.render.plain import terse_line
 
             yield from (terse_line(report) for report in reports)
-        elif form is Format.JSON:
+        elif form == "json":
             from privcalc.render.data import json_line
 
             yield from (json_line(report) for report in reports)
-        elif form is Format.CSV:
+        elif form == "csv":
             from privcalc.render.data import csv_lines
 
             for report in reports:
                 yield from csv_lines(report)
-        elif form is Format.GITHUB:
+        elif form == "github":
             from privcalc.render import github
 
             for report in reports:
@@ -265,13 +265,13 @@ class Printer:
         elif form in DOCUMENTS:
             from privcalc.render import checks
 
-            yield from (checks.junit if form is Format.JUNIT else checks.gitlab)(reports)
+            yield from (checks.junit if form == "junit" else checks.gitlab)(reports)
         else:
             yield from self._page(reports, text)
 
     def _page(self, reports: Sequence[Report], text: str) -> Iterator[str]:
         """Return what people read: a statement, a picture or tables."""
-        if self._output.format is Format.STATEMENT:
+        if self._output.format == "statement":
             from privcalc.render import statement
 
             return statement.lines(reports, self._output.command, text)
@@ -299,7 +299,7 @@ class Printer:
 
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
         terminal = self._output.terminal
-        if self._output.format is Format.MARKDOWN:
+        if self._output.format == "markdown":
             from privcalc.render.plain import markdown_lines
 
             yield from markdown_lines(reports)
@@ -323,7 +323,7 @@ class Printer:
         if self._output.verbose:
             yield from messages.details(reports, place)
         yield from messages.warnings(reports, place, verbose=self._output.verbose)
-        if self._output.terse or self._output.format in (Format.JSON, Format.CSV, *DOCUMENTS):
+        if self._output.terse or self._output.format in ("json", "csv", *DOCUMENTS):
             yield from messages.failed_checks(reports, place)
 
     def _notes(self, reports: Sequence[Report]) -> Iterator[str]:
@@ -338,7 +338,7 @@ class Printer:
         bare = self._output.terse and (self._output.verbose or event)
         for words, hint in notes(reports, bare=bare):
             yield f"{words}\nhint: {hint}" if hint else words
-        if self._output.terse or self._output.format is Format.CSV:
+        if self._output.terse or self._output.format == "csv":
             yield from dict.fromkeys(each for report in reports for each in report.reasons)
 
 

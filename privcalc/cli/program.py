@@ -1,14 +1,13 @@
 """The Typer application: reads any command line, explains what is wrong with it, or helps."""
 
-# No postponed annotations: Typer reads them at run time.
+from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature
-from typing import Annotated
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer._click import Command
 from typer._click.exceptions import (
     BadParameter,
     ClickException,
@@ -16,60 +15,23 @@ from typer._click.exceptions import (
     NoSuchOption,
     UsageError,
 )
-from typer.models import OptionInfo
+from typer._types import TyperChoice
+from typer.core import TyperCommand, TyperGroup
 
 from privcalc import errors, package_data
 from privcalc.cli import meant
-from privcalc.cli.choices import SchemaName, Shell
 from privcalc.cli.commands import COMMANDS, call, load
-from privcalc.cli.docs.commands import parameters
-from privcalc.cli.docs.help import BriefCommand, BriefGroup
 from privcalc.cli.failure import ExitStatus, Failure, complain, shown, wanted_form
+from privcalc.cli.options import FLAG, PROGRAM, TEXTS, keywords, option
+from privcalc.cli.output import read_output
 from privcalc.version import __version__
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-def print_version(value: bool) -> None:  # noqa: FBT001  (Typer calls it)
-    """Print the version."""
-    if value:
-        _print_and_stop(f"privcalc {__version__}\n")
+    from typer._click import Command, Context
 
-
-def print_language(name: str | None) -> None:
-    """Print the specification language, or one mechanism or wrapper."""
-    if name is not None:
-        from privcalc.spec import describe
-
-        text = describe.page(name) if name else describe.overview()
-        _print_and_stop(text + "\n")
-
-
-def print_schema(name: SchemaName | None) -> None:
-    """Print a JSON Schema."""
-    if name is not None:
-        _print_and_stop(package_data.read("schema", f"{name.value}-v1.json"))
-
-
-def print_completion(context: typer.Context, shell: Shell | None) -> None:
-    """Print the completions for a shell."""
-    if shell is not None:
-        from privcalc.cli.docs.completions import completion
-
-        _print_and_stop(completion(shell.value, context.command))
-
-
-def print_full_help(context: typer.Context, value: bool) -> None:  # noqa: FBT001
-    """Print all that there is to say of every option."""
-    if value and isinstance(context.command, BriefGroup | BriefCommand):
-        _print_and_stop(context.command.full_help(context) + "\n")
-
-
-def _print_and_stop(text: str) -> None:
-    sys.stdout.write(text)
-    raise typer.Exit
-
-
-# No postponed annotations: Typer reads them at run time.
-
+    from privcalc.cli.options import Option
 
 HELP = """Certified differential-privacy accounting.
 
@@ -84,6 +46,124 @@ Examples:
 """
 
 
+class Group(TyperGroup):
+    """The program: its help is one screen, and `--help-all` has that of every command."""
+
+    def get_help(self, ctx: Context) -> str:  # noqa: ARG002
+        """Return one screen."""
+        return package_data.read("cli", "help", "top-level.txt").rstrip("\n")
+
+    def full_help(self, ctx: Context) -> str:
+        """Return the help of every option of every command."""
+        found = [super().get_help(ctx)]
+        for name, command in self.commands.items():
+            if isinstance(command, StrictCommand):
+                inside = typer.Context(
+                    command, parent=ctx, info_name=name, **command.context_settings
+                )
+                found.append(command.full_help(inside))
+        return "\n\n".join(found)
+
+
+class StrictCommand(TyperCommand):
+    """A command that refuses a second value of an option, where the last would win silently."""
+
+    def get_help(self, ctx: Context) -> str:  # noqa: ARG002
+        """Return one screen."""
+        return package_data.read("cli", "help", f"{self.name}.txt").rstrip("\n")
+
+    def full_help(self, ctx: Context) -> str:
+        """Return the help of every option."""
+        return super().get_help(ctx)
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Check the options as written, then read them."""
+        names = {name for each in self.get_params(ctx) for name in (*each.opts, each.name)}
+        for before, word in pairwise(args):
+            if before == "-q" and "--q" in names and word[:1].isdecimal():
+                raise errors.UsageError(f"-q is --quiet and takes no value; write --q {word}")
+        values, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        options = [each for each in order if each.param_type_name == "option"]
+        for each in dict.fromkeys(options):
+            if vars(each)["is_flag"]:
+                continue
+            _check_value(each.opts[0], values[str(each.name)], names)
+            if options.count(each) > 1 and not vars(each)["multiple"]:
+                raise errors.UsageError(f"{each.opts[0]} is given twice; it takes one value")
+        return super().parse_args(ctx, args)
+
+
+def _check_value(flag: str, value: object, names: set[str | None]) -> None:
+    """Refuse an option as the value of another: the value was forgotten."""
+    for each in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(each, str) and each.startswith("-") and each.partition("=")[0] in names:
+            raise errors.UsageError(f"{flag} has no value: {each} follows it")
+
+
+class Relations(TyperChoice[str]):
+    """Relations, whose names may be written in capitals, and with - or _."""
+
+    def normalize_choice(self, choice: str, ctx: Context | None) -> str:
+        """Return the form in which names are compared."""
+        return super().normalize_choice(choice, ctx).replace("_", "-")
+
+    def get_invalid_choice_message(self, value: object, ctx: Context | None) -> str:
+        """Return an error with the nearest name, or with all of them."""
+        from difflib import get_close_matches
+
+        near = get_close_matches(self.normalize_choice(str(value), ctx), list(self.choices), n=1)
+        known = f"did you mean {near[0]}?" if near else f"known: {', '.join(self.choices)}"
+        return f"{value!r} is no relation; {known}"
+
+
+def _print_version(_context: typer.Context, value: bool) -> None:  # noqa: FBT001
+    if value:
+        _print_and_stop(f"privcalc {__version__}\n")
+
+
+def _print_language(_context: typer.Context, name: str | None) -> None:
+    if name is not None:
+        from privcalc.spec import describe
+
+        text = describe.page(name) if name else describe.overview()
+        _print_and_stop(text + "\n")
+
+
+def _print_schema(_context: typer.Context, name: str | None) -> None:
+    if name is not None:
+        _print_and_stop(package_data.read("schema", f"{name}-v1.json"))
+
+
+# The names under which shells look for completions.
+COMPLETIONS = {"bash": "privcalc.bash", "zsh": "_privcalc", "fish": "privcalc.fish"}
+
+
+def _print_completion(_context: typer.Context, shell: str | None) -> None:
+    if shell is not None:
+        _print_and_stop(package_data.read("cli", "completions", COMPLETIONS[shell]))
+
+
+def _print_full_help(context: typer.Context, value: bool) -> None:  # noqa: FBT001
+    if value and isinstance(context.command, Group | StrictCommand):
+        _print_and_stop(context.command.full_help(context) + "\n")
+
+
+def _print_and_stop(text: str) -> None:
+    sys.stdout.write(text)
+    raise typer.Exit
+
+
+# What prints something and stops, before anything else is read.
+INSTEAD: dict[str, Callable[[typer.Context, Any], None]] = {
+    "version": _print_version,
+    "help_spec": _print_language,
+    "schema": _print_schema,
+    "show_completion": _print_completion,
+    "help_all": _print_full_help,
+}
+ANSWERED_HERE = [each for each in PROGRAM if each.name in INSTEAD]
+
+
 def program(names: Iterable[str] = COMMANDS, arguments: Sequence[str] = ()) -> Command:
     """Return the parser of the command line, with some commands or with all.
 
@@ -95,7 +175,7 @@ def program(names: Iterable[str] = COMMANDS, arguments: Sequence[str] = ()) -> C
     """
     app = typer.Typer(
         name="privcalc",
-        cls=BriefGroup,
+        cls=Group,
         help=HELP,
         rich_markup_mode=None,
         add_completion=False,
@@ -103,72 +183,68 @@ def program(names: Iterable[str] = COMMANDS, arguments: Sequence[str] = ()) -> C
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(privcalc)
+    app.callback()(_with_signature(lambda **_: None, map(_parameter, ANSWERED_HERE)))
     for name in names:
         module = load(name)
         app.command(
             name,
             short_help=COMMANDS[name],
-            cls=BriefCommand,
+            cls=StrictCommand,
             epilog=module.EXAMPLES,
             no_args_is_help=True,
-        )(_typed(getattr(module, name), arguments))
+        )(_typed(name, getattr(module, name), arguments))
     return typer.main.get_command(app)
 
 
-def _typed(function: Callable[..., int], arguments: Sequence[str]) -> Callable[..., int]:
+def _typed(name: str, function: Callable[..., int], arguments: Sequence[str]) -> Callable[..., int]:
     """Return a command as a function with the parameters that Typer reads."""
 
     def typed(**values: object) -> int:
         # What Typer has read and answered it hands on all the same.
-        values.pop(FULL_HELP.name)
+        values.pop("help_all")
         return call(function, values, arguments)
 
     typed.__doc__ = function.__doc__
-    vars(typed)["__signature__"] = Signature([*parameters(function), FULL_HELP])
-    return typed
+    return _with_signature(typed, _parameters(name, function))
 
 
-def _instead(
-    flag: str, text: str, callback: Callable[..., None], metavar: str | None = None
-) -> OptionInfo:
-    """Declare an option that prints something, before anything else is read."""
-    found: OptionInfo = typer.Option(
-        flag, metavar=metavar, help=text, callback=callback, is_eager=True
-    )
-    return found
+def _with_signature(
+    function: Callable[..., Any], parameters: Iterable[Parameter]
+) -> Callable[..., Any]:
+    vars(function)["__signature__"] = Signature([*parameters])
+    return function
 
 
-# Not handed on to the command.
-FullHelp = Annotated[
-    bool,
-    typer.Option(
-        "--help-all",
-        help="Explain every option.",
-        callback=print_full_help,
-        is_eager=True,
-        expose_value=False,
-    ),
-]
-FULL_HELP = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=FullHelp)
-SCHEMA_HELP = f"Print a JSON Schema: {', '.join(SchemaName)}."
-SPEC_HELP = "Explain the specification language, one name in it, or sampling."
+def _parameters(name: str, function: Callable[..., int]) -> Iterator[Parameter]:
+    """Yield what Typer reads of a command, and then of the output."""
+    for each in (function, read_output):
+        for keyword in keywords(each):
+            if keyword != "output":
+                default = (each.__kwdefaults__ or {}).get(keyword, Parameter.empty)
+                yield _parameter(option(name, keyword), default)
+    yield _parameter(ANSWERED_HERE[-1])
 
 
-def privcalc(
-    *,
-    version: Annotated[bool, _instead("--version", "Print the version.", print_version)] = False,
-    help_spec: Annotated[
-        str | None, _instead("--help-spec", SPEC_HELP, print_language, "[NAME]")
-    ] = None,
-    schema: Annotated[SchemaName | None, _instead("--schema", SCHEMA_HELP, print_schema)] = None,
-    show_completion: Annotated[
-        Shell | None,
-        _instead("--show-completion", "Print the completions for a shell.", print_completion),
-    ] = None,
-    help_all: FullHelp = False,
-) -> None:
-    """Hold the options of the program itself; each prints something and stops."""
+def _parameter(row: Option, default: object = None) -> Parameter:
+    """Return a row of the table as a parameter that Typer understands."""
+    needed = default is Parameter.empty
+    kind: Any = bool if row.kind == FLAG else list[str] if row.kind == TEXTS else str
+    if row.kind == FLAG:
+        default = False
+    elif default is None:
+        kind |= None
+    settings: dict[str, Any] = {"help": row.help, "metavar": row.metavar or None}
+    if row.choices:
+        choice = Relations if row.name == "relation" else TyperChoice
+        settings["click_type"] = choice([*row.choices], case_sensitive=choice is not Relations)
+    if row.positional:
+        info = typer.Argument(**settings, show_default=False)
+    else:
+        if row in ANSWERED_HERE:
+            settings |= {"callback": INSTEAD[row.name], "is_eager": True}
+        info = typer.Option(*row.flags[::-1], **settings, show_default=not needed)
+    annotation: Any = Annotated[kind, info]
+    return Parameter(row.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def run(arguments: list[str]) -> int:

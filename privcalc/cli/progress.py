@@ -1,70 +1,60 @@
 """What is under way, on standard error, where an answer takes long and a person is looking.
 
-One line, drawn by a thread of its own, as the one that works may be in a library for seconds. It
-has no colours and no escape sequences: it is written over, and taken away with spaces. Whoever
-does not wait a second has it neither drawn nor loaded.
+rich draws one line, and is loaded when a second has passed without an answer.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import time
-from _thread import allocate_lock, start_new_thread
 from contextlib import contextmanager, suppress
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from types import TracebackType
+    from collections.abc import Iterable, Iterator
     from typing import Self
+
+    from rich.live import Live
+    from rich.text import Text
 
 _T = TypeVar("_T")
 
-# Shorter waits need no explanation. Then it is drawn so often.
-PATIENCE, PAUSE = 1.0, 0.1
-# Cells of the bar; with the words beside it there is room for a name.
-BAR = 24
-
-
-def watched() -> bool:
-    """Say whether standard error is a terminal on which a line can be written over."""
-    on_terminal = sys.stderr is not None and sys.stderr.isatty()
-    return on_terminal and os.environ.get("TERM") != "dumb"
+# Seconds: shorter waits need no explanation.
+PATIENCE = 1.0
 
 
 class Progress:
     """A line that is gone in the end; only a terminal sees it."""
 
-    def __init__(self, total: Callable[[], int | None] | None = None, *, shown: bool) -> None:
-        """Note what is to be shown.
-
-        Args:
-            total: returns the number of questions, None where it is not known; None for one.
-            shown: whether it is wanted.
-        """
-        self._shown = shown and watched()
-        self._many = total is not None
-        self._total = total() if self._shown and total is not None else None
-        self._step = 0
-        self._begun = self._due = 0.0
-        self._drawn = ""
-        # Held while the line is drawn, or has to be away; while there is a thread; while it draws.
-        self._line, self._wanted, self._alive = allocate_lock(), allocate_lock(), allocate_lock()
+    def __init__(self, total: int | None = None, *, shown: bool) -> None:
+        """Note the number of questions, 0 where it is unknown, and whether a line is wanted."""
+        on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._shown = shown and on_terminal and os.environ.get("TERM") != "dumb"
+        self._total = total
+        self._step, self._begun = 0, time.monotonic()
+        self._timer: Timer | None = None
+        self._live: Live | None = None
+        # Held while the line is put up or taken away.
+        self._lock = Lock()
 
     def __enter__(self) -> Self:
         """Begin with a question; many begin with the first of them, when all processes are there.
 
-        A process that is made of one with a thread might never go on.
+        A process that is made beside a thread might never go on.
         """
-        if not self._many:
-            self._start()
+        if self._total is None:
+            self._wait()
         return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the line away."""
+        self._end()
 
     def over(self, questions: Iterable[_T]) -> Iterator[_T]:
         """Begin with the first of many questions."""
-        self._start()
+        self._wait()
         yield from questions
 
     def reach(self, step: int) -> None:
@@ -73,104 +63,61 @@ class Progress:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Take the line away while something else is printed.
+        """Take the line away while something else is printed."""
+        waiting = self._timer is not None
+        self._end()
+        yield
+        if waiting:
+            self._wait()
 
-        Where answers are read on the same terminal, each of them is a sign of life.
-        """
-        if not self._shown:
-            yield
-            return
-        with self._line:
-            self._write("")
-            yield
-            if sys.stdout.isatty():
-                self._due = time.monotonic() + PATIENCE
+    def _end(self) -> None:
+        with self._lock:
+            timer, self._timer = self._timer, None
+            if self._live is not None:
+                self._live.stop()
+            self._live = None
+        if timer is not None:
+            timer.cancel()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Take the line away."""
-        if self._wanted.locked():
-            self._wanted.release()
-            with self._alive:
-                self._write("")
+    def _wait(self) -> None:
+        """Put the line up in a while."""
+        if self._shown:
+            self._timer = Timer(PATIENCE, self._start)
+            self._timer.daemon = True
+            # There may be no more threads: then nothing is shown.
+            with suppress(RuntimeError):
+                self._timer.start()
 
     def _start(self) -> None:
-        if not self._shown:
-            return
-        self._begun = time.monotonic()
-        self._due = self._begun + PATIENCE
-        self._wanted.acquire()
-        self._alive.acquire()
-        try:
-            start_new_thread(self._run, ())
-        except RuntimeError:
-            # There may be no more threads: then nothing is shown.
-            self._wanted.release()
-            self._alive.release()
+        from rich.console import Console
+        from rich.live import Live
 
-    def _run(self) -> None:
-        """Draw until nobody wants it any more."""
-        wait = PATIENCE
-        while not self._wanted.acquire(timeout=wait):
-            wait = PAUSE
-            # Standard error may be gone, and so may be the interpreter.
-            with suppress(Exception), self._line:
-                if time.monotonic() >= self._due:
-                    self._write(self._words())
-        self._wanted.release()
-        self._alive.release()
+        with self._lock:
+            if self._timer is not None:
+                self._live = Live(
+                    console=Console(stderr=True),
+                    get_renderable=self._words,
+                    refresh_per_second=10,
+                    transient=True,
+                    redirect_stdout=False,
+                    redirect_stderr=False,
+                )
+                self._live.start(refresh=True)
 
-    def _write(self, words: str) -> None:
-        """Write words over those that are there."""
-        if words == self._drawn:
-            return
-        blank = " " * max(len(self._drawn) - len(words), 0)
-        with suppress(OSError):
-            sys.stderr.write(f"\r{words}{blank}" + ("" if words else "\r"))
-            sys.stderr.flush()
-        self._drawn = words
+    def _words(self) -> Text:
+        """Return how far it is, and what is being tried."""
+        from rich.text import Text
 
-    def _words(self) -> str:
-        """Say how far it is, and what is being tried, on one line of the terminal."""
         from privcalc.numerics.work import under_way
 
         part, tried = under_way()
         seconds = time.monotonic() - self._begun
-        if not self._many:
-            words = f"{_bar(part)} {part:.0%} of the work it may take, {seconds:.0f} s"
+        if self._total is None:
+            words = f"{part:.0%} of the work it may take, {seconds:.0f} s"
         elif not self._total:
             words = f"{self._step} done, {seconds:.0f} s"
         else:
             done = min((self._step + part) / self._total, 1.0)
-            words = f"{_bar(done)} {self._step}/{self._total}"
+            words = f"{self._step}/{self._total}"
             words += f", about {seconds / done - seconds:.0f} s more" if done > 0.0 else ""
-        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-        # What fills the last column may begin another line.
-        return f"{words}{f' ({tried})' if tried else ''}"[: width - 1]
-
-
-def _bar(part: float) -> str:
-    """Draw a part of a whole."""
-    fine = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
-    full, empty = ("█", "░") if fine else ("#", "-")
-    cells = round(part * BAR)
-    return full * cells + empty * (BAR - cells)
-
-
-def lines_of_input() -> int | None:
-    """Count the lines of standard input that are still to be read, where it is a file."""
-    try:
-        file = sys.stdin.fileno()
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            return None
-        place, lines = os.lseek(file, 0, os.SEEK_CUR), 0
-        while block := os.pread(file, 1 << 20, place):
-            place, lines = place + len(block), lines + block.count(b"\n")
-    except (OSError, AttributeError, ValueError):
-        # There is none, or it is no file, or the system cannot read without moving on.
-        return None
-    return lines
+        return Text(f"{words}{f' ({tried})' if tried else ''}", no_wrap=True, overflow="ellipsis")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli.choices import Format
 from privcalc.cli.failure import ExitStatus, Failure, complain, failure, shown
 from privcalc.cli.output import Printer
 from privcalc.cli.progress import Progress
@@ -87,12 +86,12 @@ def answer_sweep(
     """
     if "-" in specs:
         raise UsageError("--sweep goes with one specification, not with -")
-    if output.format is Format.STATEMENT:
+    if output.format == "statement":
         raise UsageError("a statement is about one guarantee, and a sweep about many")
     located = joined(specs, holes=True, relation=ask.relation)
     found = swept(located, read_sweep(sweep), asked=ask.relation, free=free)
     rows: list[Row] = []
-    with Progress(lambda: len(found.values), shown=not output.quiet) as progress:
+    with Progress(len(found.values), shown=not output.quiet) as progress:
 
         def keep(row: Row) -> bool:
             rows.append(row)

@@ -1,25 +1,21 @@
-"""Several processes that answer the questions of one stream or sweep, in the order of these.
-
-Questions are dealt in turn, and answers collected in the same turn: each process answers its own in
-order, so that no answer has to be told apart. The questions that are under way are few.
-"""
+"""Several processes that answer the questions of one stream or sweep, in the order of these."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from contextlib import suppress
-from multiprocessing import get_context
-from queue import Full, Queue
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_context
+from queue import Queue
 from threading import Thread
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from privcalc.cli.failure import ExitStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from multiprocessing.connection import Connection
 
 # What is asked, beside its number: a text, or why there is none; and what is answered.
 _Text = TypeVar("_Text")
@@ -29,6 +25,8 @@ _Found = TypeVar("_Found")
 AHEAD = 64
 # Other systems do not let a process that has loaded their libraries go on as two.
 FORKS = sys.platform == "linux"
+# What answers a question, in a process that does so.
+_answer: Callable[[int, Any], Any]
 
 
 def answer_in_order(
@@ -39,100 +37,88 @@ def answer_in_order(
 ) -> None:
     """Answer questions with so many processes, and emit the answers in the order of the questions.
 
+    Questions are read here and answers printed by a thread, so that none waits for the next
+    question.
+
     Args:
         answer: what answers one of them.
         asked: the questions, each with its number, read as they are needed.
         jobs: the number of processes.
-        emit: prints an answer, and says whether to go on.
+        emit: prints an answer, and returns whether to go on.
 
     Raises:
         Exception: what `emit` or the questions raise, or a process ended before it had answered.
     """
-    context = get_context("fork") if FORKS else get_context("spawn")
-    ends: list[Connection] = []
-    processes = []
-    for _ in range(jobs):
-        here, there = context.Pipe()
-        # An end that another process holds open would hide that this one is gone.
-        inherited = (*ends, here) if FORKS else ()
-        process = context.Process(target=_work, args=(answer, there, inherited), daemon=True)
-        process.start()
-        there.close()
-        ends.append(here)
-        processes.append(process)
-    dealt: Queue[Connection | None] = Queue(maxsize=AHEAD * jobs)
-    collector = _Collector(dealt, emit)
-    # Started after all processes are: a thread would not go on in them.
-    collector.start()
+    dealt: Queue[Future[_Found] | None] = Queue(maxsize=AHEAD * jobs)
+    ended: list[BaseException | None] = []
+    context = get_context("fork" if FORKS else "spawn")
+    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(answer,))
+    collector = Thread(target=_collect, args=(dealt, ended, emit), daemon=True)
     try:
-        for number, each in enumerate(asked):
-            end = ends[number % jobs]
-            # A process that is gone is missed by who waits for its answer.
-            with suppress(OSError):
-                end.send(each)
-            dealt.put(end)
-            if collector.stopped:
+        # All processes are there before the thread is, which would not go on in them.
+        pool.submit(int).result()
+        collector.start()
+        for number, text in asked:
+            if ended:
                 break
+            dealt.put(_submitted(pool, number, text))
         dealt.put(None)
         collector.join()
     except KeyboardInterrupt:
-        for process in processes:
-            process.terminate()
-        with suppress(Full):
-            dealt.put(None, timeout=1.0)
+        _end(pool)
         collector.join(timeout=1.0)
         if collector.is_alive():
             # It waits for a reader of standard output, which nothing ends.
             os._exit(ExitStatus.INTERRUPTED)
         raise
     finally:
-        for process in processes:
-            process.terminate()
-    if collector.error is not None:
-        raise collector.error
+        _end(pool)
+    if ended and ended[0] is not None:
+        raise ended[0]
 
 
-class _Collector(Thread, Generic[_Found]):
-    """Collects answers in turn and prints them, while questions are still being read."""
-
-    def __init__(self, dealt: Queue[Connection | None], emit: Callable[[_Found], bool]) -> None:
-        super().__init__(daemon=True)
-        self._dealt, self._emit = dealt, emit
-        self.stopped = False
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        """Go on until there are no more; after an error only take what was dealt."""
-        while (end := self._dealt.get()) is not None:
-            # Taken even where nobody listens any more, so that its process does not wait for that.
-            try:
-                printed = self._next(end)
-                if not self.stopped:
-                    self.stopped = not self._emit(printed)
-            except BaseException as error:  # noqa: BLE001  (raised where the questions are read)
-                self._fail(error)
-
-    @staticmethod
-    def _next(end: Connection) -> _Found:
-        try:
-            printed: _Found = end.recv()
-        except (EOFError, OSError):
-            words = "a process that answers questions ended before it had; is memory short?"
-            raise RuntimeError(words) from None
-        return printed
-
-    def _fail(self, error: BaseException) -> None:
-        self.stopped, self.error = True, self.error or error
-
-
-def _work(
-    answer: Callable[[int, _Text], _Found], end: Connection, inherited: Iterable[Connection]
+def _collect(
+    dealt: Queue[Future[_Found] | None],
+    ended: list[BaseException | None],
+    emit: Callable[[_Found], bool],
 ) -> None:
-    """Answer questions until there are no more."""
-    for other in inherited:
-        other.close()
+    """Print answers in turn, until there are no more."""
+    # Taken even where nobody listens any more, so that the reader does not wait for that.
+    while (future := dealt.get()) is not None:
+        try:
+            if not ended and not emit(future.result()):
+                ended.append(None)
+        except BrokenProcessPool:
+            words = "a process that answers questions ended before it had; is memory short?"
+            ended.append(RuntimeError(words))
+        except BaseException as error:  # noqa: BLE001  (raised where the questions are read)
+            ended.append(error)
+
+
+def _submitted(pool: ProcessPoolExecutor, number: int, text: object) -> Future[Any]:
+    """Return the answer to come, or why there will be none: printed in its turn."""
+    try:
+        return pool.submit(_work, number, text)
+    except BrokenProcessPool as error:
+        failed = Future[Any]()
+        failed.set_exception(error)
+        return failed
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End the processes, whatever they are at."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in active_children():
+        process.terminate()
+
+
+def _begin(answer: Callable[[int, Any], Any]) -> None:
+    """Begin in a process of the pool."""
+    global _answer  # noqa: PLW0603  (sent once, and not with each question)
+    _answer = answer
     # Ctrl-C reaches all processes of a terminal; the first of them decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(EOFError, OSError):
-        while True:
-            end.send(answer(*end.recv()))
+
+
+def _work(number: int, text: object) -> Any:  # noqa: ANN401
+    return _answer(number, text)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Each writes what was offered, then `=` and the line as it is after the key was pressed.
 BASH = """
 PS1= PS2=
-source {root}/completions/privcalc.bash
+source {root}/privcalc/cli/completions/privcalc.bash
 _recorded() {{ _privcalc "$@"; printf '%s\\n' "${{COMPREPLY[@]}}" >> {log}; }}
 complete -F _recorded privcalc
 bind 'set bell-style none' 'set completion-query-items 0' 'set page-completions off'
@@ -29,7 +29,7 @@ bind -x '"\\C-g": _written'
 ZSH = """
 PROMPT= PS2=
 unsetopt zle_bracketed_paste 2> /dev/null
-fpath=({root}/completions $fpath)
+fpath=({root}/privcalc/cli/completions $fpath)
 autoload -Uz compinit; compinit -u -D
 setopt no_beep no_list_beep
 compadd() {{
@@ -106,32 +106,9 @@ def _until_written(terminal: int, log: Path) -> str:
     raise TimeoutError(f"the shell did not answer: {log.read_text(encoding='utf-8')!r}")
 
 
-def listed(line: str, last: str, folder: Path) -> str:
-    """Return what zsh shows below a line once the tabulator key was pressed, up to a word."""
-    setup = folder / "setup"
-    text = ZSH.partition("compadd()")[0] + "bindkey '^I' list-choices\n"
-    setup.write_text(text.format(root=ROOT), encoding="utf-8")
-    process, terminal = pty.fork()
-    if process == 0:
-        os.chdir(folder)
-        os.environ.update(TERM="dumb", LC_ALL="C", HOME=str(folder), COLUMNS="100")
-        os.execvp("zsh", ["zsh", "-f", "-i"])  # noqa: S606
-    try:
-        _type(terminal, f"source {setup}\n{line}\t")
-        said, end = "", time.monotonic() + 20.0
-        while last not in said and time.monotonic() < end:
-            if select.select([terminal], [], [], 0.1)[0]:
-                said += os.read(terminal, 65536).decode()
-        return said.replace("\r", "")
-    finally:
-        os.close(terminal)
-        os.kill(process, 9)
-        os.waitpid(process, 0)
-
-
-def fish(lines: Sequence[str], folder: Path, *, described: bool = False) -> list[list[str]]:
-    """Return what fish completes each line to, sorted; with what it shows beside if asked."""
-    script = f"source {ROOT}/completions/privcalc.fish\n"
+def fish(lines: Sequence[str], folder: Path) -> list[list[str]]:
+    """Return what fish completes each line to, sorted."""
+    script = f"source {ROOT}/privcalc/cli/completions/privcalc.fish\n"
     script += "for line in $argv; complete -C $line; echo =; end"
     done = subprocess.run(
         [shutil.which("fish") or "fish", "--no-config", "-c", script, *lines],
@@ -147,5 +124,5 @@ def fish(lines: Sequence[str], folder: Path, *, described: bool = False) -> list
         if word == "=":
             found.append([])
         else:
-            found[-1].append(word if described else word.split("\t")[0])
+            found[-1].append(word.split("\t")[0])
     return [sorted(each) for each in found[:-1]]

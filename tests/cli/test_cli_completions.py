@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.shells import fish, listed, typed
+from tests.cli.shells import fish, typed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,30 +137,7 @@ def test_every_name_is_explained_in_fish(tmp_path: Path) -> None:
     assert set(offered) == {*names, *TOPICS}
 
 
-def test_names_have_their_lines(tmp_path: Path) -> None:
-    """What a name is stands beside it in fish, also in help; zsh has the same lines."""
-    from privcalc.spec.describe import TOPICS, rows
-
-    needs("fish")
-    lines = {row.spelling: row.line for row in rows()}
-    shown = fish(["privcalc compose ", "privcalc --help-spec "], tmp_path, described=True)
-    compose, pages = (dict(each.split("\t") for each in found if "\t" in each) for found in shown)
-    assert {name: compose[f"{name}:"] for name in ("gaussian", "svt", "opacus")} == {
-        name: lines[name] for name in ("gaussian", "svt", "opacus")
-    }
-    assert {name: pages[name] for name in lines | TOPICS} == lines | TOPICS
-    text = _text("_privcalc")
-    assert all(f"{name}'" in text and line in text for name, line in (lines | TOPICS).items())
-
-
-def test_zsh_lists_names_with_lines(tmp_path: Path) -> None:
-    """Each name stands on a line of its own, beside what it is."""
-    needs("zsh")
-    found = listed("privcalc compose gaussian:sigma=1@", "fixed number of records", tmp_path)
-    assert re.search(r"^poisson: +each record joins each step by a coin toss", found, re.MULTILINE)
-
-
 def _text(name: str) -> str:
     from tests.conftest import ROOT
 
-    return (ROOT / "completions" / name).read_text(encoding="utf-8")
+    return (ROOT / "privcalc" / "cli" / "completions" / name).read_text(encoding="utf-8")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from privcalc.cli import program as application
-from privcalc.cli.docs.__main__ import documents, main
-from privcalc.cli.docs.commands import program
+from privcalc.cli.commands import COMMANDS
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -21,30 +20,30 @@ if TYPE_CHECKING:
     from tests.conftest import Outcome
     from tests.fake_accounting import FakeAccounting
 
-FILES = documents(ROOT, application.program())
+BUILD: dict[str, Any] = runpy.run_path(str(ROOT / "man" / "build.py"))
+FILES: dict[Path, str] = BUILD["documents"]()
 PAGES = sorted(path for path in FILES if path.parent.name == "man")
 
 
 @pytest.mark.parametrize("path", sorted(FILES), ids=lambda path: path.name)
 def test_committed_file_is_up_to_date(path: Path) -> None:
     """The committed text is what the generator writes now."""
-    assert path.read_text(encoding="utf-8") == FILES[path], "run python -m privcalc.cli.docs"
+    assert path.read_text(encoding="utf-8") == FILES[path], "run python man/build.py"
 
 
 def test_check_and_usage(capsys: pytest.CaptureFixture[str]) -> None:
     """--check is quiet when all is well; anything else is a usage error."""
-    assert main(["--check"]) == 0
-    assert main(["--chek"]) == 2
+    assert BUILD["main"](["--check"]) == 0
+    assert BUILD["main"](["--chek"]) == 2
     assert capsys.readouterr().out == ""
 
 
 def test_every_command_has_a_page_and_every_option_help() -> None:
     """A new command cannot be forgotten."""
-    found = program(application.program())
-    for command in found.commands:
-        assert (ROOT / "man" / f"privcalc-{command.name}.1").exists()
-        assert command.summary
-        assert all(option.help.endswith(".") for option in command.options)
+    for name, summary in COMMANDS.items():
+        assert (ROOT / "man" / f"privcalc-{name}.1").exists()
+        assert summary
+        assert all(option.help.endswith(".") for option in BUILD["options"](name))
 
 
 def test_wheel_installs_every_file() -> None:
@@ -80,7 +79,9 @@ def test_completions_are_well_formed(shell: str, name: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
     done = subprocess.run(
-        [shell, "-n", str(ROOT / "completions" / name)], capture_output=True, check=False
+        [shell, "-n", str(ROOT / "privcalc" / "cli" / "completions" / name)],
+        capture_output=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -88,7 +89,7 @@ def test_completions_are_well_formed(shell: str, name: str) -> None:
 def bash_completes(line: str) -> list[str]:
     """Return what bash offers at the end of a line."""
     script = f"""
-        source {ROOT}/completions/privcalc.bash
+        source {ROOT}/privcalc/cli/completions/privcalc.bash
         COMP_LINE=$1 COMP_POINT=${{#1}}
         _privcalc
         printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -132,7 +133,7 @@ def test_bash_completes(line: str, expected: list[str]) -> None:
 )
 def test_fish_completes(line: str, expected: list[str], tmp_path: Path) -> None:
     """The same in fish."""
-    script = f"source {ROOT}/completions/privcalc.fish; complete -C '{line}'"
+    script = f"source {ROOT}/privcalc/cli/completions/privcalc.fish; complete -C '{line}'"
     done = subprocess.run(
         ["fish", "--no-config", "-c", script],
         capture_output=True,
@@ -197,14 +198,12 @@ def test_generator_writes_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It writes stale files and names them; --check only names them."""
-    import privcalc.cli.docs.__main__ as generator
-
-    shutil.copytree(ROOT / "man" / "src", tmp_path / "man" / "src")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (tmp_path / "README.md").write_text(text.replace("`laplace`", "x"), encoding="utf-8")
-    (tmp_path / "completions").mkdir()
-    (tmp_path / "privcalc" / "cli" / "help").mkdir(parents=True)
-    monkeypatch.setattr(generator, "ROOT", tmp_path)
+    for folder in ("man", "privcalc/cli/completions", "privcalc/cli/help"):
+        (tmp_path / folder).mkdir(parents=True)
+    main = BUILD["main"]
+    monkeypatch.setitem(main.__globals__, "ROOT", tmp_path)
     assert main(["--check"]) == 1
     said = capsys.readouterr().err
     assert "man/privcalc.1 is stale" in said

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.cli import program as application
-from privcalc.cli.commands import COMMANDS
-from privcalc.cli.docs.commands import program
+from privcalc.cli.commands import COMMANDS, load
+from privcalc.cli.options import OPTIONS, keywords, option
+from privcalc.cli.output import read_output
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -20,7 +19,14 @@ if TYPE_CHECKING:
     from tests.conftest import Outcome
 
 HELP = ROOT / "privcalc" / "cli" / "help"
-COMMAND_OPTIONS = {each.name: each.options for each in program(application.program()).commands}
+COMMAND_OPTIONS = {
+    name: [
+        option(name, each)
+        for each in (*keywords(getattr(load(name), name)), *keywords(read_output))
+        if each not in ("output", "spec", "specs")
+    ]
+    for name in COMMANDS
+}
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
@@ -34,37 +40,20 @@ def test_help_fits_one_screen(name: str, run: Callable[..., Outcome]) -> None:
     assert text == (HELP / f"{name or 'top-level'}.txt").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_help_of_a_narrow_terminal(
-    name: str, run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Options keep their sentences, which stand below them."""
-    monkeypatch.setenv("COLUMNS", "40")
-    text = run(*name.split(), "--help").stdout
-    assert "More:" not in text
-    _, _, options = text.partition("Options:\n")
-    options = options.partition("Output:")[0].partition("\n\n")[0]
-    lines = options.splitlines()
-    assert max(map(len, lines)) <= 40
-    for line, below in pairwise(lines):
-        if line.startswith("  --"):
-            assert below.startswith(" " * 6)
+def test_every_row_is_used() -> None:
+    """The table has no option that no command takes."""
+    assert {each for found in COMMAND_OPTIONS.values() for each in found} == {
+        each for each in OPTIONS if not each.positional
+    }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_named_and_explained(name: str, run: Callable[..., Outcome]) -> None:
     """The short help names each, in one of its spellings; --help-all explains each."""
     brief, full = (run(name, option).stdout for option in ("--help", "--help-all"))
-    for option in COMMAND_OPTIONS[name]:
-        if "--help" not in option.long:
-            assert any(re.search(rf"{flag}\b", brief) for flag in option.flags), option.flags
-        assert all(flag in full for flag in option.flags)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_no_option_waits_for_a_later_version(name: str) -> None:
-    """What is offered does something: nothing is announced."""
-    assert not any("available yet" in option.help for option in COMMAND_OPTIONS[name])
+    for each in COMMAND_OPTIONS[name]:
+        assert any(re.search(rf"{flag}\b", brief) for flag in each.flags), each.flags
+        assert all(flag in full for flag in each.flags)
 
 
 def test_help_all_of_the_program(run: Callable[..., Outcome]) -> None:

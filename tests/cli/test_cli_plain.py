@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from privcalc.cli import app, choices, program
+from privcalc.cli import app, program
 from privcalc.cli.app import read_plainly
-from privcalc.cli.commands import COMMANDS
-from privcalc.cli.output import read_output
-from tests.conftest import ROOT
+from privcalc.cli.commands import COMMANDS, load
+from privcalc.cli.options import FLAG, keywords, option
+from privcalc.cli.output import OPTIONS, read_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.conftest import Outcome
 
-TABLE = [
-    line.split()
-    for line in (ROOT / "privcalc/cli/help/option-table.txt").read_text("utf-8").splitlines()
-]
 MISTAKES = [
     "compose gausian:sigma=1 --delta 1e-5",
     "compose gaussian:sigma=1.1@posson:q=1% --delta 1e-5 --json",
@@ -108,17 +104,18 @@ def random_lines() -> Iterator[list[str]]:
     rng = random.Random(5)
     for _ in range(100):
         name = rng.choice(list(COMMANDS))
-        rows = [row for row in TABLE if row[0] == name]
         words = [name]
-        for _, option, _, kind in [*rng.choices(rows, k=rng.randrange(6)), rows[0]]:
-            named = [each.value for each in getattr(choices, kind, ())]
-            value = rng.choice(named or ["1e-5", "x=1,y", "-", "é"])
-            if option == "SPEC" or kind == "flag":
-                words.append(value if option == "SPEC" else option)
-            elif option.startswith("--") and rng.random() < 0.3:
-                words.append(f"{option}={value}")
+        found = [*keywords(getattr(load(name), name)), *OPTIONS]
+        rows = [option(name, each) for each in found if each != "output"]
+        for each in [*rng.choices(rows, k=rng.randrange(6)), rows[0]]:
+            value = rng.choice(each.choices or ("1e-5", "x=1,y", "-", "é"))
+            flag = rng.choice(each.flags)
+            if each.positional or each.kind == FLAG:
+                words.append(value if each.positional else flag)
+            elif flag.startswith("--") and rng.random() < 0.3:
+                words.append(f"{flag}={value}")
             else:
-                words += [option, value]
+                words += [flag, value]
         yield words + (["--runs", "fixed:n=2"] if name == "select" else [])
 
 

@@ -100,22 +100,6 @@ class TestImports:
 
 
 class TestHelp:
-    def test_narrow_terminal_has_lines_of_its_own(self) -> None:
-        """What was written down for 80 columns is not printed on fewer."""
-        narrow = shell("compose --help | cat").stdout.splitlines()
-        lines = subprocess.run(
-            [sys.executable, "-m", "privcalc", "compose", "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "COLUMNS": "60"},
-        ).stdout.splitlines()
-        assert max(map(len, narrow)) > 58
-        assert lines != narrow
-        rows = [line for line in lines if line.startswith("  -")]
-        assert rows
-        assert max(map(len, rows)) <= 58
-
     @pytest.mark.parametrize("word", ["nonsense", "top-level", "../docs/x"])
     def test_only_commands_have_help(self, word: str) -> None:
         """A name that is no command names no file either."""

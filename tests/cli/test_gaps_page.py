@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from privcalc.cli.docs.gaps import GAPS, MISSING
-from privcalc.cli.docs.survey import AGREE, COLUMNS, SURVEY
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf, Several
@@ -19,11 +18,18 @@ from tests.conftest import ROOT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from privcalc.cli.docs.gaps import Gap
     from privcalc.spec.tree import Node
     from tests.conftest import Outcome
 
 PAGE = (ROOT / "man" / "privcalc-gaps.7").read_text(encoding="utf-8").replace("\\-", "-")
+SOURCE = ROOT / "man" / "src"
+TABLE: dict[str, Any] = tomllib.loads((SOURCE / "gaps.toml").read_text(encoding="utf-8"))
+GAPS: list[dict[str, Any]] = TABLE["gaps"]
+MISSING: list[str] = TABLE["missing"]
+SAMPLES: dict[str, Any] = tomllib.loads((SOURCE / "survey.toml").read_text(encoding="utf-8"))
+COLUMNS: list[dict[str, Any]] = SAMPLES["columns"]
+SURVEY: list[tuple[str, str]] = [(spec, marks) for spec, marks in SAMPLES["rows"]]
+AGREE: float = SAMPLES["agree"]
 # How far an answer may be from what the page says before that is brought up to date.
 NEAR = 0.012
 
@@ -36,33 +42,33 @@ def ends(value: Any) -> dict[str, Any] | None:
     return next((found for each in inner if (found := ends(each))), None)
 
 
-def marked(gap: Gap) -> Any:
+def marked(gap: dict[str, Any]) -> Any:
     """Leave what takes seconds to the slow tests."""
-    return pytest.param(gap, id=gap.title, marks=pytest.mark.slow if gap.slow else ())
+    return pytest.param(gap, id=gap["title"], marks=pytest.mark.slow if gap.get("slow") else ())
 
 
 @pytest.mark.parametrize("gap", [marked(each) for each in GAPS])
-def test_the_gap_is_as_the_page_says(gap: Gap, run: Callable[..., Outcome]) -> None:
+def test_the_gap_is_as_the_page_says(gap: dict[str, Any], run: Callable[..., Outcome]) -> None:
     """The answer is that of the row: a better one is good news, and a row that is out of date."""
-    done = run(*shlex.split(gap.ask), "--json")
-    if gap.kind == "refused":
+    done = run(*shlex.split(gap["ask"]), "--json")
+    if gap["kind"] == "refused":
         assert done.status == 2
-        assert gap.printed[0] in json.loads(done.stderr.splitlines()[-1])["message"]
+        assert gap["printed"][0] in json.loads(done.stderr.splitlines()[-1])["message"]
         return
     assert done.status == 0, done.stderr
     found = ends(json.loads(done.stdout.splitlines()[0])["result"])
     assert found is not None
-    if gap.kind == "above":
+    if gap["kind"] == "above":
         assert "lower" not in found
     else:
-        low = float(gap.printed[0])
+        low = float(gap["printed"][0])
         assert low <= found["lower"] <= low + NEAR * max(low, 1e-300)
-    if gap.kind == "infinite":
+    if gap["kind"] == "infinite":
         assert found["upper"] == "Infinity"
         return
-    high = float(gap.printed[-1])
+    high = float(gap["printed"][-1])
     assert high * (1.0 - NEAR) <= found["upper"] <= high
-    if gap.kind == "apart":
+    if gap["kind"] == "apart":
         assert high - low > AGREE * high
 
 
@@ -84,7 +90,7 @@ def mark(run: Callable[..., Outcome], spec: str) -> str:
 )
 def test_the_survey(spec: str, marks: str, run: Callable[..., Outcome]) -> None:
     """Each cell is of the kind that its mark says."""
-    assert "".join(mark(run, f"{spec}{column.tail}") for column in COLUMNS) == marks
+    assert "".join(mark(run, f"{spec}{column['tail']}") for column in COLUMNS) == marks
 
 
 # What is quick.
@@ -96,8 +102,8 @@ def test_a_part_of_the_survey(spec: str, run: Callable[..., Outcome]) -> None:
     """Some rows, where they take no time."""
     marks = dict(SURVEY)[spec]
     for column, expected in zip(COLUMNS, marks, strict=True):
-        if column.heading in QUICK:
-            assert mark(run, f"{spec}{column.tail}") == expected, column
+        if column["heading"] in QUICK:
+            assert mark(run, f"{spec}{column['tail']}") == expected, column
 
 
 def calls(tree: Node) -> Iterator[str]:
@@ -114,7 +120,7 @@ def calls(tree: Node) -> Iterator[str]:
 
 def asked(kind: str) -> set[str]:
     """Return the names in all questions of a kind."""
-    specs = [shlex.split(gap.ask)[1] for gap in GAPS if gap.kind == kind]
+    specs = [shlex.split(gap["ask"])[1] for gap in GAPS if gap["kind"] == kind]
     return {name for spec in specs for name in calls(parse(spec).tree)}
 
 
@@ -140,14 +146,14 @@ def test_every_gap_is_on_the_page() -> None:
     # A long command is broken, inside quotes.
     joined = re.sub(r"\s|\\e|\"|\\\(aq", "", PAGE)
     for gap in GAPS:
-        assert f".Ss {gap.title} " in text
-        assert re.sub(r"[\s']", "", f"privcalc {gap.ask}") in joined
-        assert gap.said in text
-        for words in (gap.why, gap.ideal):
+        assert f".Ss {gap['title']} " in text
+        assert re.sub(r"[\s']", "", f"privcalc {gap['ask']}") in joined
+        assert all(words in text for words in gap["printed"])
+        for words in (gap["why"], gap["ideal"]):
             assert words[0].isupper() or words.startswith("@")
             assert words.endswith(".")
             assert words in text
-    assert len({gap.title for gap in GAPS}) == len(GAPS)
+    assert len({gap["title"] for gap in GAPS}) == len(GAPS)
     assert all(words in text for words in MISSING)
     assert re.search(r"agree to 1\.5 %", text)
     assert AGREE == 0.015
@@ -165,7 +171,7 @@ def test_commands_can_be_pasted() -> None:
     words = [shlex.split(each.replace("\\\n", "")) for each in found]
     # Blanks between the parts of a specification mean nothing.
     shown = [[each[1], each[2].replace(" ", ""), *each[3:]] for each in words]
-    assert sorted(shown) == sorted(shlex.split(gap.ask) for gap in GAPS)
+    assert sorted(shown) == sorted(shlex.split(gap["ask"]) for gap in GAPS)
     broken = [each[2] for each in words if " " in each[2]]
     assert broken
     assert all(parse(spec).tree == parse(spec.replace(" ", "")).tree for spec in broken)

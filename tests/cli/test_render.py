@@ -13,7 +13,6 @@ import pytest
 from privcalc.accounting.directions import Direction, Method
 from privcalc.accounting.realize import sampling_words
 from privcalc.bounds import Bound, Proof, Verdict
-from privcalc.cli.choices import ColorMode, Format
 from privcalc.cli.output import Output, Printer, Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.record import replace
@@ -130,7 +129,7 @@ class TestBoxedTable:
         for columns in range(20, 60):
             monkeypatch.setenv("COLUMNS", str(columns))
             shape = Terminal(boxed=True, colour=False, columns=columns)
-            Printer(Output(Format.TABLE, False, False, False, shape)).print([narrow])
+            Printer(Output("table", False, False, False, shape)).print([narrow])
             text = capsys.readouterr().out
             for word in ("1e-5", "epsilon", "lower", "upper", "2.381689726", "2.381689727", TEXT):
                 assert word in text
@@ -453,19 +452,19 @@ class FakeTerminal:
 @pytest.mark.parametrize(
     ("mode", "environment", "colour"),
     [
-        (ColorMode.AUTO, {}, True),
-        (ColorMode.AUTO, {"NO_COLOR": "1"}, False),
-        (ColorMode.AUTO, {"NO_COLOR": "", "TERM": "xterm"}, True),
-        (ColorMode.AUTO, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
-        (ColorMode.AUTO, {"TERM": "dumb"}, False),
-        (ColorMode.ALWAYS, {"NO_COLOR": "1"}, True),
-        (ColorMode.ALWAYS, {"TERM": "dumb"}, True),
-        (ColorMode.AUTO, {"TERM": "dumb", "FORCE_COLOR": "1"}, True),
-        (ColorMode.NEVER, {"FORCE_COLOR": "1"}, False),
+        ("auto", {}, True),
+        ("auto", {"NO_COLOR": "1"}, False),
+        ("auto", {"NO_COLOR": "", "TERM": "xterm"}, True),
+        ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ("auto", {"TERM": "dumb"}, False),
+        ("always", {"NO_COLOR": "1"}, True),
+        ("always", {"TERM": "dumb"}, True),
+        ("auto", {"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+        ("never", {"FORCE_COLOR": "1"}, False),
     ],
 )
 def test_colour_on_a_terminal(
-    mode: ColorMode, environment: dict[str, str], colour: bool, monkeypatch: pytest.MonkeyPatch
+    mode: str, environment: dict[str, str], colour: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The option decides before NO_COLOR, that before FORCE_COLOR, that before the terminal."""
     monkeypatch.setenv("TERM", "xterm")
@@ -490,9 +489,9 @@ def test_plain_table_has_colour() -> None:
 
 def test_colour_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe has colour only where it is forced, and boxes never."""
-    assert not terminal(ColorMode.AUTO).colour
+    assert not terminal("auto").colour
     monkeypatch.setenv("FORCE_COLOR", "1")
-    found = terminal(ColorMode.AUTO)
+    found = terminal("auto")
     assert found.colour
     assert not found.boxed
 

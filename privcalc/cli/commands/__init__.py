@@ -13,13 +13,15 @@ from privcalc.cli.failure import ExitStatus, complain
 from privcalc.cli.output import DOCUMENTS, OPTIONS, Printer, read_output
 from privcalc.errors import UsageError
 from privcalc.record import replace
-from privcalc.reporting.questions import joined, summed_by_braces
+from privcalc.relation import Relation
+from privcalc.reporting.questions import joined, read_delta, read_epsilon, summed_by_braces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
 
     from privcalc.cli.output import Output
+    from privcalc.reporting.budget import Budget
     from privcalc.reporting.questions import Asking
 
 Found = TypeVar("Found")
@@ -49,7 +51,7 @@ def call(
         values: what its options are; those that have a default may be omitted.
         arguments: the command line, for formats that repeat it.
     """
-    output = read_output(**{name: values[name] for name in OPTIONS & values.keys()})
+    output = read_output(**{name: values[name] for name in OPTIONS if name in values})
     output = replace(output, command=tuple(arguments))
     own = {name: value for name, value in values.items() if name not in OPTIONS}
     return function(output=output, **own)
@@ -84,6 +86,47 @@ def answered(
     if output.plot and places is not None and "-" in specs:
         _check_curve(places)
     return forgiven(_status(specs, ask, output, holes=holes), exit_zero=exit_zero)
+
+
+def relation_named(name: str | None) -> Relation | None:
+    """Return the relation that an option names."""
+    return None if name is None else Relation(name.replace("-", "_"))
+
+
+def read_budget(
+    *, estimate: bool = False, places: Mapping[str, bool], **given: str | None
+) -> Budget | None:
+    """Read the budget options; None where there is none.
+
+    Args:
+        estimate: whether the engine gives an estimate only.
+        places: whether any delta and any epsilon was given.
+        given: each option as it was written, by its keyword.
+    """
+    written = {name: text for name, text in given.items() if text is not None}
+    if not written:
+        return None
+    from privcalc.reporting.budget import Budget
+
+    # A delta and an advantage are probabilities.
+    read = {"max_delta": read_delta, "max_advantage": read_delta}
+    budget = Budget(
+        **{
+            name: read.get(name, read_epsilon)(f"--{name.replace('_', '-')}", text)
+            for name, text in written.items()
+        }
+    )
+    for limit, needed in (("epsilon", "delta"), ("delta", "epsilon")):
+        if f"max_{limit}" in written and not places[needed]:
+            raise UsageError(
+                f"--max-{limit} needs the {needed} at which it holds: "
+                f"add --{needed} {needed[0].upper()}"
+            )
+    if estimate:
+        raise UsageError(
+            "--engine afa gives an estimate without certificate; a budget check needs a proof"
+        )
+    return budget
 
 
 def _check_curve(places: Sequence[Sequence[float]]) -> None:
@@ -153,8 +196,7 @@ def _status(
     if output.plot_file is not None:
         raise UsageError("--plot-file draws one question; - may ask many")
     if output.format in DOCUMENTS:
-        form = output.format.value
-        raise UsageError(f"--format {form} is one document; - may ask many questions")
+        raise UsageError(f"--format {output.format} is one document; - may ask many questions")
     if len(specs) > 1:
         raise UsageError("- reads whole questions from standard input; it stands alone")
     if sys.stdin is not None and sys.stdin.isatty():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from privcalc.cli import choices
-from privcalc.cli.commands import answered
+from privcalc.cli.commands import answered, relation_named
 from privcalc.errors import DomainError, UsageError
 from privcalc.reporting.calibrate import Calibrating, checked_targets, target_names
 from privcalc.reporting.questions import (
@@ -19,7 +18,7 @@ from privcalc.reporting.questions import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from privcalc.cli import options
+    from privcalc.cli.options import Text, Texts
     from privcalc.cli.output import Output
 
 # Each has its share of the work of one question.
@@ -64,18 +63,18 @@ Examples:
 
 def calibrate(
     *,
-    specs: options.HoleArgument,
-    epsilon: options.TargetEpsilonOption = None,
-    delta: options.TargetDeltaOption = None,
-    mu: options.MuOption = None,
-    rho: options.RhoOption = None,
-    advantage: options.AdvantageOption = None,
-    tpr: options.TprOption = None,
-    fpr: options.TargetFprOption = None,
-    ratio: options.RatioOption = None,
-    sweep: options.SweepOption = None,
-    relation: options.RelationOption = None,
-    tolerance: options.ToleranceOption = "1e-6",
+    specs: list[str],
+    epsilon: Texts = None,
+    delta: Texts = None,
+    mu: Texts = None,
+    rho: Texts = None,
+    advantage: Texts = None,
+    tpr: Texts = None,
+    fpr: Texts = None,
+    ratio: Text = None,
+    sweep: Text = None,
+    relation: Text = None,
+    tolerance: str = "1e-6",
     output: Output,
 ) -> int:
     """Find the value of a free parameter that meets a target: how much noise, say.
@@ -95,7 +94,7 @@ def calibrate(
     ask = Calibrating(
         targets=read_targets({name: texts for name, texts in given.items() if texts}),
         ratio=read_ratio(ratio),
-        relation=choices.relation_named(relation),
+        relation=relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
     )
     if output.terse and ratio is not None:

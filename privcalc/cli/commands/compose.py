@@ -6,9 +6,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privcalc.cli import choices
-from privcalc.cli.choices import read_budget
-from privcalc.cli.commands import answered, check_swept, forgiven, watching
+from privcalc.cli.commands import (
+    answered,
+    check_swept,
+    forgiven,
+    read_budget,
+    relation_named,
+    watching,
+)
 from privcalc.cli.output import Printer
 from privcalc.errors import UsageError
 from privcalc.record import record
@@ -16,8 +21,8 @@ from privcalc.reporting.compose import Composing
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
 
 if TYPE_CHECKING:
-    from privcalc.cli import options
     from privcalc.cli.failure import ExitStatus
+    from privcalc.cli.options import Text, Texts
     from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Report
@@ -37,19 +42,19 @@ Examples:
 
 def compose(
     *,
-    specs: options.SummedArgument = None,
-    delta: options.DeltaOption = None,
-    epsilon: options.EpsilonOption = None,
-    max_epsilon: options.MaxEpsilonOption = None,
-    max_delta: options.MaxDeltaOption = None,
-    exit_zero: options.ExitZeroOption = False,
-    sweep: options.SweepOption = None,
-    relation: options.RelationOption = None,
-    tolerance: options.ToleranceOption = "1e-6",
-    engine: options.EngineOption = choices.Engine.AUTO,
+    specs: Texts = None,
+    delta: Texts = None,
+    epsilon: Texts = None,
+    max_epsilon: Text = None,
+    max_delta: Text = None,
+    exit_zero: bool = False,
+    sweep: Text = None,
+    relation: Text = None,
+    tolerance: str = "1e-6",
+    engine: str = "auto",
     output: Output,
-    file: options.FileOption = None,
-    certificate: options.CertificateOption = None,
+    file: Text = None,
+    certificate: Text = None,
 ) -> int:
     """Compute the privacy cost of a composition: epsilon at each delta, or delta at each epsilon.
 
@@ -61,7 +66,7 @@ def compose(
         raise UsageError("missing argument 'SPEC...' (see privcalc compose --help)")
     deltas = read_all(read_delta, "--delta", delta)
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
-    estimate = engine is choices.Engine.AFA
+    estimate = engine == "afa"
     if file is not None:
         if specs and all(each.lower().endswith(".toml") for each in specs):
             raise UsageError("--file takes one file", hint="one file for each command")
@@ -80,14 +85,13 @@ def compose(
     ask = Composing(
         deltas,
         epsilons,
-        choices.relation_named(relation),
+        relation_named(relation),
         read_tolerance("--tolerance", tolerance),
-        engine.value,
+        engine,
         read_budget(
-            max_epsilon,
-            max_delta,
-            deltas=bool(deltas),
-            epsilons=bool(epsilons),
+            max_epsilon=max_epsilon,
+            max_delta=max_delta,
+            places={"delta": bool(deltas), "epsilon": bool(epsilons)},
             estimate=estimate,
         ),
         hints=not output.quiet and sweep is None,
@@ -152,11 +156,11 @@ class _Certifying:
         return [report]
 
 
-def _check_certificate(name: str, engine: choices.Engine, *, one: bool) -> None:
+def _check_certificate(name: str, engine: str, *, one: bool) -> None:
     """Refuse, before anything is computed, what has no certificate."""
     if not one:
         raise UsageError("--certificate takes one question: a SPEC with one --delta or --epsilon")
-    if engine is choices.Engine.AFA:
+    if engine == "afa":
         raise UsageError("--certificate writes what is proved; --engine afa gives an estimate only")
     if name == "-":
         raise UsageError("--certificate takes the name of a file: ./- for one that is called -")

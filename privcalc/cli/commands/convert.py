@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from privcalc.cli import choices
-from privcalc.cli.choices import Format, read_budget
-from privcalc.cli.commands import answered, check_swept
+from privcalc.cli.commands import answered, check_swept, read_budget, relation_named
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.reporting.convert import Converting, Writing, check_uses
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.accounting.convert import Target
-    from privcalc.cli import options
     from privcalc.cli.failure import ExitStatus
+    from privcalc.cli.options import Text, Texts
     from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.reporting.budget import Budget
@@ -42,32 +40,32 @@ Examples:
   privcalc convert gnmax:sigma=40 --data-dependent ./votes.txt --delta 1e-5"""
 
 # Targets that are one number, or one line.
-TERSE = (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP, choices.Target.DP_EVENT)
+TERSE = ("dp", "zcdp", "gdp", "dp-event")
 
 
 def convert(
     *,
-    specs: options.SpecsArgument,
-    to: options.TargetOption = choices.Target.DP,
-    delta: options.DeltaOption = None,
-    epsilon: options.EpsilonOption = None,
-    orders: options.OrdersOption = None,
-    points: options.PointsOption = None,
-    fpr: options.RateOption = None,
-    prior: options.PriorOption = None,
-    group: options.GroupOption = None,
-    max_epsilon: options.MaxEpsilonOption = None,
-    max_delta: options.MaxDeltaOption = None,
-    max_rho: options.MaxRhoOption = None,
-    max_mu: options.MaxMuOption = None,
-    max_advantage: options.MaxAdvantageOption = None,
-    exit_zero: options.ExitZeroOption = False,
-    sweep: options.SweepOption = None,
-    relation: options.RelationOption = None,
-    tolerance: options.ToleranceOption = "1e-6",
-    engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
-    data_dependent: options.DataOption = None,
-    budget: options.FilterOption = None,
+    specs: list[str],
+    to: str = "dp",
+    delta: Texts = None,
+    epsilon: Texts = None,
+    orders: Texts = None,
+    points: Text = None,
+    fpr: Texts = None,
+    prior: Texts = None,
+    group: Text = None,
+    max_epsilon: Text = None,
+    max_delta: Text = None,
+    max_rho: Text = None,
+    max_mu: Text = None,
+    max_advantage: Text = None,
+    exit_zero: bool = False,
+    sweep: Text = None,
+    relation: Text = None,
+    tolerance: str = "1e-6",
+    engine: str = "auto",
+    data_dependent: Texts = None,
+    filter_: Text = None,
     output: Output,
 ) -> int:
     """State one guarantee in another language.
@@ -90,32 +88,31 @@ def convert(
         "--max-advantage": max_advantage,
     }
     limits = read_budget(
-        max_epsilon,
-        max_delta,
-        deltas=bool(delta),
-        epsilons=bool(epsilon),
+        places={"delta": bool(delta), "epsilon": bool(epsilon)},
+        max_epsilon=max_epsilon,
+        max_delta=max_delta,
         max_rho=max_rho,
         max_mu=max_mu,
         max_advantage=max_advantage,
     )
-    if to is choices.Target.DP and not (delta or epsilon):
-        to = choices.Target.PROFILE
+    if to == "dp" and not (delta or epsilon):
+        to = "profile"
     named = [option for option, value in given.items() if value]
-    check_uses(to.value, named, engine=engine.value)
+    check_uses(to, named, engine=engine)
     if output.terse and to not in TERSE:
         raise UsageError(
             "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp",
             hint="leave out -t; -q has the exit status alone" if limits else "",
         )
     if sweep is not None:
-        _check_swept(to, bool(delta), bool(data_dependent or budget))
-    if to is choices.Target.DP_EVENT:
-        alone = not (data_dependent or budget or group)
-        return write_events(specs, choices.relation_named(relation), output, alone=alone)
-    if data_dependent or budget:
-        _check_mode(data_dependent, budget, engine, output, limits)
+        _check_swept(to, bool(delta), bool(data_dependent or filter_))
+    if to == "dp-event":
+        alone = not (data_dependent or filter_ or group)
+        return write_events(specs, relation_named(relation), output, alone=alone)
+    if data_dependent or filter_:
+        _check_mode(data_dependent, filter_, engine, output, limits)
     ask = Converting(
-        to=cast("Target", to.value),
+        to=cast("Target", to),
         deltas=read_all(read_delta, "--delta", delta),
         epsilons=read_all(read_epsilon, "--epsilon", epsilon),
         orders=read_all(read_order, "--orders", orders),
@@ -123,38 +120,38 @@ def convert(
         rates=read_all(read_rate, "--fpr", fpr),
         priors=read_all(read_rate, "--prior", prior),
         records=1 if group is None else read_count("--group", group),
-        relation=choices.relation_named(relation),
+        relation=relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
-        engine=engine.value,
+        engine=engine,
         data=tuple(data_dependent or ()),
-        budget=None if budget is None else joined([budget]).tree,
+        budget=None if filter_ is None else joined([filter_]).tree,
         limits=limits,
     )
     # Only what is asked at deltas and epsilons has several numbers; rho, mu and risks are no curve.
-    numbers = (ask.deltas, ask.epsilons) if to is choices.Target.DP else ()
-    places = numbers if to in (*TERSE, choices.Target.RISK) else None
-    if sweep is not None and to is choices.Target.DP:
+    numbers = (ask.deltas, ask.epsilons) if to == "dp" else ()
+    places = numbers if to in (*TERSE, "risk") else None
+    if sweep is not None and to == "dp":
         check_swept(numbers, sweep)
     return answered(specs, ask, output, exit_zero=exit_zero, places=places, sweep=sweep)
 
 
-def _check_swept(to: choices.Target, delta: bool, mode: bool) -> None:  # noqa: FBT001
+def _check_swept(to: str, delta: bool, mode: bool) -> None:  # noqa: FBT001
     """Refuse a sweep over what is no number."""
     if mode:
         raise UsageError("--sweep goes with a guarantee: not with --data-dependent or --filter")
-    if to not in (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP):
+    if to not in ("dp", "zcdp", "gdp"):
         raise UsageError(
-            f"--sweep needs one number at each value, and --to {to.value} has none: take --delta D,"
+            f"--sweep needs one number at each value, and --to {to} has none: take --delta D,"
             " --epsilon E, --to zcdp or --to gdp"
         )
-    if to is choices.Target.GDP and delta:
+    if to == "gdp" and delta:
         raise UsageError("--delta asks for a second mu, and a sweep has one number at each value")
 
 
 def _check_mode(
     data: Sequence[str] | None,
     budget: str | None,
-    engine: choices.ProvedEngine,
+    engine: str,
     output: Output,
     limits: Budget | None,
 ) -> None:
@@ -162,7 +159,7 @@ def _check_mode(
     if data and budget:
         raise UsageError("--filter is about guarantees, and --data-dependent about none")
     mode = "--data-dependent" if data else "--filter"
-    if engine is not choices.ProvedEngine.AUTO:
+    if engine != "auto":
         raise UsageError(f"--engine says nothing to {mode}")
     if limits:
         raise UsageError(f"{mode} is not checked against a budget; compose and convert SPEC are")
@@ -186,8 +183,8 @@ def write_events(
     """
     if not alone:
         raise UsageError("--group, --filter and --data-dependent say nothing to --to dp-event")
-    if output.format not in (Format.TABLE, Format.JSON):
-        raise UsageError(f"--to dp-event prints a line, or --json; not {output.format.value}")
-    if output.format is Format.TABLE:
+    if output.format not in ("table", "json"):
+        raise UsageError(f"--to dp-event prints a line, or --json; not {output.format}")
+    if output.format == "table":
         output = replace(output, terse=True)
     return answered(specs, Writing(relation), output)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli import choices
-from privcalc.cli.choices import read_budget
-from privcalc.cli.commands import answered, check_swept, watching
+from privcalc.cli.commands import answered, check_swept, read_budget, relation_named, watching
 from privcalc.cli.output import Printer
 from privcalc.errors import UsageError
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
 from privcalc.reporting.select import Selecting, read_runs
 
 if TYPE_CHECKING:
-    from privcalc.cli import options
+    from privcalc.cli.options import Text, Texts
     from privcalc.cli.output import Output
 
 
@@ -28,19 +26,19 @@ Examples:
 
 def select(
     *,
-    specs: options.CandidatesArgument = None,
-    runs: options.RunsOption,
-    delta: options.DeltaOption = None,
-    epsilon: options.EpsilonOption = None,
-    max_epsilon: options.MaxEpsilonOption = None,
-    max_delta: options.MaxDeltaOption = None,
-    exit_zero: options.ExitZeroOption = False,
-    thresholds: options.ThresholdsOption = False,
-    epsilon_q: options.RunEpsilonOption = None,
-    sweep: options.SweepOption = None,
-    relation: options.RelationOption = None,
-    tolerance: options.ToleranceOption = "1e-6",
-    engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
+    specs: Texts = None,
+    runs: str,
+    delta: Texts = None,
+    epsilon: Texts = None,
+    max_epsilon: Text = None,
+    max_delta: Text = None,
+    exit_zero: bool = False,
+    thresholds: bool = False,
+    epsilon_q: Text = None,
+    sweep: Text = None,
+    relation: Text = None,
+    tolerance: str = "1e-6",
+    engine: str = "auto",
     output: Output,
 ) -> int:
     """Say what it costs to publish the best of a random number of runs.
@@ -60,7 +58,11 @@ def select(
         raise UsageError("select needs a SPEC: what one run costs")
     if not (deltas or epsilons):
         raise UsageError("select needs --delta D or --epsilon E")
-    limits = read_budget(max_epsilon, max_delta, deltas=bool(deltas), epsilons=bool(epsilons))
+    limits = read_budget(
+        max_epsilon=max_epsilon,
+        max_delta=max_delta,
+        places={"delta": bool(deltas), "epsilon": bool(epsilons)},
+    )
     if thresholds and (limits or output.jobs > 1):
         raise UsageError("--thresholds says what candidates have to keep, and checks no budget")
     if thresholds and sweep is not None:
@@ -71,9 +73,9 @@ def select(
         runs=read_runs(runs),
         deltas=deltas,
         epsilons=epsilons,
-        relation=choices.relation_named(relation),
+        relation=relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
-        engine=engine.value,
+        engine=engine,
         verbose=output.verbose,
         limits=limits,
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli import choices
-from privcalc.cli.commands import answered
+from privcalc.cli.commands import answered, relation_named
 from privcalc.errors import UsageError
 from privcalc.reporting.questions import (
     read_all,
@@ -18,7 +17,7 @@ from privcalc.reporting.questions import (
 from privcalc.reporting.subsample import Subsampling, checked_sample
 
 if TYPE_CHECKING:
-    from privcalc.cli import options
+    from privcalc.cli.options import Text, Texts
     from privcalc.cli.output import Output
     from privcalc.reporting.subsample import Query
 
@@ -42,16 +41,16 @@ Examples:
 
 def subsample(
     *,
-    spec: options.SampledSpecArgument,
-    q: options.SamplingProbabilityOption = None,
-    n: options.PopulationOption = None,
-    m: options.SampleSizeOption = None,
-    orders: options.OrdersOption = None,
-    delta: options.DeltaOption = None,
-    count: options.CountOption = None,
-    relation: options.SampledRelationOption = None,
-    tolerance: options.ToleranceOption = "1e-6",
-    engine: options.ProvedEngineOption = choices.ProvedEngine.AUTO,
+    spec: str,
+    q: Text = None,
+    n: Text = None,
+    m: Text = None,
+    orders: Texts = None,
+    delta: Texts = None,
+    count: Text = None,
+    relation: Text = None,
+    tolerance: str = "1e-6",
+    engine: str = "auto",
     output: Output,
 ) -> int:
     """Say what sampling buys: Renyi divergences of a specification that sees a sample only.
@@ -67,16 +66,16 @@ def subsample(
         raise UsageError("--count needs the delta at which epsilon is asked: add --delta D")
     if output.terse and not deltas:
         raise UsageError("-t prints one number for each question: add --delta D")
-    if engine is not choices.ProvedEngine.AUTO and not deltas:
+    if engine != "auto" and not deltas:
         raise UsageError("--engine is for epsilon: add --delta D")
     ask = Subsampling(
         read_sample(q, n, m),
         read_all(read_order, "--orders", orders),
         deltas,
         1 if count is None else read_count("--count", count),
-        choices.relation_named(relation),
+        relation_named(relation),
         read_tolerance("--tolerance", tolerance),
-        engine.value,
+        engine,
         curve=not output.terse,
     )
     return answered([spec], ask, output)
