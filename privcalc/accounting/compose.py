@@ -22,8 +22,7 @@ from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance, share
 from privcalc.record import replace
-from privcalc.spec.registry import holes
-from privcalc.wrappers.base import lone_selection
+from privcalc.spec.registry import holes, wrappers_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,17 +86,26 @@ def compose(
     return ComposedAnswers(relation, sampling_words(tree), tuple(answers))
 
 
+def _lone_selection(tree: Node) -> Wrapped | None:
+    """Return the private selection that is all there is, if any; most trees have no wrapper."""
+    if not wrappers_in(tree):
+        return None
+    from privcalc.wrappers.base import lone_selection
+
+    return lone_selection(tree)
+
+
 def _solver(
     tree: Node, relation: Relation, tolerance: float, engine: str, *, quick: bool
 ) -> _Solver:
     """Return what answers: a selection that stands alone is answered as `select` does."""
     if engine == "afa":
         return _Estimator(realize(tree, relation))
-    lone = lone_selection(tree)
+    lone = _lone_selection(tree)
     if lone is not None:
         return _LoneSelection(lone, relation, tolerance, engine)
     trees = alternatives(tree, relation)
-    if len(trees) > 1 and any(lone_selection(each) is not None for each in trees):
+    if len(trees) > 1 and any(_lone_selection(each) is not None for each in trees):
         from privcalc.spec.brief import told_apart
 
         return _Worst(

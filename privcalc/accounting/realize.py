@@ -19,8 +19,18 @@ from privcalc.numerics.work import allowance, remembered
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
-from privcalc.spec.tree import Composed, Hole, Leaf, Parallel, Repeated, Wrapped, nested, nodes
-from privcalc.wrappers.base import built, calls, spelled, wrappers_in
+from privcalc.spec.registry import wrappers_in
+from privcalc.spec.tree import (
+    Composed,
+    Hole,
+    Leaf,
+    Parallel,
+    Repeated,
+    Wrapped,
+    calls,
+    nested,
+    nodes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -328,6 +338,8 @@ def _check(tree: Node, records: int) -> None:
             f"max inside the parentheses of {registry.entry(call.name).spelling} is not available;"
             " write the whole for each part: max(A,B)"
         )
+    from privcalc.wrappers.base import built, spelled
+
     wrapper = cast("Wrapped", tree)
     name = spelled(wrapper)
     if records > 1 or not built(wrapper).splits:

@@ -17,8 +17,7 @@ from privcalc.numerics.work import QUESTION, allowance
 from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.spec.registry import entry, holes
-from privcalc.spec.tree import Repeated
-from privcalc.wrappers.base import leaves
+from privcalc.spec.tree import Repeated, leaves
 from privcalc.wrappers.poisson import poisson_sample
 from privcalc.wrappers.without_replacement import fixed_size_sample
 

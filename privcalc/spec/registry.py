@@ -26,7 +26,7 @@ from privcalc.spec.entry import (
     shorten,
     snake_case,
 )
-from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, holes, nested
+from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, calls, holes, nested
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -145,6 +145,13 @@ def _known_as(name: str, kind: Kind) -> Entry | None:
     if name not in _spelt:
         _load()
     return _spelt.get(name)
+
+
+def wrappers_in(tree: Node) -> tuple[Entry, ...]:
+    """Return all wrappers in a tree, each once, in the order of the documentation."""
+    names = {each.name for each in calls(tree) if isinstance(each, Wrapped)}
+    found = {entry(name).place: entry(name) for name in names}
+    return tuple(found[place] for place in sorted(found))
 
 
 def build(node: Leaf | Wrapped) -> object:

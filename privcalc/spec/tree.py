@@ -112,6 +112,19 @@ def nodes(tree: Node) -> Iterator[Node]:
     return (value for _, value in walk(tree) if isinstance(value, Node))
 
 
+def calls(tree: Node) -> Iterator[Leaf | Wrapped]:
+    """Yield every mechanism and wrapper of a tree, with those that mechanisms are made of."""
+    return (each for each in nodes(tree) if isinstance(each, Leaf | Wrapped))
+
+
+def leaves(tree: Node) -> Iterator[Leaf]:
+    """Yield the mechanisms of a tree, from left to right; not those that others are made of."""
+    for path, value in walk(tree):
+        inside = all(step in ("event", "events") or isinstance(step, int) for step in path)
+        if isinstance(value, Leaf) and inside:
+            yield value
+
+
 def holes(tree: Node) -> tuple[Path, ...]:
     """Return the path of every hole, in the order of the text."""
     return tuple(path for path, value in walk(tree) if isinstance(value, Hole))

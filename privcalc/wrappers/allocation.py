@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, wrapper
-from privcalc.wrappers.base import Wrapper, refuse_runs, spelled, wrappers_in
+from privcalc.spec.registry import Parameter, wrapper, wrappers_in
+from privcalc.wrappers.base import Wrapper, refuse_runs, spelled
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms

@@ -6,20 +6,16 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from privcalc.errors import UnsupportedError
 from privcalc.spec import registry
-from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, nodes, walk
+from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from privcalc.engine.terms import Terms
     from privcalc.losses.term import Term
     from privcalc.mechanisms.base import Mechanism
     from privcalc.relation import Adjacency
-    from privcalc.spec.entry import Entry
     from privcalc.spec.tree import Node
 
 # The steps of a path that lead to no parameter.
-_INNER = ("event", "events")
 
 
 class Walk(Protocol):
@@ -88,13 +84,6 @@ class Wrapper:
         raise NotImplementedError
 
 
-def wrappers_in(tree: Node) -> tuple[Entry, ...]:
-    """Return all wrappers in a tree, each once, in the order of the documentation."""
-    names = {each.name for each in calls(tree) if isinstance(each, Wrapped)}
-    found = {registry.entry(name).place: registry.entry(name) for name in names}
-    return tuple(found[place] for place in sorted(found))
-
-
 def lone_selection(tree: Node) -> Wrapped | None:
     """Return a selection that is all there is of a specification, with its groups inside; or None.
 
@@ -105,15 +94,6 @@ def lone_selection(tree: Node) -> Wrapped | None:
     if isinstance(tree, Composed) and len(tree.events) == 1:
         return lone_selection(tree.events[0])
     return built(tree).lone_selection(tree) if isinstance(tree, Wrapped) else None
-
-
-def leaves(tree: Node) -> Iterator[Leaf]:
-    """Yield the mechanisms of a tree, from left to right; not those that others are made of."""
-    for path, value in walk(tree):
-        if isinstance(value, Leaf) and all(
-            step in _INNER or isinstance(step, int) for step in path
-        ):
-            yield value
 
 
 def built(tree: Wrapped) -> Wrapper:
@@ -131,11 +111,6 @@ def built(tree: Wrapped) -> Wrapper:
 def spelled(tree: Wrapped) -> str:
     """Return a wrapper as text has it."""
     return f"@{registry.entry(tree.name).spelling}"
-
-
-def calls(tree: Node) -> Iterator[Leaf | Wrapped]:
-    """Yield every mechanism and wrapper of a tree, with those that mechanisms are made of."""
-    return (each for each in nodes(tree) if isinstance(each, Leaf | Wrapped))
 
 
 def refuse_runs(tree: Wrapped, event: Node, walk: Walk, hint: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.registry import Parameter, wrapper, wrappers_in
 from privcalc.spec.tree import Composed, Leaf, Repeated
 from privcalc.wrappers.allocation import (
     LEAST_NOISE,
@@ -16,7 +16,7 @@ from privcalc.wrappers.allocation import (
     allocated,
     one_step,
 )
-from privcalc.wrappers.base import Wrapper, wrappers_in
+from privcalc.wrappers.base import Wrapper
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms

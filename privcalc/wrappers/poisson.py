@@ -8,9 +8,9 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, wrapper
-from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
-from privcalc.wrappers.base import calls, refuse_runs, spelled, wrappers_in
+from privcalc.spec.registry import Parameter, wrapper, wrappers_in
+from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, calls
+from privcalc.wrappers.base import refuse_runs, spelled
 from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:

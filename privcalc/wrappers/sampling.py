@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import NotCertifiedError, UnsupportedError
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
+from privcalc.spec.registry import wrappers_in
 from privcalc.spec.tree import Leaf, Wrapped
-from privcalc.wrappers.base import Wrapper, built, refuse_runs, spelled, wrappers_in
-from privcalc.wrappers.group import Group, group_term
+from privcalc.wrappers.base import Wrapper, built, refuse_runs, spelled
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -64,6 +64,7 @@ class OneRound:
         del tree
         if records == 1:
             return [(self._one.term(adjacency), 1)]
+        from privcalc.wrappers.group import group_term
 
         return [(group_term(self._one, adjacency, records), 1)]
 
@@ -225,7 +226,7 @@ class Sampling(Wrapper):
                 )
             product *= inner.exact
             outer, event = inner, event.event
-        if any(each.factory is Group for each in wrappers_in(event)):
+        if any(each.name == "group" for each in wrappers_in(event)):
             raise UnsupportedError(
                 f"@group inside {spelled(tree)}: write it after the sampling, where it means"
                 " records that are sampled one by one"

@@ -154,21 +154,6 @@ def test_parameters_of_many_digits_are_read(
     assert second["lower"] <= first["upper"] * (1 + 1e-9)
 
 
-def test_roots_are_given_as_what_is_read(run: Callable[..., Outcome]) -> None:
-    """The variance where it is a parameter; else digits on the side that costs more."""
-    for text, words in (
-        ("discrete-gaussian:sigma=sqrt(2)", "hint: write variance=2\n"),
-        ("gaussian:sigma=sqrt(2)", "hint: write sigma=1.41421356237309\n"),
-        ("gaussian:sigma=1,sensitivity=sqrt(3/2)", "hint: write sensitivity=1.22474487139159\n"),
-        ("laplace:scale=sqrt(5)", "hint: write scale=2.23606797749978\n"),
-    ):
-        done = run("compose", text, "--delta", "1e-5")
-        assert done.status == 2
-        assert words in done.stderr
-    assert Fraction("1.41421356237309") ** 2 < 2
-    assert Fraction("1.22474487139159") ** 2 > Fraction(3, 2)
-
-
 def test_counts_that_just_fit(run: Callable[..., Outcome]) -> None:
     """200 uses of rho 0.005 are 1."""
     done = run("calibrate", "discrete-gaussian:sigma=10@_", "--rho", "1", "--json")

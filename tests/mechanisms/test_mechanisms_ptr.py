@@ -123,6 +123,7 @@ def test_modes_are_in_order() -> None:
         assert all(a <= b + 1e-12 for a, b in zip(smaller, larger, strict=True))
 
 
+@pytest.mark.dear("gaussian:sigma=1-45")
 @pytest.mark.parametrize(
     ("noise", "threshold", "log_tail"),
     [

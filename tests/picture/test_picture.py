@@ -25,6 +25,7 @@ def random_numbers(seed: int) -> tuple[list[float], bool, int]:
     return values, rng.random() < 0.5, rng.randint(2, 12)
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("seed", range(200))
 def test_ticks_are_few_and_where_they_say(seed: int) -> None:
     """Labels are the numbers of their places, in order; places are in [0, 1] and in order."""

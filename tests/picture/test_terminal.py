@@ -346,6 +346,7 @@ def test_a_process_in_the_locale_c() -> None:
     assert done.stdout.count("*") > 6
 
 
+@pytest.mark.dear("gaussian:sigma=1.1@")
 @pytest.mark.parametrize(
     "spec", ["gaussian:sigma=2", "laplace:scale=20@1000", "gaussian:sigma=1.1@poisson:q=0.01@100"]
 )

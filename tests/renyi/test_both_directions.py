@@ -126,6 +126,7 @@ PAIRS = (
 )
 
 
+@pytest.mark.dear("gaussian:sigma=1+laplace:scale=2-zcdp")
 @pytest.mark.parametrize(("law", "curve"), PAIRS)
 def test_a_curve_says_no_less_than_its_law(law: str, curve: str) -> None:
     """A mechanism that has the curve is no more private than the curve says."""

@@ -40,6 +40,7 @@ def assert_just_above(bound: float, exact: mp.mpf, size: mp.mpf) -> None:
     assert mp.mpf(bound) <= exact + mp.mpf("1e-12") * size
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("c", "k", "log_delta"), EXTREMES)
 def test_simple_formulas_are_rounded_up(c: float, k: float, log_delta: float) -> None:
     """Classic and Balle et al. are above the formulas at 40 digits, and hardly so."""
@@ -70,6 +71,7 @@ def exact_tangent(
     return mp.log(slope), mp.log(numerator / (order * (r0**c - r1**c)))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("infinite_mass", [0.0, 1e-9, 0.2])
 @pytest.mark.parametrize("k", [0.0, 1e-20, 1e-12, 1e-5, 0.2, 1.5, 40.0, 1e5])
 def test_tangents_are_rounded_up(k: float, infinite_mass: float) -> None:

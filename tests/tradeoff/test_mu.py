@@ -84,6 +84,7 @@ def test_tail_quantiles_are_proved(log_size: float) -> None:
     assert high - low <= 1e-13 * (1.0 + high)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("delta", [0.9, 0.5, 0.1, 1e-5, 1e-12, 1e-30])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.01, 1.0, 8.0, 300.0])
 def test_mu_at_a_point_makes_the_round_trip(epsilon: float, delta: float) -> None:
