@@ -30,8 +30,11 @@ from privcalc.spec.describe import TOPICS, rows  # noqa: E402
 from privcalc.spec.entry import word_text  # noqa: E402
 from privcalc.spec.events.history import OPACUS  # noqa: E402
 from privcalc.spec.loops import LOOPS  # noqa: E402
-from privcalc.spec.registry import mechanisms, wrappers  # noqa: E402
-from privcalc.spec.text import value_text  # noqa: E402
+from privcalc.spec.registry import (  # noqa: E402
+    mechanisms,
+    value_text,
+    wrappers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -13,9 +13,8 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from privcalc.spec.entry import MAX_INTEGER
+from privcalc.spec.entry import MAX_INTEGER, PATH
 from privcalc.spec.registry import mechanisms, wrappers
-from privcalc.spec.syntax import PATH
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Parameter

@@ -8,8 +8,6 @@
 To import this package loads nothing: what a name needs is loaded when it is first used.
 """
 
-from privcalc.version import __version__
-
 # Type checkers take it for true. The module `typing` takes longer to load than all that is here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
         select,
         subsample,
     )
+    from privcalc.version import __version__
 
 __all__ = [
     "Bound",
@@ -65,6 +64,10 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module 'privcalc' has no attribute {name!r}")
+        if name == "__version__":
+            from privcalc.version import __version__
+
+            return __version__
         from privcalc import library
 
         return getattr(library, name)

@@ -11,7 +11,7 @@ from privcalc.bounds import TOLERANCE
 from privcalc.exact import Enclosed
 from privcalc.losses import atoms
 from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.term import Term
+from privcalc.losses.law import Term
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf

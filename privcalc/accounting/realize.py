@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from privcalc.engine.terms import Terms
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
     from privcalc.mechanisms.base import Mechanism
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Wrapper

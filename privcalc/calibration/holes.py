@@ -15,8 +15,7 @@ from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.exact import LARGEST as LARGEST_DOUBLE
 from privcalc.record import record
 from privcalc.spec.entry import MAX_INTEGER, Parameter, brief_text, number_text
-from privcalc.spec.registry import entry, wrappers_in
-from privcalc.spec.text import few
+from privcalc.spec.registry import entry, few, wrappers_in
 from privcalc.spec.tree import (
     COUNT,
     HOLE,

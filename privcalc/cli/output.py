@@ -316,7 +316,9 @@ class Printer:
 
     def _messages(self, reports: Sequence[Report], place: str) -> Iterator[str]:
         """Say on standard error what the format on standard output has no place for."""
-        if self._output.quiet:
+        # Most answers have nothing to say, and what says it is not loaded.
+        silent = not self._output.verbose and all(map(_is_plain, reports))
+        if self._output.quiet or silent:
             return
         from privcalc.render import messages
 
@@ -340,6 +342,14 @@ class Printer:
             yield f"{words}\nhint: {hint}" if hint else words
         if self._output.terse or self._output.format == "csv":
             yield from dict.fromkeys(each for report in reports for each in report.reasons)
+
+
+def _is_plain(report: Report) -> bool:
+    """Say whether an answer is a proved number that is as narrow as was asked."""
+    from privcalc.render.report import Estimate
+
+    numbers = not any(isinstance(value, Estimate) for value in report.result.values())
+    return numbers and report.method.tolerance_met and report.check is None
 
 
 def _fits(reports: Sequence[Report], columns: int) -> bool:

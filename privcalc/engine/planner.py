@@ -196,13 +196,13 @@ class Single(Method):
 
     def source(self, question: Question, tolerance: float, reach: float = 0.0) -> Source:
         """Return what knows everything; at many epsilons, each near a game, of few digits."""
-        from privcalc.engine.single import single_use
+        from privcalc.engine.certified import single_use
 
         return single_use(question.composition.terms[0][0], 1.0 if reach else tolerance)
 
     def guess(self, question: Question) -> float:
         """Ask the use itself."""
-        from privcalc.engine.single import single_use
+        from privcalc.engine.certified import single_use
 
         return single_use(question.composition.terms[0][0], 1.0).guess(math.log(question.low))
 

@@ -13,14 +13,13 @@ import numpy as np
 from privcalc.engine.composition import Composition, gathered
 from privcalc.exact import Enclosed
 from privcalc.losses.gaussian import GaussianLaw
-from privcalc.losses.law import LossLaw, rough_variance
-from privcalc.losses.term import Alone, Term
+from privcalc.losses.law import Alone, LossLaw, Term, rough_variance
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from privcalc.losses.term import Members
+    from privcalc.losses.law import Members
     from privcalc.numerics.rounding import Array
 
     Terms = list[tuple[Term, int]]

@@ -16,8 +16,8 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.choices.range_laws import best_offset
+from privcalc.losses.law import DirectedMembers, Members, Term
 from privcalc.losses.profiles import SMALLEST_MASS, both_orders, exact_law
-from privcalc.losses.term import DirectedMembers, Members, Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.losses.atoms import ProvedLaw
+from privcalc.losses.law import DirectedMembers
 from privcalc.losses.profiles import law_of_tests, profile_law
-from privcalc.losses.term import DirectedMembers
 from privcalc.numerics.binomials import log_probabilities
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, left, remembered

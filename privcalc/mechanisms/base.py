@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
-    from privcalc.losses.law import LossLaw, RenyiCurve
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, RenyiCurve, Term
     from privcalc.relation import Adjacency
     from privcalc.spec.entry import Cost
     from privcalc.spec.tree import Leaf, Node
@@ -145,7 +144,7 @@ class Mechanism:
 
     def term(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction."""
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         law = self.laws(adjacency)
         return Term(curve=self.renyi(adjacency)) if law is None else Term.of(law)

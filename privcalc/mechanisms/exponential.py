@@ -12,7 +12,7 @@ from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
 
 
 SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0

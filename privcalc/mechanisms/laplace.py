@@ -11,8 +11,7 @@ from privcalc.mechanisms.base import EXCLUDES, QUERY, Mechanism, positive, sensi
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.relation import Adjacency
 
 
@@ -79,7 +78,7 @@ class Laplace(Mechanism):
         del adjacency
         from privcalc.losses.atoms import AtomicLaw
         from privcalc.losses.laplace import LaplaceLaw
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
         from privcalc.mechanisms.files import one_a_line
 
         found = []

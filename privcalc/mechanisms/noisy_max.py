@@ -13,8 +13,7 @@ from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
 
 
 GAUSSIAN = "gaussian"
@@ -172,7 +171,7 @@ class NoisyMax(Mechanism):
         from privcalc.losses.choices.bounded_range import bounded_range
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.laplace import LaplaceLaw
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         if self.candidates == 1:
             return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
@@ -209,7 +208,7 @@ class NoisyMax(Mechanism):
             laplace_tests,
         )
         from privcalc.losses.laplace import LaplaceLaw
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         members = laplace_tests(self.candidates, step, error)
         below = laplace_attained(self.candidates, step, error, known)

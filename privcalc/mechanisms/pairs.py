@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.exact import Nearest
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
 
 NAMES = ("first", "other")
 # A sum this far from 1 is taken for a rounded 1, and divided out.

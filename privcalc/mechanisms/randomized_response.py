@@ -13,8 +13,7 @@ from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.atoms import AtomicLaw
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.relation import Adjacency
 
 
@@ -142,9 +141,9 @@ class RandomizedResponse(Mechanism):
         of fixed size (`losses/sampled/replaced.py`): three different categories attain it for
         p >= r, and elsewhere the lower end is that of a record that is removed.
         """
+        from privcalc.losses.law import Term
         from privcalc.losses.sampled.law import sampled
         from privcalc.losses.sampled.replaced import glued
-        from privcalc.losses.term import Term
         from privcalc.relation import Adjacency
 
         if adjacency is not Adjacency.REPLACE or records > 1:

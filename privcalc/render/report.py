@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, read_above, read_below
 from privcalc.record import field, record
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 
 if TYPE_CHECKING:
     from privcalc.accounting.directions import Direction, Method

@@ -21,7 +21,7 @@ from privcalc.render.words import (
     unit,
     written,
 )
-from privcalc.spec.text import SHOWN
+from privcalc.spec.registry import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

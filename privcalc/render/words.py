@@ -13,7 +13,7 @@ from privcalc.bounds import Bound, Verdict, round_down, round_up
 from privcalc.exact import Written, decimal_below
 from privcalc.record import record
 from privcalc.render.report import OneSided
-from privcalc.spec.text import SHOWN, to_text
+from privcalc.spec.registry import SHOWN, to_text
 from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped, nested, nodes
 
 if TYPE_CHECKING:

@@ -183,7 +183,7 @@ def calibration_report(
 def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
     """Spell the values of several holes, which have no column of their own."""
     from privcalc.render.words import number
-    from privcalc.spec.text import few
+    from privcalc.spec.registry import few
 
     several = {"sufficient": found.values, "insufficient": found.insufficient_values}
     for name, values in several.items():
@@ -194,7 +194,7 @@ def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
 def check_command(found: Calibration) -> str:
     """Return the command that checks a calibration; a long specification is piped into it."""
     from privcalc.accounting.realize import default_relation
-    from privcalc.spec.text import SHOWN, to_text
+    from privcalc.spec.registry import SHOWN, to_text
 
     target, text = found.target, to_text(found.tree)
     if len(text) > SHOWN:

@@ -10,7 +10,7 @@ from privcalc.record import record, replace
 from privcalc.render.words import proof_remarks
 from privcalc.reporting import DEFAULT_ORDERS
 from privcalc.reporting.questions import explained, relation_in_force
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -18,8 +18,7 @@ from privcalc.render.words import number, written
 from privcalc.reporting.questions import question, read_count, read_number, split
 from privcalc.spec.entry import snake_case, word_text
 from privcalc.spec.parse import parse
-from privcalc.spec.registry import entry
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import entry, to_text
 from privcalc.spec.tree import COUNT, Hole, Repeated, holes, names, owner, value_at
 from privcalc.spec.tree import written as paths_of
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.term import Term
+from privcalc.losses.law import Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left, share
 from privcalc.record import mutable, replace

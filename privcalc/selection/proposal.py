@@ -64,8 +64,8 @@ from privcalc.losses.atoms import AtomicLaw, ProvedLaw, two_point
 from privcalc.losses.composed import largest_power
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
+from privcalc.losses.law import DirectedMembers, Term
 from privcalc.losses.profiles import polygon_law, profile_law
-from privcalc.losses.term import DirectedMembers, Term
 from privcalc.losses.thresholds.release import (
     ThresholdedLaw,
     cut,

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeGuard
 
-from privcalc.spec.registry import entry
-from privcalc.spec.text import SHOWN, call_text, to_text, value_text
+from privcalc.spec.registry import SHOWN, call_text, entry, to_text, value_text
 from privcalc.spec.tree import (
     HOLE,
     Composed,

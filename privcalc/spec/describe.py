@@ -18,8 +18,7 @@ from privcalc.spec.entry import (
 from privcalc.spec.events.history import OPACUS
 from privcalc.spec.json import to_json
 from privcalc.spec.parse import parse
-from privcalc.spec.registry import mechanisms, wrappers
-from privcalc.spec.text import value_text
+from privcalc.spec.registry import mechanisms, value_text, wrappers
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Parameter

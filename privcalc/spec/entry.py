@@ -7,6 +7,7 @@ position in the JSON.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -55,6 +56,15 @@ def shorten(written: str) -> str:
     """Return a piece of a text for a message, cut where it is long."""
     return written if len(written) <= _SHOWN else written[: _SHOWN - 3] + "..."
 
+
+FILE_NAME = re.compile(r"(?=[A-Za-z0-9_-]*[./])[A-Za-z./][A-Za-z0-9./_-]*", re.ASCII)
+# What a file name may have in quotes, which no shell sees if they are inside of others: all that is
+# printed but quotes, in ASCII, and the letters of some scripts; something in it is in no name.
+SIGNS = (
+    r" !#-&(-~\u00c0-\u024f\u0391-\u03a1\u03a3-\u03c9\u0400-\u045f\u3041-\u3096\u30a1-\u30fa"
+    r"\u4e00-\u9fff\uac00-\ud7a3"
+)
+PATH = re.compile(rf"(?=.*[^A-Za-z0-9_-])[{SIGNS}]{{1,1000}}")
 
 ALL = frozenset(Relation)
 # The place of an entry that has none.

@@ -14,7 +14,7 @@ from privcalc.errors import SpecError
 from privcalc.record import field, record
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from privcalc.spec.tree import holes, place_text
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from privcalc.spec.entry import (
+    FILE_NAME,
+    PATH,
     Fault,
     check_arrangement,
     check_integer,
@@ -19,7 +21,7 @@ from privcalc.spec.entry import (
     shorten,
     snake_case,
 )
-from privcalc.spec.syntax import FILE_NAME, NAME, PATH, Number, Numbers, Word
+from privcalc.spec.syntax import NAME, Number, Numbers, Word
 from privcalc.spec.tree import HOLE, Node
 
 if TYPE_CHECKING:

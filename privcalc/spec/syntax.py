@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 from privcalc.errors import SpecError
 from privcalc.exact import MOST_DIGITS, decimal_text, significant_digits, standing_for
 from privcalc.record import record
-from privcalc.spec.entry import MAX_INTEGER, Fault, shorten
+from privcalc.spec.entry import FILE_NAME, MAX_INTEGER, SIGNS, Fault, shorten
 
 if TYPE_CHECKING:
     from privcalc.spec.tree import Span
@@ -64,15 +64,7 @@ _NUMBER = rf"(?:{_DIGITS}(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,3}})?"
 
 _SPACE = re.compile(r"[ \t]*", re.ASCII)
 NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]*[A-Za-z0-9])?", re.ASCII)
-FILE_NAME = re.compile(r"(?=[A-Za-z0-9_-]*[./])[A-Za-z./][A-Za-z0-9./_-]*", re.ASCII)
-# What a file name may have in quotes, which no shell sees if they are inside of others: all that is
-# printed but quotes, in ASCII, and the letters of some scripts; something in it is in no name.
-_SIGNS = (
-    r" !#-&(-~\u00c0-\u024f\u0391-\u03a1\u03a3-\u03c9\u0400-\u045f\u3041-\u3096\u30a1-\u30fa"
-    r"\u4e00-\u9fff\uac00-\ud7a3"
-)
-PATH = re.compile(rf"(?=.*[^A-Za-z0-9_-])[{_SIGNS}]{{1,1000}}")
-_QUOTED = re.compile(rf"(['\"])([{_SIGNS}]{{1,1000}})\1")
+_QUOTED = re.compile(rf"(['\"])([{SIGNS}]{{1,1000}})\1")
 _COUNT = re.compile(_DIGITS, re.ASCII)
 _QUANTITY = re.compile(
     rf"(-)?[ \t]*({_NUMBER})(?:[ \t]*/[ \t]*({_NUMBER}))?(?:[ \t]*(%))?", re.ASCII

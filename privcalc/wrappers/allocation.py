@@ -14,7 +14,7 @@ from privcalc.wrappers.base import Wrapper, refuse_runs, spelled
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.losses.gaussian import GaussianLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
     from privcalc.spec.tree import Wrapped
     from privcalc.wrappers.base import Walk
 
@@ -146,7 +146,7 @@ def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Wa
     from privcalc.losses.allocated import sum_law
     from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.gaussian import GaussianLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
 
     remove = adjacency is Adjacency.REMOVE
     nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
@@ -213,7 +213,7 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
         largest_output,
     )
     from privcalc.losses.gaussian import GaussianLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
     from privcalc.numerics.work import left
 
     low, high = (each.mu for each in law.ends)

@@ -10,7 +10,7 @@ from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, leaves
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
     from privcalc.mechanisms.base import Mechanism
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Node

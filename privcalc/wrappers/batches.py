@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.losses.batches_swap import Slots
     from privcalc.losses.gaussian import GaussianLaw
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.spec.tree import Node, Wrapped
     from privcalc.wrappers.base import Walk
 
@@ -138,7 +137,7 @@ class ShuffledBatches(Wrapper):
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
         """Return the laws above and below; of a replaced record those of twice the distance."""
         from privcalc.losses.gaussian import GaussianLaw
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         if adjacency is Adjacency.REPLACE:
             law = one_step(tree, Adjacency.REMOVE, records, walk)
@@ -153,7 +152,7 @@ class ShuffledBatches(Wrapper):
 
     def _term(self, tree: Wrapped, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Term:
         """Return the laws for a record that comes or goes."""
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         low, high = (each.mu for each in law.ends)
         known = high * LEAST_NOISE <= 1.0 + 1e-9 and low * MOST_NOISE >= 1.0 - 1e-9

@@ -11,7 +11,7 @@ from privcalc.wrappers.base import Wrapper, built, lone_selection
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
     from privcalc.mechanisms.base import Mechanism
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Node

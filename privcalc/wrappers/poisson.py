@@ -15,8 +15,7 @@ from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.law import LossLaw, RenyiCurve
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, RenyiCurve, Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
     from privcalc.wrappers.sampling import SampledEvent
@@ -69,9 +68,9 @@ def capped(
     from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.cells import listed, mixed
     from privcalc.losses.gaussian import GaussianLaw
+    from privcalc.losses.law import Term
     from privcalc.losses.sampled.law import sampled
     from privcalc.losses.sampled.replaced import opposite_law
-    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
     adjacency, records = question
@@ -315,8 +314,8 @@ class PoissonSampled(Sampling):
 
         Of an envelope whose record is replaced the lower end is that of one without influence.
         """
+        from privcalc.losses.law import Term
         from privcalc.losses.sampled.law import sampled
-        from privcalc.losses.term import Term
 
         event, q, exact = asked.event, asked.q, asked.exact
         if asked.adjacency is not Adjacency.REPLACE:
@@ -348,9 +347,8 @@ class PoissonSampled(Sampling):
         less exactly the pair is enclosed by those at the ends: all its tests gain as mu grows.
         """
         from privcalc.losses.gaussian import GaussianLaw
-        from privcalc.losses.law import MOST_UNITS
+        from privcalc.losses.law import MOST_UNITS, Term
         from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-        from privcalc.losses.term import Term
         from privcalc.numerics.rounding import UNIT
 
         if asked.adjacency is Adjacency.REPLACE:
@@ -405,7 +403,7 @@ def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
     """
     from privcalc.engine.terms import sampled_term
     from privcalc.losses.composed import LARGEST_MIXTURE
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
     from privcalc.wrappers.group import scaled_term
 
     k, remove = asked.records, asked.adjacency is Adjacency.REMOVE

@@ -16,8 +16,7 @@ from privcalc.wrappers.base import Wrapper, built, refuse_runs, spelled
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
-    from privcalc.losses.law import LossLaw, RenyiCurve
-    from privcalc.losses.term import DirectedMembers, Term
+    from privcalc.losses.law import DirectedMembers, LossLaw, RenyiCurve, Term
     from privcalc.mechanisms.base import Mechanism
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
@@ -154,7 +153,7 @@ class Sampling(Wrapper):
         rate and of none. Above the last double below 1 that is the event without sampling. Of a run
         each round is sampled.
         """
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
         from privcalc.numerics.rounding import UNIT
 
         event, product = self._chain(tree)
@@ -237,7 +236,7 @@ class Sampling(Wrapper):
     def at_rate(self, asked: SampledEvent) -> Term:
         """Return the term of an event that is sampled with probability q < 1."""
         from privcalc.engine.terms import one_law
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         here, there = self.inside
         terms = back = asked.walk.terms(asked.event, here, 1)
@@ -275,8 +274,8 @@ class Sampling(Wrapper):
         member attains, or is above the one of a law that proves lower ends. Of a group only the
         upper end is known.
         """
+        from privcalc.losses.law import DirectedMembers, Term
         from privcalc.losses.members import SampledMembers
-        from privcalc.losses.term import DirectedMembers, Term
 
         known = self.known(event.above, other.above, asked, member=True)
         there, members = asked.adjacency is not Adjacency.ADD, event.members
@@ -302,8 +301,8 @@ class Sampling(Wrapper):
         A key is old as other people have it, and their number in a sample is noise: there is no
         lower end.
         """
+        from privcalc.losses.law import Term
         from privcalc.losses.members import SampledPairs
-        from privcalc.losses.term import Term
 
         there, below = asked.adjacency is not Adjacency.ADD, event.lower
         if not members.sees_one or below is None:
@@ -330,7 +329,7 @@ class Sampling(Wrapper):
         """
         from privcalc.losses.atoms import AtomicLaw
         from privcalc.losses.composed import composed
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         one, other = ([(term, n) for term, n in each if n] for each in (terms, back))
         both = [*one, *other]
@@ -376,7 +375,7 @@ class Sampling(Wrapper):
 
         A rounded probability is rounded up: a sample at a lower rate is a mixture.
         """
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         if asked.records > 1:
             raise UnsupportedError(

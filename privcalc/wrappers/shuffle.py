@@ -12,8 +12,7 @@ from privcalc.wrappers.base import Wrapper, spelled
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.mechanisms.base import LocalReport
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Wrapped
@@ -103,6 +102,7 @@ class ShuffledReports(Wrapper):
 
     def _term(self, report: LocalReport, alone: LossLaw) -> Term:
         """Return the laws; one report by itself is above where it says nearly all, or nothing."""
+        from privcalc.losses.law import Term
         from privcalc.losses.shuffled import (
             LARGEST_EPSILON,
             LEAST_EPSILON,
@@ -110,7 +110,6 @@ class ShuffledReports(Wrapper):
             law_above,
             law_below,
         )
-        from privcalc.losses.term import Term
 
         low, high = report.epsilon.doubles()
         above = alone

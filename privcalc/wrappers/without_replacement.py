@@ -14,8 +14,7 @@ from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.law import LossLaw, RenyiCurve
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, RenyiCurve, Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
     from privcalc.wrappers.sampling import SampledEvent
@@ -152,9 +151,9 @@ class SampledWithoutReplacement(Sampling):
         """Return what is known of the sampled event, for one record."""
         del member
         from privcalc.losses.gaussian import GaussianLaw
+        from privcalc.losses.law import Alone, Term
         from privcalc.losses.sampled.law import sampled
         from privcalc.losses.sampled.replaced import GluedDensityLaw, glued
-        from privcalc.losses.term import Alone, Term
 
         q, exact = asked.q, asked.exact
         if asked.adjacency is Adjacency.REPLACE and q > 0.0:

@@ -16,7 +16,7 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.library import calibrate, subsample
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from tests.asked import delta, epsilon
 from tests.oracles.exact import normal_delta
 

@@ -16,7 +16,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.terms import Realized
 from privcalc.exact import Enclosed
 from privcalc.losses.gaussian import GaussianLaw
-from privcalc.losses.term import Members
+from privcalc.losses.law import Members
 from privcalc.record import record
 from tests.oracles.exact import normal_delta
 from tests.pairs import hockey_stick, two_point

@@ -12,7 +12,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.near_parts import enclosing
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from privcalc.accounting.realize import (
 )
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

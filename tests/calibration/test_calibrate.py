@@ -23,7 +23,7 @@ from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, Us
 from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from privcalc.spec.tree import Leaf
 
 if TYPE_CHECKING:

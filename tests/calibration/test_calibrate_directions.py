@@ -21,7 +21,7 @@ from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from privcalc.spec.tree import (
     HOLE,
     Leaf,

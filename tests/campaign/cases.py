@@ -21,7 +21,7 @@ from privcalc.numerics.work import allowance
 from privcalc.record import replace
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from privcalc.spec.tree import Composed, Leaf, Parallel, Repeated, Wrapped
 from tests.fuzz.judge import TooLongError, limited
 from tests.fuzz.specs import Specs

@@ -26,7 +26,7 @@ from privcalc.render.certificate import certificate
 from privcalc.reporting.compose import Composing
 from privcalc.spec import registry
 from privcalc.spec.json import to_json
-from privcalc.spec.text import to_text, value_text
+from privcalc.spec.registry import to_text, value_text
 from privcalc.spec.tree import (
     COUNT,
     HOLE,

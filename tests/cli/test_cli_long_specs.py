@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.spec.json import to_json
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from tests.spec.spec_trees import ledger
 
 if TYPE_CHECKING:

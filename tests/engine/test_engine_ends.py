@@ -23,7 +23,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atoms import AtomicLaw, two_point
 from privcalc.losses.gaussian import GaussianLaw
-from privcalc.losses.term import Alone, Term
+from privcalc.losses.law import Alone, Term
 from privcalc.renyi.known import LinearCurve
 from tests.oracles.exact import normal_delta
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from privcalc.bounds import Proof
-from privcalc.engine.certified import Deltas, bracket, brackets
+from privcalc.engine.certified import Deltas, SingleUse, bracket, brackets
 from privcalc.engine.composition import Composition
 from privcalc.engine.inverse import inverse, root
 from privcalc.engine.inversion.line_sum import Line, LineSum, Measures
 from privcalc.engine.inversion.solve import Decaying
-from privcalc.engine.single import SingleUse
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.gaussian import GaussianContour, GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw

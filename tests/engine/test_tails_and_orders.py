@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mpmath import exp, mpf, ncdf
 
-from privcalc.engine.single import SingleUse
+from privcalc.engine.certified import SingleUse
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import NO_PROPERTIES, Tails
 

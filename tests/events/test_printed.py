@@ -20,7 +20,7 @@ from privcalc.errors import SpecError
 from privcalc.spec.events.data import load
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:

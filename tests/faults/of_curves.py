@@ -176,7 +176,7 @@ OF_CURVES = (
     ),
     Fault(
         "single-shift",
-        "engine/single.py",
+        "engine/certified.py",
         "np.maximum(0.0, difference + slack) + around * tails.shift",
         "np.maximum(0.0, difference + slack)",
         "engine",
@@ -184,7 +184,7 @@ OF_CURVES = (
     ),
     Fault(
         "single-far",
-        "engine/single.py",
+        "engine/certified.py",
         "np.where(far, p * (1.0 + wrong) * MARGIN + around * tails.shift + TINY, upper)",
         "np.where(far, 0.0, upper)",
         "engine",

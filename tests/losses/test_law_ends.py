@@ -19,6 +19,7 @@ from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.choices.range_laws import block_of, range_uses
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
+from privcalc.losses.law import Term
 from privcalc.losses.members import RangePairs
 from privcalc.losses.profiles import (
     law_of_points,
@@ -27,7 +28,6 @@ from privcalc.losses.profiles import (
 )
 from privcalc.losses.quadrature import NodeSet, equal_panels
 from privcalc.losses.sampled.law import SampledLaw, sampled
-from privcalc.losses.term import Term
 from privcalc.losses.thresholds import release, sampled_counts, sparse_vector_bounds
 from privcalc.losses.thresholds.sampled_counts import sampled_bound
 from privcalc.losses.thresholds.screening import screening

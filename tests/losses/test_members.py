@@ -23,7 +23,7 @@ from tests.engine.inversion.sampled_cases import rare
 from tests.pairs import bracket
 
 if TYPE_CHECKING:
-    from privcalc.losses.term import Members
+    from privcalc.losses.law import Members
 
 REPLACE = Relation.REPLACE_ONE
 

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.certified import bracket
-from privcalc.engine.single import SingleUse
+from privcalc.engine.certified import SingleUse, bracket
 from privcalc.errors import UnsupportedError
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
+from privcalc.losses.law import Term
 from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
-from privcalc.losses.term import Term
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.oracles.opposite import composed_epsilon, hockey_stick, renyi

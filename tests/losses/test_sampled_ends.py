@@ -15,13 +15,13 @@ from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
+from privcalc.losses.law import Term
 from privcalc.losses.sampled import renyi as cells
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.mixture import ScatteredLaw
 from privcalc.losses.sampled.parts import y_and_loss
 from privcalc.losses.sampled.renyi import convexity_bracket, total
 from privcalc.losses.sampled.replaced import GluedLaw, glued, opposite_law, replaced
-from privcalc.losses.term import Term
 from tests.oracles.mixtures import mixture_profile
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from privcalc.mechanisms import gaussian_mixture
 from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from tests.pairs import built
 
 PEER = (

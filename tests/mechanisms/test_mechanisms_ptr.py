@@ -20,7 +20,7 @@ from privcalc.mechanisms.adaptive.stability import Stability
 from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from tests.asked import deltas, epsilon
 from tests.oracles.exact import normal_delta
 from tests.pairs import bracket

@@ -8,7 +8,7 @@ import pytest
 
 from privcalc.spec.brief import brief, told_apart
 from privcalc.spec.parse import parse
-from privcalc.spec.text import SHOWN, few, to_text
+from privcalc.spec.registry import SHOWN, few, to_text
 from privcalc.spec.tree import Composed, Leaf, Node, Parallel, Repeated, Wrapped
 from tests.spec.spec_trees import extra_entries, ledger, random_tree
 

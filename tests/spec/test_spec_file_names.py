@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privcalc.errors import SpecError
+from privcalc.spec.entry import FILE_NAME, PATH
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
-from privcalc.spec.syntax import FILE_NAME, PATH
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from privcalc.spec.tree import Leaf
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from privcalc.spec.json import from_json, to_json
 from privcalc.spec.markers import marked
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from tests.spec.spec_trees import extra_entries, random_tree
 
 if TYPE_CHECKING:

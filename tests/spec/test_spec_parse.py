@@ -18,9 +18,8 @@ from privcalc.spec.json import from_json, loads, to_json
 from privcalc.spec.markers import marked
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
-from privcalc.spec.registry import build
+from privcalc.spec.registry import build, to_text
 from privcalc.spec.syntax import MAX_LENGTH
-from privcalc.spec.text import to_text
 from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parallel, Repeated, Wrapped
 from tests.spec.spec_trees import extra_entries, ledger, random_tree
 

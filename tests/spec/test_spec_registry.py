@@ -16,7 +16,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError, UnsupportedError
 from privcalc.exact import exact
 from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.term import Term
+from privcalc.losses.law import Term
 from privcalc.mechanisms.gaussian import Gaussian
 from privcalc.mechanisms.laplace import Laplace
 from privcalc.mechanisms.randomized_response import RandomizedResponse
@@ -27,7 +27,7 @@ from privcalc.spec import registry
 from privcalc.spec.entry import LAST, brief_text
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read, reject_holes
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from privcalc.spec.tree import Leaf, Wrapped
 from privcalc.wrappers.poisson import PoissonSampled
 from tests.pairs import atoms_of

@@ -11,11 +11,10 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.certified import bracket
-from privcalc.engine.single import SingleUse
+from privcalc.engine.certified import SingleUse, bracket
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.term import Term
+from privcalc.losses.law import Term
 from privcalc.relation import Adjacency
 from privcalc.selection.proposal import GoodOrBad
 from privcalc.spec.parse import parse

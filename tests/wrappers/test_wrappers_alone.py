@@ -13,7 +13,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
 from privcalc.errors import DomainError, UsageError
 from privcalc.losses.gaussian import GaussianLaw
-from privcalc.losses.term import Term
+from privcalc.losses.law import Term
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse

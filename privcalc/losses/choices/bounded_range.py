@@ -124,9 +124,8 @@ from privcalc.losses.choices.range_laws import (
 )
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import ExponentialLaw
-from privcalc.losses.law import LawProperties, LossLaw, Tails, exact_max_loss
+from privcalc.losses.law import LawProperties, LossLaw, Tails, Term, exact_max_loss
 from privcalc.losses.members import RangePairs
-from privcalc.losses.term import Term
 from privcalc.numerics.rounding import TINIEST, UNIT
 from privcalc.record import record
 

@@ -31,9 +31,8 @@ from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.fixed_size.game import Game, Scale, chord_weights, graded
 from privcalc.losses.fixed_size.strategies import COARSE, MOST_TILT, Strategies, law_below
 from privcalc.losses.fixed_size.triples import poisson_values, time_values
-from privcalc.losses.law import LawProperties, LossLaw, rough_variance
+from privcalc.losses.law import LawProperties, LossLaw, Members, rough_variance
 from privcalc.losses.profiles import profile_law
-from privcalc.losses.term import Members
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, remembered
 from privcalc.record import record, replace

@@ -46,13 +46,12 @@ from privcalc.losses.cells import listed, lower_law, opposite, upper_law
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
-from privcalc.losses.law import MOST_ANCHORS, MOST_UNITS, LawProperties, LossLaw, Tails
+from privcalc.losses.law import MOST_ANCHORS, MOST_UNITS, LawProperties, LossLaw, Tails, Term
 from privcalc.losses.profiles import likeliest_law
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.renyi import add_logs, from_excess, opposite_excess
 from privcalc.losses.sampled.tails import SampledTailLaw
 from privcalc.losses.shuffled import TRUNCATED, window
-from privcalc.losses.term import Term
 from privcalc.numerics.normal import lower_tails, short_intervals
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered

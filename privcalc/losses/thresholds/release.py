@@ -61,9 +61,8 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atoms import two_point
-from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.law import DirectedMembers, LossLaw, Tails, Term
 from privcalc.losses.profiles import exact_law
-from privcalc.losses.term import DirectedMembers, Term
 from privcalc.numerics.rounding import MARGIN, TINIEST, UNIT
 from privcalc.record import record, replace
 

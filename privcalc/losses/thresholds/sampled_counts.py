@@ -52,6 +52,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.losses.atoms import LOSS_ULPS
+from privcalc.losses.law import Term
 from privcalc.losses.profiles import (
     ONE,
     START,
@@ -61,7 +62,6 @@ from privcalc.losses.profiles import (
     law_of_corners,
     polygon_law,
 )
-from privcalc.losses.term import Term
 from privcalc.losses.thresholds.release import CountMembers
 from privcalc.numerics.binomials import log_probabilities
 from privcalc.numerics.rounding import MARGIN, UNIT, non_negative

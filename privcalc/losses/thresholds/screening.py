@@ -48,11 +48,10 @@ import numpy as np
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.gaussian import GaussianLaw
-from privcalc.losses.law import RenyiCurve
+from privcalc.losses.law import RenyiCurve, Term
 from privcalc.losses.members import DirectedTests, threshold_tests
 from privcalc.losses.profiles import polygon_law
 from privcalc.losses.sampled.law import sampled
-from privcalc.losses.term import Term
 from privcalc.losses.thresholds.sampled_counts import binomial_chances, moved
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import log1p_bracket, log_loss_excess

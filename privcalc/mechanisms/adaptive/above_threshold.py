@@ -12,8 +12,7 @@ from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.relation import Adjacency
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
@@ -200,7 +199,7 @@ class AboveThreshold(Mechanism):
         """Return what is known of one direction; it is the same in each."""
         del adjacency
         from privcalc.losses.choices.noisy_max import tests_law
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
         from privcalc.losses.thresholds.sparse_vector_bounds import (
             answers_bound,
             laplace_bound,

@@ -11,7 +11,7 @@ from privcalc.mechanisms.gaussian import Gaussian, checked_mu
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
     from privcalc.relation import Adjacency
 
 MOST_CLASSES = 200
@@ -64,7 +64,7 @@ class Gnmax(Gaussian):
     def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
         """Return a curve for each line of votes: its worst neighbour, in both orders."""
         del adjacency
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
         from privcalc.mechanisms.files import numbers
         from privcalc.renyi.votes import VotesCurve
 

@@ -141,7 +141,7 @@ class Gnss(Mechanism):
         """
         del adjacency
         from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
         from privcalc.renyi.curve import LawCurve
 
         size = GaussianLaw.of(Enclosed.of(1) / Enclosed(self.sigma, self.sigma))

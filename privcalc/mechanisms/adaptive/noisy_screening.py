@@ -12,7 +12,7 @@ from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
     from privcalc.relation import Adjacency
 
 MOST_VOTES = 5000

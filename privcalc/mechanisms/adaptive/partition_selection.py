@@ -15,8 +15,8 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.losses.law import Term
     from privcalc.losses.profiles import Outcome
-    from privcalc.losses.term import Term
 
 SMALLEST_EPSILON, LARGEST_EPSILON, SMALLEST_DELTA = 1e-6, 100.0, 1e-200
 # Digits beyond those of epsilon and delta, which e^{n epsilon} - 1 and sums with delta lose.
@@ -112,7 +112,7 @@ class PartitionSelection(Mechanism):
 
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of one direction; one count or another attains each of its profile."""
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
         from privcalc.losses.thresholds.release import CountMembers, law_of_outcomes
 
         remove = adjacency is not Adjacency.ADD

@@ -15,8 +15,7 @@ from privcalc.spec.registry import Parameter, mechanism
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
 
 LARGEST_EPSILON = 700.0
 # Deviations that points of the profile reach, and points.
@@ -156,7 +155,7 @@ class PosteriorRegression(Mechanism):
 
     def term(self, adjacency: Adjacency) -> Term:
         """Return the law of the proved profile, and that of one record next to none."""
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         return Term(_law(self._curve()), self._of_one_record(adjacency))
 
@@ -165,7 +164,7 @@ class PosteriorRegression(Mechanism):
 
         One record is gone from, or has come to, the data of all lines.
         """
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
         from privcalc.mechanisms.files import numbers
 
         lines = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.engine.terms import Terms
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import Term
     from privcalc.spec.tree import Node
 
 BIT = "bit"

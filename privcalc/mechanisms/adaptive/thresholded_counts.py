@@ -15,8 +15,7 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.numerics.rounding import Array
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
@@ -323,7 +322,7 @@ class ThresholdedCounts(Mechanism):
         A count with the person is above its true value with probability 1/2, and without with
         e^{-1/scale} / 2, which is rounded up. Some of the counts may be left out.
         """
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,
             larger_of,
@@ -354,8 +353,8 @@ class ThresholdedCounts(Mechanism):
         at most 0, and the numbers between. Mixtures of old and new ones cost no more where 1 - w
         is at most 1 - a (`losses/thresholds/release.py`: that is s_0 >= 0).
         """
+        from privcalc.losses.law import Term
         from privcalc.losses.profiles import SMALLEST_MASS
-        from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,
             larger_of,

@@ -16,8 +16,7 @@ from privcalc.spec.registry import Parameter, mechanism
 if TYPE_CHECKING:
     from typing import Self
 
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Leaf
 
@@ -216,7 +215,7 @@ class MatrixGaussian(Mechanism):
         """Return the law of one direction, the same in each; or those at both ends of mu."""
         del adjacency
         from privcalc.losses.gaussian import GaussianLaw
-        from privcalc.losses.term import Term
+        from privcalc.losses.law import Term
 
         law = GaussianLaw.of(self.mu)
         if law.error <= CLOSE:

@@ -16,7 +16,7 @@ from privcalc.errors import PrivcalcError
 from privcalc.relation import Relation
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
-from privcalc.spec.text import to_text
+from privcalc.spec.registry import to_text
 from tests.losses.contract.law_cases import Draw, directions
 from tests.losses.contract.law_contract import breaches, curve_breaches
 from tests.losses.contract.law_mechanisms import NO_TRUTHS, TRUTHS
