@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from privcalc.spec.tree import Node, Path, Wrapped
 
 DIGITS = 10
-LEAST_EXPONENT, LARGEST_EXPONENT = -300, 300
 
 
 class WholeNumbers:

@@ -326,7 +326,8 @@ class _Reader:
             found = ", not a colon" if scanner.next == ":" else ""
             what = "an equals sign follows" if found else "an equals sign and a value follow"
             span = key_span if scanner.next in ("", ",", "@", "+", ")") else None
-            hint = f"write {shown}=VALUE" + (", or + before another mechanism" if found else "")
+            other = found and registry.known(key, "mechanism")
+            hint = "write + before another mechanism" if other else f"write {shown}=VALUE"
             if scanner.next in (".", "/"):
                 from privcalc.spec import hints
 

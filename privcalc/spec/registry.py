@@ -153,6 +153,12 @@ def spelled(word: str, kind: Kind) -> Entry:
     raise Fault(f"unknown {kind}: {word}")
 
 
+def known(word: str, kind: Kind) -> bool:
+    """Say whether a word names one of a kind, in any spelling."""
+    found = _known_as(snake_case(word), kind)
+    return found is not None and found.kind == kind
+
+
 def _known_as(name: str, kind: Kind) -> Entry | None:
     """Return the entry with a spelling; files are called as what they register, but for _FILES."""
     if name in _spelt:

@@ -31,3 +31,5 @@ def test_differences_are_seen() -> None:
     assert alike("epsilon 1.2345678", "epsilon 1.2345679")
     assert not alike("epsilon 1.2345", "epsilon 1.2346")
     assert not alike("epsilon 1.2345", "delta 1.2345")
+    assert not alike("delta 1.2e-20", "delta 1.3e-20")
+    assert alike("truncation 1.2e-20, epsilon 1", "truncation 3e-21, epsilon 1")
