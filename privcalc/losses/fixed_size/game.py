@@ -216,8 +216,11 @@ class Circle:
 
 
 def size_of(values: Array) -> float:
-    """Return the root of the sum of squares, or a little more."""
-    return math.sqrt(float(values @ values)) * (1.0 + 1e-9)
+    """Return the root of the sum of squares, or a little more.
+
+    Products of vectors would be left to several threads, which wait for one another.
+    """
+    return math.sqrt(float((values * values).sum())) * (1.0 + 1e-9)
 
 
 @record
