@@ -106,10 +106,13 @@ def _submitted(pool: ProcessPoolExecutor, number: int, text: object) -> Future[A
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
-    """End the processes, whatever they are at."""
-    pool.shutdown(wait=False, cancel_futures=True)
+    """End the processes, whatever they are at, and wait until the pool knows of it.
+
+    A pool that is still at it when the interpreter ends closes what the interpreter writes to.
+    """
     for process in active_children():
         process.terminate()
+    pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin(answer: Callable[[int, Any], Any]) -> None:
