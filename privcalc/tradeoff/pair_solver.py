@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -64,6 +65,11 @@ class Thresholds:
     def largest(self) -> float:
         """Return the largest finite loss, or a bound that it stays below."""
         return self._profile.largest
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Return the epsilons above 0 at which delta is known to have kinks."""
+        return self._profile.kinks
 
     @property
     def reach(self) -> float:
@@ -332,6 +338,10 @@ class PairSolver:
         """
         queries = self._located(alphas)
         pending = queries
+        # g is linear between its kinks, and the infimum may be attained all along one of the lines.
+        kinks = sorted({*self._forward.kinks, *(-x for x in self._reverse.kinks)})
+        for query in queries if self._both else ():
+            query.asked += [*kinks, *(0.5 * (x + y) for x, y in pairwise(kinks))]
         for trial in range(ROUNDS if self._both else ROUNDS_ABOVE):
             for query in pending:
                 query.asked += query.points() if self._both else [query.log]

@@ -361,14 +361,6 @@ OF_CURVES = (
         "test_mu.py",
     ),
     Fault(
-        "normal-quantile",
-        "tradeoff/gaussian.py",
-        "low, high = mu[0] - z[1], mu[1] - z[0]",
-        "low, high = mu[0] - z[0], mu[1] - z[1]",
-        "tradeoff",
-        "test_tails.py",
-    ),
-    Fault(
         "convex-lower",
         "tradeoff/ordered_pair.py",
         "forward = _extended(here, high[:i]",
@@ -391,22 +383,6 @@ OF_CURVES = (
         "(prior, present) if prior <= 0.5 else (1.0 - prior, present)",
         "tradeoff",
         "test_outward_forms.py",
-    ),
-    Fault(
-        "power-mass",
-        "tradeoff/tails.py",
-        "value = (value + mass) * (1.0 + 8.0 * UNIT) + TINY",
-        "value = value * (1.0 + 8.0 * UNIT) + TINY",
-        "tradeoff",
-        "test_tails.py",
-    ),
-    Fault(
-        "tests-error",
-        "tradeoff/tails.py",
-        "low = np.fmax(levels - self.q * more,",
-        "low = np.fmax(levels - self.q * less,",
-        "tradeoff",
-        "test_tails.py",
     ),
     Fault(
         "complement-upper",
