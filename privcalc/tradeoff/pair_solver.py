@@ -16,7 +16,7 @@ import numpy as np
 from privcalc.bounds import Bound, Proof
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import field, mutable
-from privcalc.renyi.conversion.powers import allowed_powers
+from privcalc.renyi.powers import allowed_powers
 from privcalc.tradeoff.brackets import Curve, complement, one_minus
 from privcalc.tradeoff.ordered_pair import ENOUGH, least
 
@@ -209,7 +209,7 @@ def curve_trade_off(composition: Composition, alphas: Sequence[float]) -> Curve:
     """Bound beta from below and the power from above at increasing alphas in (0, 1).
 
     Each order of the curve bounds the power at a given type I error by itself, and so does each
-    order of the curve of the reverse pair (`renyi/conversion/powers.py`). Where outcomes are lost
+    order of the curve of the reverse pair (`renyi/powers.py`). Where outcomes are lost
     to infinity a test may reject all of them, in addition to what it rejects of the others. Where P
     loses more mass than it has to, by m' - m, the same test is one of the pair that loses no more:
     what was moved adds to one part what it takes from the other, or less.

@@ -90,7 +90,7 @@ def test_curves(text: str) -> None:
         assert found.tight[i] == pytest.approx(float(tight), abs=digits(tight))
         assert found.published[i] == pytest.approx(float(general), abs=digits(general))
         assert found.tight[i] <= found.upper[i] <= found.published[i]
-        assert found.exact[i].lower <= found.tight[i]
+        assert (found.exact[i].lower or 0.0) <= found.tight[i]
         assert found.exact[i].upper == pytest.approx(found.tight[i], rel=2e-8)
 
 

@@ -42,7 +42,7 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import excess_slope, log_loss_excess
 from privcalc.numerics.work import left, spend
 from privcalc.record import record
-from privcalc.renyi.conversion.order_search import wide_grid
+from privcalc.renyi.best_order import wide_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable

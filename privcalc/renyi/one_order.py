@@ -415,7 +415,7 @@ def joint_log_delta(
 ) -> Array:
     """Return the least log delta that one Renyi order proves; the counterpart of `joint_epsilon`.
 
-    epsilon may be negative here: the profile below 0 is wanted by `renyi/conversion/optimum.py`.
+    epsilon may be negative here.
     """
     balle = balle_log_delta(c, k, epsilon)
     point = tangents_for_epsilon(c, k, epsilon, infinite_mass)
