@@ -162,7 +162,9 @@ class _Solvers:
         if laws.envelope:
             power, beta = best_member(laws, alphas)
             return power.tolist(), beta.tolist()
-        reverse = laws.reversed if back == name else self._directions[back]
+        # Values of a lower end may be those of several pairs of data sets, and a curve is of one.
+        laws = laws.for_curves
+        reverse = laws.reversed if back == name else self._directions[back].for_curves
         pair = {
             each.value: Realized(lower, lower)
             for each, lower in ((Adjacency.REMOVE, laws.lower), (Adjacency.ADD, reverse.lower))

@@ -79,10 +79,6 @@ class Wrapper:
         del tree
         return None
 
-    def rough_divergence(self, inner: float) -> float:
-        """Return about the divergence of order 2, given the event's, for where a search begins."""
-        raise NotImplementedError
-
 
 def wrappers_in(tree: Node) -> tuple[Entry, ...]:
     """Return all wrappers in a tree, each once, in the order of the documentation."""
