@@ -72,17 +72,10 @@ class SelectedCurve(DerivedCurve):
     Attributes:
         log_mean: upper bound on log E[K].
         growth: maps c (and K(c)) to upper bounds on log sup phi'(q)^{c+1} phi'(q')^{-c} / E[K].
-        convex_growth: whether growth is convex in c, whatever K is.
     """
 
     log_mean: float
     growth: Callable[[Array, Array], Array]
-    convex_growth: bool = True
-
-    @property
-    def convex(self) -> bool:
-        """Say whether K_A is convex."""
-        return self.convex_growth and self.base.convex
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return a line at infinity: nothing is known at order 1."""
@@ -164,7 +157,6 @@ def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve |
         _up(limit + steepest),
         log_mean,
         lambda c, k: binomial_growth(c, k if proper else None, (number, p), backward),
-        convex_growth=False,
     )
 
 
