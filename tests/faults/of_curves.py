@@ -385,6 +385,14 @@ OF_CURVES = (
         "test_outward_forms.py",
     ),
     Fault(
+        "tests-of-several-pairs",
+        "tradeoff/function.py",
+        "        laws = laws.for_curves\n",
+        "",
+        "wrappers",
+        "test_shuffle.py",
+    ),
+    Fault(
         "complement-upper",
         "tradeoff/brackets.py",
         "upper = min(1.0, math.nextafter(upper, 2.0))",
