@@ -113,6 +113,7 @@ class _Calibrator:
         dear = any(map(_open, coarse.probes.values())) and left() < DEAR * coarse.dearest
         fine = coarse if dear else self._finer(coarse)
         spared = FOR_LOWER * coarse.dearest if dear else 0.0
+        fine.each = math.inf
         good, bad = Crossing(fine, "upper", spared=spared).solve()
         if dear or left() <= 0.0:
             # Wide brackets are proved, too, and may be of nearer values: each by itself.

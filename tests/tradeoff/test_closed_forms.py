@@ -47,9 +47,9 @@ def test_gaussians_at_any_rate(text: str, square: str) -> None:
         z = quantile(mpf(alpha))
         assert holds(beta, tail(mu - z)), alpha
         assert holds(power, tail(z - mu)), alpha
-        # A mu of 20 at alpha 1e-30 is beyond what ten digits of a profile tell.
-        assert relative(power) < 1e-7 or square == "400"
-        assert beta.width < 1e-7 or square == "400"
+        # A mu of 20 or 25 at alpha 1e-30 is beyond what ten digits of a profile tell.
+        assert relative(power) < 1e-7 or square in {"400", "625"}
+        assert beta.width < 1e-7 or square in {"400", "625"}
 
 
 @pytest.mark.parametrize("text", ["gaussian:sigma=1", "gaussian:sigma=10@50", "gdp:mu=0.001"])
