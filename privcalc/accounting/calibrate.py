@@ -10,7 +10,6 @@ from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.bounds import TOLERANCE, Verdict, round_down, round_up
 from privcalc.calibration.holes import Unknown, unknown
 from privcalc.calibration.search import Crossing, ValueSearch
-from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.calibration.target import GAP, Calibration, CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.numerics.work import QUESTION, OutOfWorkError, allowance, left
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from privcalc.bounds import Bound
     from privcalc.calibration.search import Probe
     from privcalc.relation import Relation
-    from privcalc.spec.tree import Leaf, Node
+    from privcalc.spec.tree import Node
 
 __all__ = ["Calibration", "CalibrationTarget", "calibrate"]
 
@@ -33,10 +32,8 @@ COARSE, NEAR = 1e-4, 0.02
 # Of the work that is left one of them may take this part: it takes several to come near.
 PARTS = 4
 # Answers are dear where so few as coarse as the first could be had. So many of these are left to
-# the search for a lower end, which goes so far at a time, and ends where this part of that is left.
-DEAR, FOR_LOWER, FARTHER, OF_LOWER = 7.5, 1.5, 1.5, 0.5
-# What part of all work a rough first value is to leave to the search.
-FOR_SEARCH = 0.75
+# the search for a lower end, which ends where this part of that is left.
+DEAR, FOR_LOWER, OF_LOWER = 7.5, 2.0, 0.5
 # A value that is proved insufficient is looked for no nearer to the sufficient one than this.
 NEAR_ENOUGH = 2e-9
 # Digits of the limits in messages.
@@ -103,11 +100,10 @@ class _Calibrator:
 
     def answer(self, start: float | None) -> Calibration:
         """Come near with wide brackets, then settle it with narrow ones."""
-        rest = self._rest()
-        x, slope = self._start(start)
-        coarse = self._search(max(COARSE, self.tolerance), slope, rest)
-        coarse.each, coarse.far = left() / PARTS, self._refuse_limit
-        coarse.start(x)
+        self._check_rest()
+        coarse = self._search(max(COARSE, self.tolerance), 1.0)
+        coarse.each = left() / PARTS
+        coarse.start(self._first(start))
         if all(
             probe.bound is None or math.isinf(probe.bound.upper) for probe in coarse.probes.values()
         ):
@@ -115,81 +111,58 @@ class _Calibrator:
         self._both(coarse, *Crossing(coarse, "middle").solve(partial(_near, coarse)))
         # Of wide brackets that take long, which are the narrower the more work there is for each.
         dear = any(map(_open, coarse.probes.values())) and left() < DEAR * coarse.dearest
-        fine = self._finer(coarse, dear=dear)
-        spared = FOR_LOWER * coarse.dearest if dear else None
+        fine = coarse if dear else self._finer(coarse)
+        spared = FOR_LOWER * coarse.dearest if dear else 0.0
+        fine.each = math.inf
         good, bad = Crossing(fine, "upper", spared=spared).solve()
         if dear or left() <= 0.0:
             # Wide brackets are proved, too, and may be of nearer values: each by itself.
             fine.probes = {**coarse.probes, **fine.probes}
             good, bad = fine.nearest()
         good, bad = self._both(fine, good, bad)
-        if dear:
-            # A lower end needs less work than an upper one.
-            fine.each = coarse.each
         below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good, spared)
         # What decides a budget may be a wide bracket; those that are shown are narrow.
         if left() > 0.0 and not dear:
             good = fine.narrowed(good)
         if self.unknown.whole:
             below = None if below is None else fine.narrowed(below)
-        asked = len(coarse.probes) + len(fine.probes)
+        asked = len(fine.probes) + (0 if dear else len(coarse.probes))
         return self._calibration(good, bad, below, asked)
 
-    def _finer(self, coarse: ValueSearch, *, dear: bool) -> ValueSearch:
-        """Return a search with narrow brackets, begun near what wide ones say.
-
-        Where few answers can be had, none of them is for less than what brackets leave open.
-        """
-        undecided = any(_open(probe) for probe in coarse.probes.values())
+    def _finer(self, coarse: ValueSearch) -> ValueSearch:
+        """Return a search with narrow brackets, begun near what wide ones say."""
+        undecided = any(map(_open, coarse.probes.values()))
         root = coarse.root("upper" if undecided else "middle")
-        tolerance = max(COARSE, self.tolerance) if dear else self.tolerance
-        fine = self._search(tolerance, coarse.whole_slope() if dear else coarse.slope, coarse.rest)
+        fine = self._search(self.tolerance, coarse.slope)
         fine.low, fine.high = coarse.low, coarse.high
         if left() <= 0.0:
             # There is no work left for narrower brackets than those that are known.
             fine.probes = coarse.probes
-        elif undecided and not dear:
+        elif undecided:
             # Few brackets will decide: those that do are kept.
             fine.probes = {k: each for k, each in coarse.probes.items() if not _open(each)}
         known = next(iter(coarse.probes.values()))
         fine.start(known.x if root is None else root)
         return fine
 
-    def _search(self, tolerance: float, slope: float, rest: float) -> ValueSearch:
-        return ValueSearch(self.unknown, self.target, self.relation, tolerance, slope, rest)
+    def _search(self, tolerance: float, slope: float) -> ValueSearch:
+        return ValueSearch(self.unknown, self.target, self.relation, tolerance, slope)
 
-    def _start(self, start: float | None) -> tuple[float, float]:
-        """Return an x to begin with, and about the slope there."""
+    def _first(self, start: float | None) -> float:
+        """Return an x to begin with: of what is near, or of 1."""
         wanted = self.unknown
-        known: dict[Leaf, float] = {}
         if start is not None:
-            return wanted.sign * math.log(start), 1.0
-
-        enough = FOR_SEARCH * left()
-
-        def rough(x: float) -> float:
-            if left() < enough:
-                return math.nan
-            value = math.exp(min(max(wanted.sign * x, -700.0), 700.0))
-            t = int(max(1.0, min(value, 1e15))) if wanted.whole else value
-            try:
-                return rough_log_mu(wanted.tree_at(t), self.relation, known)
-            except DomainError:
-                return math.nan
-
+            return wanted.sign * math.log(start)
         ends = [wanted.grid.value(end) for end in (wanted.lowest, wanted.highest)]
         low, high = sorted(wanted.sign * math.log(max(end, 1e-300)) for end in ends)
-        found = inverse(rough, self.target.log_mu(self.target.budget), low, high)
-        return found or (min(max(0.0, low), high), 1.0)
+        return min(max(0.0, low), high)
 
-    def _insufficient(self, fine: ValueSearch, good: Probe, spared: float | None) -> Probe | None:
+    def _insufficient(self, fine: ValueSearch, good: Probe, spared: float) -> Probe | None:
         """Find a value that misses the target for certain, where the next one is undecided."""
         if good.bound is None or good.bound.lower is None:
             return None
         near = 0.0 if self.unknown.whole else NEAR_ENOUGH
-        if spared is None:
-            return Crossing(fine, "lower", near).solve()[1]
-        return Crossing(fine, "lower", near, OF_LOWER * spared, FARTHER).solve()[1]
+        return Crossing(fine, "lower", near, OF_LOWER * spared).solve()[1]
 
     def _both(
         self, search: ValueSearch, good: Probe | None, bad: Probe | None
@@ -240,25 +213,24 @@ class _Calibrator:
         if math.isinf(bound.upper):
             raise self._unproved(bound, f"at {wanted.words(end)}")
 
-    def _rest(self) -> float:
-        """Return about log(mu) of the rest of the composition; -inf where there is none.
+    def _check_rest(self) -> None:
+        """Refuse a target that the rest of the composition misses, so that every value does.
 
         Raises:
-            DomainError: that alone misses the target, so that every value does.
+            DomainError: that alone misses the target.
             NotCertifiedError: it is not proved to meet it, and no noise helps.
         """
         wanted, target = self.unknown, self.target
         rest = without(wanted.tree, wanted.holes[0].path) if len(wanted.holes) == 1 else None
         bound = None if rest is None else self._asked(rest)
         if rest is None or bound is None:
-            return -math.inf
+            return
         verdict = bound.verdict(target.budget)
         if verdict is Verdict.EXCEEDED:
             raise self._impossible("of what it is composed with", bound)
         narrow = self._asked(rest, self.tolerance) if verdict is Verdict.UNDECIDED else None
         if narrow and math.isfinite(narrow.upper) and narrow.verdict(target.budget) is verdict:
             raise self._unproved(narrow, "of what it is composed with")
-        return target.log_mu(bound.lower) if bound.lower else -math.inf
 
     def _asked(self, tree: Node, tolerance: float = COARSE) -> Bound | None:
         """Bracket the quantity of a specification, where that is possible."""
@@ -337,7 +309,7 @@ def _near(search: ValueSearch, good: Probe, bad: Probe) -> bool:
 def _open(probe: Probe) -> bool:
     """Say whether all that is proved of a value leaves open whether it keeps the budget."""
     met = probe.method is None or probe.method.tolerance_met
-    return not met and probe.excess["lower"] <= 0.0 < probe.excess["upper"]
+    return not met and -math.inf < probe.excess["lower"] <= 0.0 < probe.excess["upper"]
 
 
 def _gap(first: float, second: float) -> float:

@@ -360,20 +360,18 @@ def _refuse_unknown(bound: Bound, name: str) -> None:
 def _renyi(part: Realized, answer: Answer, conversion: str) -> float:
     """Return what one conversion proves from the curve; infinity, or 1, where that is nothing."""
     from privcalc.numerics.rounding import exp_bound
-    from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
+    from privcalc.renyi.best_order import curve_epsilon, curve_log_delta
 
     composition = part.upper
     curve, mass = composition.renyi_curve(), composition.infinity_mass().upper
-    both = composition.both_orders_curve()
     try:
         if answer.quantity == "epsilon":
             delta = answer.query["delta"] - mass
             if not 0.0 < delta < 1.0:
                 return math.inf if delta <= 0.0 else 0.0
-            return best_epsilon(curve, delta, conversion, infinite_mass=mass, both=both).value
-        found = best_log_delta(
-            curve, answer.query["epsilon"], conversion, infinite_mass=mass, both=both
-        )
+            return curve_epsilon(curve, delta, conversion, infinite_mass=mass).value
+        epsilon = answer.query["epsilon"]
+        found = curve_log_delta(curve, epsilon, conversion, infinite_mass=mass)
     except NotCertifiedError:
         return math.inf if answer.quantity == "epsilon" else 1.0
     # exp_bound is never 0, however small delta is.

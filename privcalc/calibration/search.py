@@ -2,9 +2,9 @@
 
 Values are positions on a grid, turned so that the cost grows with the position. What a position
 costs is compared with the budget as the excess log(mu) - log(mu of the budget), mu being that of
-normal laws with the same quantity, less in square that of the rest of the composition: nearly
-linear in the log of the value, so that inverse interpolation converges in a few steps. Verdicts
-never rest on that: a value is sufficient, or not, by the ends of its own bracket.
+normal laws with the same quantity: nearly linear in the log of the value, so that secants converge
+in a few steps. Where they do not, or lead out, the middle is next. Verdicts never rest on that: a
+value is sufficient, or not, by the ends of its own bracket.
 """
 
 from __future__ import annotations
@@ -74,8 +74,6 @@ class Probe:
 
 # Of brackets that are wider than this, relatively, the upper end stands for both.
 NARROW = 0.1
-# Less than this part of mu^2 is not told from the rest of the composition.
-LEAST_SHARE = 1e-9
 # Where the first value is out of range, these multiples of it are tried, and these values.
 SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
 
@@ -90,9 +88,7 @@ class ValueSearch:
         relation: the neighbouring relation.
         tolerance: that of every probe.
         slope: about the growth of the excess with x.
-        rest: log(mu) of the composition without the part with the unknown, about.
         each: the work that each probe may take, or all that is left where that is less.
-        far: called once when several steps towards cheaper values were not enough; it may raise.
         dearest: the work that a probe took at most.
     """
 
@@ -101,9 +97,7 @@ class ValueSearch:
     relation: Relation
     tolerance: float
     slope: float = 1.0
-    rest: float = -math.inf
     each: float = math.inf
-    far: Callable[[], None] | None = None
     probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
     high: int = 0
@@ -149,11 +143,13 @@ class ValueSearch:
         """Return the costliest value within the budget and the cheapest one beyond.
 
         Where the cost is not quite monotone, or noise makes it seem so, nothing cheaper than the
-        first was found to be beyond.
+        first was found to be beyond. Of a value without a lower end nothing is said of that.
         """
-        beyond = [p for p in self.probes.values() if p.excess[end] > 0.0]
+        probes = self.probes.values()
+        known = [p for p in probes if p.excess[end] > -math.inf or p.excess["upper"] <= 0.0]
+        beyond = [p for p in known if p.excess[end] > 0.0]
         first = min((p.position for p in beyond if p.bound is not None), default=self.high + 1)
-        inside = [p for p in self.probes.values() if p.excess[end] <= 0.0 and p.position < first]
+        inside = [p for p in known if p.excess[end] <= 0.0 and p.position < first]
         good = max(inside, key=lambda p: p.position, default=None)
         least = self.low - 1 if good is None else good.position
         outside = [p for p in beyond if p.position > least]
@@ -181,33 +177,25 @@ class ValueSearch:
             p
             for p in probes
             if not any(
-                (q.x - p.x) * (q.excess[end] - p.excess[end]) <= 0.0 and q.open < p.open
+                (q.x - p.x) * (q.excess[end] - p.excess[end]) < 0.0 and q.open < p.open
                 for q in probes
-                if q is not p
             )
         ]
         known.sort(key=lambda p: abs(p.excess[end]))
         if not known:
             return None
         (x, y), *others = [(p.x, p.excess[end]) for p in known[:3]]
-        if not others or not (others[0][1] - y) * (others[0][0] - x) > 0.0:
+        others = [(u, v) for u, v in others if (u - x) * (v - y) > 0.0]
+        if not others:
             return x - y / self.slope
         (x1, y1), *third = others
         inverse = (x1 - x) / (y1 - y)
         self.slope = 1.0 / inverse
         found = x - y * inverse
-        if third and (third[0][1] - y1) * (third[0][0] - x1) > 0.0 and third[0][1] != y:
-            x2, y2 = third[0]
-            curve = ((x2 - x1) / (y2 - y1) - inverse) / (y2 - y)
-            found += curve * y * y1
+        for x2, y2 in third:
+            if (x2 - x1) * (y2 - y1) > 0.0:
+                found += ((x2 - x1) / (y2 - y1) - inverse) / (y2 - y) * y * y1
         return found
-
-    def whole_slope(self) -> float:
-        """Return about the growth of upper ends between the cheapest and the costliest probe."""
-        known = [p for p in self.probes.values() if math.isfinite(p.excess["upper"] + p.x)]
-        low, high = (best(known, key=lambda p: p.x) for best in (min, max))
-        rise = high.excess["upper"] - low.excess["upper"]
-        return rise / (high.x - low.x) if rise > 0.0 else self.slope
 
     def narrowed(self, probe: Probe) -> Probe:
         """Return a probe with a narrow bracket, where that says the same of the budget."""
@@ -253,16 +241,8 @@ class ValueSearch:
         budget = self.target.budget
         about = 0.0
         if value != budget:
-            about = self._log_part(value) - self._log_part(budget)
+            about = self.target.log_mu(value) - self.target.log_mu(budget)
         return max(about, 1e-300) if above else min(about, 0.0)
-
-    def _log_part(self, value: float) -> float:
-        """Return about half the log of mu^2 less that of the rest."""
-        whole = self.target.log_mu(value)
-        if not -math.inf < self.rest < math.inf or not math.isfinite(whole):
-            return whole
-        share = -math.expm1(min(2.0 * (self.rest - whole), 0.0))
-        return whole + 0.5 * math.log(max(share, LEAST_SHARE))
 
 
 MOST_PROBES = 150
@@ -270,14 +250,13 @@ MOST_PROBES = 150
 # for a sufficient value, which is what is used), or by so little that it takes narrow ones to say
 # more. Where the next value is not certified at all, those within JUMP are.
 PART, PART_OF_UPPER, SMALL, JUMP = 0.02, 0.0002, 5e-8, 1e-3
-# How far a search goes beyond where it thinks the answer is, and at first at most, in logs; and
-# where it has no idea, as a multiple of the excess, which doubles.
-BEYOND, FIRST_STEP, BLIND = 1.1, 1.5, 2.0
-# Where an answer takes so much that few can be had, each is to be within the budget, so that it
-# goes this part of the way only, and CLOSE to it is near enough.
-INSIDE, BETWEEN, CLOSE = 0.75, 0.4, 0.001
-# Of wide brackets a first search is not for values nearer to each other.
-LEAST_STEP = 0.1
+# How far a search goes beyond where it thinks the answer is, and at first at most, in logs; where
+# it has no idea, as a multiple of the excess, which doubles. Of wide brackets it is not for values
+# nearer to each other than the last.
+BEYOND, FIRST_STEP, BLIND, LEAST_STEP = 1.1, 1.5, 2.0, 0.1
+# Where few answers can be had each is to prove something: it goes back that part of the way to what
+# is proved, and an excess of CLOSE is near enough.
+BACK, CLOSE = 0.15, 0.006
 # Refusals of values on one side after which the last good one is taken for the end of the range.
 MOST_REFUSALS = 12
 # Logs that differ by less are next to each other.
@@ -292,26 +271,18 @@ class Crossing:
         search: knows what values cost.
         end: the end of the bracket that is compared with the budget.
         near: values whose logs differ by no more are near enough.
-        spared: the work that is to be left, where answers are dear; None where they are not.
-        beyond: how far it goes beyond where it thinks the answer is.
+        spared: the work that is to be left, where few answers can be had; else 0.
     """
 
     search: ValueSearch
     end: End
     near: float = 0.0
-    spared: float | None = None
-    beyond: float = BEYOND
+    spared: float = 0.0
     step: float = FIRST_STEP
     blind: float = BLIND
     creep: int = 1
     steps: list[float] = field(factory=list)
-    down: int = 0
     refusals: int = 0
-
-    @property
-    def dear_upper(self) -> bool:
-        """Whether each of few answers is to be within the budget."""
-        return self.spared is not None and self.end == "upper"
 
     def solve(
         self, close: Callable[[Probe, Probe], bool] | None = None
@@ -327,105 +298,79 @@ class Crossing:
         search, end = self.search, self.end
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
-            if self._spent(good, bad):
-                break
             if good is not None and bad is not None:
-                if self._wide(good, bad) or bad.position - good.position <= 1 or left() <= 0.0:
+                if bad.position - good.position <= 1 or left() <= self.spared:
                     break
-                if bad.x - good.x <= self.near or (close is not None and close(good, bad)):
+                if self.spared and abs(self._proved(good, bad).excess[end]) < CLOSE:
+                    break
+                if self._wide(good, bad) or bad.x - good.x <= self.near:
+                    break
+                if close is not None and close(good, bad):
                     break
                 search.probe(self.between(good, bad))
-            elif (end == "lower" and left() <= 0.0) or not self.extend(good, bad):
+            elif (end == "lower" and left() <= self.spared) or not self.extend(good, bad):
                 break
         return search.sides(end)
 
-    def _spent(self, good: Probe | None, bad: Probe | None) -> bool:
-        """Say whether another dear answer would say little, or leave too little work."""
-        if self.spared is None:
-            return False
-        wanted, enough = (good if self.end == "upper" else bad), self.spared
-        *_, last = self.search.probes.values()
-        if self.end == "upper" and last is good:
-            enough += self.search.dearest
-        if wanted is None:
-            return self.end == "lower" and left() < enough
-        return abs(wanted.excess[self.end]) < CLOSE or left() < enough
+    def _proved(self, good: Probe, bad: Probe) -> Probe:
+        """Return the one of two on either side that says something for certain."""
+        return bad if self.end == "lower" else good
 
     def between(self, good: Probe, bad: Probe) -> int:
-        """Choose a position strictly between two: where the root seems to be, or the middle.
-
-        As in Brent's method the middle it is where steps do not shrink, or lead out.
-        """
+        """Choose a position strictly between two: where the secant leads, or the middle."""
         found = self.search.root(self.end)
-        if found is None or not good.x - LITTLE <= found <= bad.x + LITTLE:
-            self.steps = []
-            return self._middle(good, bad)
-        # Half of what is near enough away from either, so that one more may be the last.
-        gap, near = bad.x - good.x, self._near_enough(good, bad)
-        away = 0.5 * min(max(self.near, near if gap > near else 0.0), gap)
-        found = min(max(found, good.x + away), bad.x - away)
-        if self.dear_upper:
-            found = good.x + BETWEEN * (found - good.x)
-        nearest = min(good, bad, key=lambda p: abs(p.excess[self.end]))
-        self.steps.append(abs(found - nearest.x))
-        if len(self.steps) > 2 and self.steps[-1] > max(0.5 * self.steps[-3], LITTLE):
-            self.steps = []
-            return self._middle(good, bad)
-        return self._clip(found, good.position + 1, bad.position - 1)
+        if found is not None and good.x - LITTLE <= found <= bad.x + LITTLE:
+            # Half of what is near enough away from either, so that one more may be the last.
+            gap, near = bad.x - good.x, self._near_enough(good, bad)
+            away = 0.5 * min(max(self.near, near if gap > near else 0.0), gap)
+            found = min(max(found, good.x + away), bad.x - away)
+            if self.spared:
+                found += BACK * (self._proved(good, bad).x - found)
+            self.steps.append(min(found - good.x, bad.x - found))
+            if len(self.steps) < 3 or self.steps[-1] <= max(0.5 * self.steps[-3], LITTLE):
+                return self._clip(found, good.position + 1, bad.position - 1)
+        self.steps = []
+        middle = 0.5 * (good.x + bad.x)
+        if not math.isfinite(middle):
+            return (good.position + bad.position) // 2
+        return self._clip(middle, good.position + 1, bad.position - 1)
 
     def extend(self, good: Probe | None, bad: Probe | None) -> bool:
         """Probe beyond what is known, on the side where nothing is; False at the end of it."""
-        up = bad is None
-        base = good if up else bad
+        base, direction = (bad, -1) if good is None else (good, 1)
         if base is None:
-            raise AssertionError("a search starts with a probe")
+            return False
         search = self.search
-        end = search.high if up else search.low
+        end = search.high if direction > 0 else search.low
         if base.position == end or not math.isfinite(base.x):
             return False
-        if not up:
-            self.down += 1
-            if self.down == 3 and search.far is not None:
-                far, search.far = search.far, None
-                far()
-        position = self._beyond(base, up=up)
-        try:
-            search.probe(position)
-        except (DomainError, UnsupportedError):
-            self._refused(base, position, up=up)
-        return True
-
-    def _refused(self, base: Probe, position: int, *, up: bool) -> None:
-        """Take note of a value that is out of range, and of what that leaves."""
-        search = self.search
-        self.refusals += 1
-        value = search.unknown.grid.value(search.unknown.sign * position)
-        x = search.unknown.sign * log_value(value)
-        self.step = min(0.5 * abs(x - base.x), self.step)
-        end = base.position if self.refusals > MOST_REFUSALS else position - (1 if up else -1)
-        if up:
-            search.high = end
-        else:
-            search.low = end
-
-    def _beyond(self, base: Probe, *, up: bool) -> int:
-        """Choose a position on one side of all that is known."""
-        search, direction = self.search, 1 if up else -1
-        excess = abs(base.excess[self.end])
-        found = search.root(self.end) if math.isfinite(excess) else None
-        if found is not None and (found - base.x) * direction > 0.0:
-            part = INSIDE if up and self.dear_upper else self.beyond
-            least = LEAST_STEP if self.end == "middle" and base.width > NARROW else 0.0
-            distance = min(max(part * abs(found - base.x), least), self.step)
+        root = search.root(self.end)
+        if root is not None and (root - base.x) * direction > 0.0:
+            least = LEAST_STEP if self.end == "middle" and base.width > NARROW else LITTLE
+            distance = max(BEYOND * abs(root - base.x), least)
         else:
             # Brackets of several widths may not fit together, but each says about how far it is.
-            distance = min(self.blind * max(excess, LITTLE), self.step)
+            distance = self.blind * max(abs(base.excess[self.end]), LITTLE)
             self.blind *= 2.0
+        distance = min(distance, self.step)
         self.step *= 2.0
         position = search.position(base.x + direction * distance)
         if (position - base.position) * direction <= 0:
             position = base.position + direction
-        return position
+        if position in search.probes:
+            return False
+        try:
+            search.probe(position)
+        except (DomainError, UnsupportedError):
+            # It is out of range: go on from the other side of it.
+            self.refusals += 1
+            self.step = 0.5 * distance
+            last = base.position if self.refusals > MOST_REFUSALS else position - direction
+            if direction > 0:
+                search.high = last
+            else:
+                search.low = last
+        return True
 
     def _wide(self, good: Probe, bad: Probe) -> bool:
         """Say whether the brackets are so wide that a smaller gap would mean nothing.
@@ -445,12 +390,6 @@ class Crossing:
         slope = abs(self.search.slope)
         left_open = max(good.width, bad.width) / slope if slope else 0.0
         return max(part * left_open, min(0.2 * left_open, SMALL))
-
-    def _middle(self, good: Probe, bad: Probe) -> int:
-        x = 0.5 * (good.x + bad.x)
-        if not math.isfinite(x):
-            return (good.position + bad.position) // 2
-        return self._clip(x, good.position + 1, bad.position - 1)
 
     def _clip(self, x: float, first: int, last: int) -> int:
         """Round to a position inside; at its edges go further in with each time."""

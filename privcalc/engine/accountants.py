@@ -30,14 +30,14 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.rounding import exp_bound, non_negative
 from privcalc.numerics.work import left, remembered
-from privcalc.renyi.conversion.one_order import balle_epsilon, balle_log_delta
-from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
+from privcalc.renyi.best_order import curve_epsilon, curve_log_delta
+from privcalc.renyi.one_order import balle_epsilon, balle_log_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.rounding import Array, ComplexArray
-    from privcalc.renyi.conversion.optimum import Converted
+    from privcalc.renyi.best_order import Converted
 
 # Orders minus 1 that searches try: 1/64 to 2^20, a factor sqrt(2) apart.
 ABSCISSAS = 2.0 ** (np.arange(-12, 41) / 2.0)
@@ -58,15 +58,14 @@ def renyi_epsilon(composition: Composition, delta: float, conversion: str = BEST
     Args:
         composition: of one adjacency.
         delta: what is left for finite losses.
-        conversion: one of those of `renyi/conversion/optimum.py`.
+        conversion: one of those of `renyi/best_order.py`.
 
     Raises:
         NotCertifiedError: no order has a finite certified bound.
     """
     curve, mass = composition.renyi_curve(), composition.infinity_mass().upper
     try:
-        both = composition.both_orders_curve()
-        found = best_epsilon(curve, delta, conversion, infinite_mass=mass, both=both)
+        found = curve_epsilon(curve, delta, conversion, infinite_mass=mass)
     except NotCertifiedError:
         largest = composition.max_loss().upper
         if composition.curves or conversion == "classic" or largest == math.inf:
@@ -79,8 +78,7 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
     """Bound the finite part of delta at an epsilon from above (by 1 at worst)."""
     curve, mass = composition.renyi_curve(), composition.infinity_mass().upper
     try:
-        both = composition.both_orders_curve()
-        found = best_log_delta(curve, epsilon, BEST, infinite_mass=mass, both=both)
+        found = curve_log_delta(curve, epsilon, BEST, infinite_mass=mass)
     except NotCertifiedError:
         if composition.curves:
             raise

@@ -242,15 +242,6 @@ class Composition:
         masses = [each.infinity_mass().upper for each in (self, self.reverse) if each is not None]
         return self.reverse.renyi_curve() if self.reverse and not any(masses) else None
 
-    def both_orders_curve(self) -> RenyiCurve | None:
-        """Return a curve that bounds the divergences in both orders; None where none is known."""
-        from privcalc.renyi.curve import WorseCurve
-
-        own, other = self.renyi_curve(), self.reverse_curve()
-        if other is None:
-            return None
-        return own if other == own else WorseCurve(own, other)
-
     def infinite_divergence(self) -> bool:
         """Say whether divergences may be infinite for a mass at infinity.
 

@@ -406,24 +406,9 @@ class RenyiCurve(Protocol):
         return False
 
     @property
-    def convex(self) -> bool:
-        """Say whether K is convex as it is given, and not a minimum of several bounds."""
-        return False
-
-    @property
     def corners(self) -> tuple[float, ...]:
         """Return orders minus 1 at which K has kinks, where the best order often is."""
         return ()
-
-    @property
-    def piecewise(self) -> bool:
-        """Say whether K is linear between the corners, and from the last on to order infinity.
-
-        K of any pair of outcomes is convex in the order. Where it is below the curve at the
-        corners, and its largest loss at most the limit, it is so everywhere: these orders say
-        everything.
-        """
-        return False
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return xi and rho with D_a <= xi + rho a at all orders 1 < a <= c + 1.

@@ -325,17 +325,3 @@ def upper_tail(x: float) -> tuple[float, float]:
     low, high = log_tail_below(x), log_tail(x)
     least = math.exp(low) * (1.0 - 16.0 * UNIT) if low > SMALLEST_LOG else 0.0
     return least, math.exp(high) * (1.0 + 16.0 * UNIT) if high > SMALLEST_LOG else SMALLEST
-
-
-def quantile_of(alpha: float) -> tuple[float, float]:
-    """Return bounds on the z with P(N > z) = alpha, for alpha in (0, 1).
-
-    Above 1/2 the difference 1 - alpha is exact. Logarithms are charged 8 units.
-    """
-    if alpha > 0.5:
-        low, high = quantile_of(1.0 - alpha)
-        return -high, -low
-    log_alpha = math.log(alpha)
-    slack = 8.0 * UNIT * abs(log_alpha)
-    high = tail_quantile(log_alpha - slack)[1]
-    return tail_quantile(min(log_alpha + slack, -math.log(2.0)))[0], high

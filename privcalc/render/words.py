@@ -47,7 +47,7 @@ _CONVERSIONS = {
     "classic": "converted as in Mironov 2017",
     "balle": "converted as in Balle et al. 2020",
     "optimal": "converted optimally (Asoodeh et al. 2021)",
-    "trade_off": "converted by the trade-off function of all orders",
+    "trade_off": "converted by the trade-off function of that order",
 }
 
 

@@ -59,11 +59,6 @@ class LeastCurve(RenyiCurve):
         return all(curve.cheap for curve in self.curves)
 
     @property
-    def convex(self) -> bool:
-        """Say whether there is only one: where another takes over there is a kink."""
-        return len(self.curves) == 1 and self.curves[0].convex
-
-    @property
     def corners(self) -> tuple[float, ...]:
         """Return those of all."""
         return _corners(self.curves)
@@ -101,19 +96,9 @@ class SumCurve(StatedCurve):
         return all(curve.cheap for curve, _ in self.terms)
 
     @property
-    def convex(self) -> bool:
-        """Say whether every part is."""
-        return all(curve.convex for curve, _ in self.terms)
-
-    @property
     def corners(self) -> tuple[float, ...]:
         """Return those of all parts."""
         return _corners([curve for curve, _ in self.terms])
-
-    @property
-    def piecewise(self) -> bool:
-        """Say whether every part is."""
-        return all(curve.piecewise for curve, _ in self.terms)
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the sums of the lines, rounded up."""
@@ -259,11 +244,6 @@ class LawCurve(RenyiCurve):
     def cheap(self) -> bool:
         """Say whether K is in closed form."""
         return self.law.properties.renyi_in_closed_form
-
-    @property
-    def convex(self) -> bool:
-        """Say yes: a cumulant."""
-        return True
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return what the law says of its divergences, or the constant line at the limit."""

@@ -41,7 +41,6 @@ class LinearCurve(RenyiCurve):
     known: Fraction | None = None
 
     cheap = True
-    convex = True
 
     @classmethod
     def of(cls, rho: Enclosed, xi: Enclosed, *, attained: bool) -> Self:
@@ -59,11 +58,6 @@ class LinearCurve(RenyiCurve):
     def limit(self) -> float:
         """Return xi, rounded up, where the curve is constant, else infinity."""
         return math.inf if self.rho > 0.0 else self._raised(self.xi)
-
-    @property
-    def piecewise(self) -> bool:
-        """Say whether the largest loss says it all."""
-        return self.rho == 0.0
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the line itself, rounded up."""
@@ -103,7 +97,6 @@ class PointsCurve(StatedCurve):
     last: tuple[Fraction, float] | None = None
 
     cheap = True
-    piecewise = True
 
     @property
     def corners(self) -> tuple[float, ...]:

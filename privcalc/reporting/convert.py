@@ -65,7 +65,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
 CONVERTED = (
     ("classic", "the same upper bound by Mironov 2017"),
     ("balle", "the same upper bound by Balle et al. 2020"),
-    ("trade_off", "the same upper bound by the trade-off function of all orders"),
+    ("trade_off", "the same upper bound by the trade-off function of the best order"),
 )
 # Which options say something to which target.
 USES: dict[str, set[str]] = {

@@ -260,7 +260,7 @@ ROUNDING = 8.0 * UNIT
 class CurveProfile:
     """The profile of what is known by its Renyi curve only, at many epsilons at once.
 
-    Of the trade-off route (`renyi/conversion/optimum.py`) this is the best single order at each
+    Of the trade-off route (`renyi/best_order.py`) this is the best single order at each
     epsilon. That the profile is convex in e^epsilon is made use of by whoever joins its points.
     """
 
@@ -268,8 +268,8 @@ class CurveProfile:
 
     def __init__(self, composition: Composition) -> None:
         """Take the composition."""
-        from privcalc.renyi.conversion.one_order import joint_log_delta
-        from privcalc.renyi.conversion.order_search import ManyEpsilons
+        from privcalc.renyi.best_order import ManyEpsilons
+        from privcalc.renyi.one_order import joint_log_delta
 
         self._mass = composition.infinity_mass().upper
         self._largest = composition.max_loss().upper

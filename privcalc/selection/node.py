@@ -22,9 +22,9 @@ from privcalc.losses.law import Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left, share
 from privcalc.record import mutable, replace
-from privcalc.renyi.conversion.one_order import balle_log_delta, joint_log_delta
-from privcalc.renyi.conversion.order_search import ManyEpsilons
+from privcalc.renyi.best_order import ManyEpsilons
 from privcalc.renyi.curve import LawCurve, LeastCurve, WorseCurve
+from privcalc.renyi.one_order import balle_log_delta, joint_log_delta
 from privcalc.selection.baselines import pure_epsilon
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.renyi import curve_of_best, selected_curve
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from privcalc.losses.atoms import AtomicLaw
     from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array
-    from privcalc.renyi.conversion.order_search import ManyConversion
+    from privcalc.renyi.best_order import ManyConversion
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 

@@ -8,7 +8,7 @@ phi(z) = E[z^K], and the neighbour's is Q'(y) phi'(q'_y), where (q_y, q'_y) is o
 
 to which K = 0 adds P(K = 0) (1 - a)_+ = 0. Of outcomes at infinite loss this sum has at most
 E[K] P(L = infinity). Of the others, as [z - a]_+ <= C(c) (z / a)^c z with the constant C(c) of
-Canonne, Kamath, Steinke 2020, Proposition 12 (`renyi/conversion/one_order.py`),
+Canonne, Kamath, Steinke 2020, Proposition 12 (`renyi/one_order.py`),
 
     at most C(c) a^-c e^{K_A(c)},      K_A(c) = K(c) + log sup phi'(q)^{c+1} phi'(q')^{-c},
 
@@ -48,13 +48,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.numerics.enclosure import Enclosure, exp, expm1, log, log1p, logaddexp, where
 from privcalc.numerics.rounding import UNIT, exp_bound, non_negative
 from privcalc.record import record
-from privcalc.renyi.conversion.optimum import (
-    single_epsilon,
-    single_log_delta,
-    trade_off_epsilon,
-    trade_off_log_delta,
-)
-from privcalc.renyi.conversion.order_search import search
+from privcalc.renyi.best_order import curve_epsilon, curve_log_delta, search
 from privcalc.renyi.curve import DerivedCurve, LeastCurve, SumCurve
 from privcalc.selection.baselines import SHAPED, log_gamma_cost, shape
 
@@ -78,17 +72,10 @@ class SelectedCurve(DerivedCurve):
     Attributes:
         log_mean: upper bound on log E[K].
         growth: maps c (and K(c)) to upper bounds on log sup phi'(q)^{c+1} phi'(q')^{-c} / E[K].
-        convex_growth: whether growth is convex in c, whatever K is.
     """
 
     log_mean: float
     growth: Callable[[Array, Array], Array]
-    convex_growth: bool = True
-
-    @property
-    def convex(self) -> bool:
-        """Say whether K_A is convex."""
-        return self.convex_growth and self.base.convex
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return a line at infinity: nothing is known at order 1."""
@@ -119,7 +106,7 @@ def rdp_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> floa
     if left <= 0.0:
         return non_negative(curve.limit) if lost <= delta else math.inf
     try:
-        return single_epsilon(curve, left, "balle", 0.0)[0].value
+        return curve_epsilon(curve, left, "balle").value
     except NotCertifiedError:
         return math.inf
 
@@ -130,7 +117,7 @@ def rdp_delta(runs: Runs, forward: Base, backward: Base, epsilon: float) -> floa
     if curve is None:
         return 1.0
     try:
-        log_delta = single_log_delta(curve, epsilon, "balle", 0.0)[0].value
+        log_delta = curve_log_delta(curve, epsilon, "balle").value
     except NotCertifiedError:
         return 1.0
     lost = runs.mean.upper * forward.infinity_mass
@@ -170,7 +157,6 @@ def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve |
         _up(limit + steepest),
         log_mean,
         lambda c, k: binomial_growth(c, k if proper else None, (number, p), backward),
-        convex_growth=False,
     )
 
 
@@ -199,7 +185,7 @@ def tnb_shift(runs: Runs, backward: Base) -> float:
             with np.errstate(all="ignore"):
                 return ((Enclosure(k) + cost) / (1.0 + Enclosure(c))).upper()
 
-        best = min(best, non_negative(search(curve, convert).value))
+        best = min(best, non_negative(search(curve, convert)[0]))
     mass = backward.infinity_mass
     if mass > 0.0:
         best = float(logaddexp(best, log(mass) + cost).upper())
@@ -305,10 +291,10 @@ def curve_of_best(runs: Runs, forward: Base, backward: Base) -> RenyiCurve | Non
 
 
 def best_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:
-    """Return an epsilon >= 0 that the curve proves, by all orders together; infinity for none.
+    """Return an epsilon >= 0 that the curve proves, by its best order; infinity for none.
 
     A curve of whole results, and not of a sum over them, has the conversions of
-    `renyi/conversion/optimum.py`.
+    `renyi/best_order.py`.
     """
     if delta >= 1.0:
         return 0.0
@@ -318,7 +304,7 @@ def best_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> flo
     if delta <= 0.0:
         return non_negative(curve.limit)
     try:
-        return trade_off_epsilon(curve, delta).value
+        return curve_epsilon(curve, delta).value
     except NotCertifiedError:
         return math.inf
 
@@ -329,7 +315,7 @@ def best_delta(runs: Runs, forward: Base, backward: Base, epsilon: float) -> flo
     if curve is None:
         return 1.0
     try:
-        return min(1.0, exp_bound(trade_off_log_delta(curve, epsilon).value))
+        return min(1.0, exp_bound(curve_log_delta(curve, epsilon).value))
     except NotCertifiedError:
         return 1.0
 

@@ -6,15 +6,11 @@ import math
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from privcalc.bounds import Bound, Proof
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from privcalc.numerics.rounding import Array
 
 
 @record
@@ -34,21 +30,10 @@ class Curve:
     proof: Proof = Proof.CLOSED_FORM
     notes: tuple[str, ...] = ()
 
-    def narrow(self, tolerance: float) -> bool:
-        """Say whether all brackets are relatively narrow, of beta and of the power."""
-        bounds = (*self.beta, *self.power)
-        return all(bound.within_tolerance(tolerance, 0.0) for bound in bounds)
-
     def reached(self, power: Sequence[float], beta: Sequence[float]) -> Curve:
         """Return the same where some test has at least these powers, and at most these betas."""
         found = [_reached(*each) for each in zip(self.beta, self.power, power, beta, strict=True)]
         return replace(self, beta=tuple(b for b, _ in found), power=tuple(p for _, p in found))
-
-    def intersection(self, other: Curve) -> Curve:
-        """Return the narrower brackets of two; the proof and the notes are of the first."""
-        betas = [a.intersection(b) for a, b in zip(self.beta, other.beta, strict=True)]
-        powers = [a.intersection(b) for a, b in zip(self.power, other.power, strict=True)]
-        return replace(self, beta=tuple(betas), power=tuple(powers))
 
 
 def limit(alpha: float, mass: Bound, lower_mass: float | None) -> tuple[Bound, Bound]:
@@ -90,34 +75,6 @@ def one_minus(alpha: float) -> float:
     """Return 1 - alpha, rounded up; for alpha >= 1/2 and for 0 the difference is exact."""
     rest = 1.0 - alpha
     return rest if alpha >= 0.5 or alpha == 0.0 else math.nextafter(rest, 1.0)
-
-
-def curve_between(
-    levels: Array, rest: Array, limits: tuple[Array, Array], tests: tuple[Array, Array] | None
-) -> Curve:
-    """Bracket beta and the power where bounds are known, and tests that reach something.
-
-    Args:
-        levels: the type I errors alpha.
-        rest: 1 - alpha, rounded up.
-        limits: a power that no test exceeds, and a beta that none falls below.
-        tests: a power and a beta that some test has.
-    """
-    power, beta = np.clip(limits[0], levels, 1.0), np.clip(limits[1], 0.0, rest)
-    bounds = [_limited(*map(float, each)) for each in zip(power, beta, rest, strict=True)]
-    if tests is not None:
-        least, most = np.clip(tests[0], levels, 1.0), np.clip(tests[1], 0.0, rest)
-        bounds = [
-            _reached(*known, float(low), float(high))
-            for known, low, high in zip(bounds, least, most, strict=True)
-        ]
-    return Curve(tuple(beta for beta, _ in bounds), tuple(power for _, power in bounds))
-
-
-def _limited(power: float, beta: float, rest: float) -> tuple[Bound, Bound]:
-    """Return beta and power where upper bounds of the profile are known."""
-    above, below = complement(Bound(rest, beta)), complement(Bound(power))
-    return Bound(rest, max(beta, below.lower or 0.0)), Bound(min(power, above.upper))
 
 
 def _reached(beta: Bound, power: Bound, least: float, most: float) -> tuple[Bound, Bound]:

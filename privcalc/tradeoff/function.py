@@ -43,10 +43,8 @@ from privcalc.record import record, replace
 from privcalc.relation import Adjacency
 from privcalc.tradeoff.atomic import best_member
 from privcalc.tradeoff.brackets import Curve, limit, monotone, one_minus, worst_of
-from privcalc.tradeoff.gaussian import gaussian_mu, gaussian_trade_off
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
 from privcalc.tradeoff.pair_solver import PairSolver, Thresholds, curve_trade_off
-from privcalc.tradeoff.tails import tail_trade_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -149,19 +147,12 @@ class _Solvers:
             return above.reached(*self._reached(name, back, alphas))
         if laws.upper.curves and self._engine in ("auto", "rdp"):
             return curve_trade_off(laws.upper, alphas)
-        mu = gaussian_mu(laws) if self._engine == "auto" else None
-        if mu is not None:
-            return gaussian_trade_off(mu, alphas)
         reverse = self._directions[back].reversed if back == name else self._directions[back]
-        single = tail_trade_off(laws, alphas) if self._engine == "auto" else None
-        if single is not None and single.narrow(self._tolerance):
-            return single
         other = back if reverse is self._directions[back] else f"{back}, reversed"
         self._directions = {**self._directions, other: reverse}
         pair = OrderedPair(self._profile(name), self._profile(other))
         solver = PairSolver(pair, self._thresholds[name], self._thresholds[other], self._tolerance)
-        found = solver.curve(alphas)
-        return found if single is None else found.intersection(single)
+        return solver.curve(alphas)
 
     def _reached(
         self, name: str, back: str, alphas: Sequence[float]
@@ -171,7 +162,9 @@ class _Solvers:
         if laws.envelope:
             power, beta = best_member(laws, alphas)
             return power.tolist(), beta.tolist()
-        reverse = laws.reversed if back == name else self._directions[back]
+        # Values of a lower end may be those of several pairs of data sets, and a curve is of one.
+        laws = laws.for_curves
+        reverse = laws.reversed if back == name else self._directions[back].for_curves
         pair = {
             each.value: Realized(lower, lower)
             for each, lower in ((Adjacency.REMOVE, laws.lower), (Adjacency.ADD, reverse.lower))

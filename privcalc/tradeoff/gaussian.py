@@ -1,13 +1,7 @@
-"""Gaussian differential privacy in closed form: mu of a composition, and its trade-off function.
+"""Gaussian differential privacy in closed form: mu of a composition.
 
-mu of a composition is the root of the sum of squares (Dong, Roth, Su 2022, Corollary 3.3), of upper
-ends and of lower ones. The loss of a composition of normal pairs is normal, and the pair is
-equivalent to N(mu, 1) against N(0, 1). The best tests reject above a threshold z, so that with
-P(N > z) = alpha
-
-    beta = P(N > mu - z),    power = P(N > z - mu):
-
-the first falls with mu and the second rises, which carries the roundings of mu over to them.
+It is the root of the sum of squares (Dong, Roth, Su 2022, Corollary 3.3), of upper ends and of
+lower ones.
 """
 
 from __future__ import annotations
@@ -15,24 +9,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound
 from privcalc.engine.composition import Composition
 from privcalc.exact import LARGEST
-from privcalc.losses.gaussian import GaussianLaw
-from privcalc.numerics.normal import (
-    log_tail_below,
-    quantile_of,
-    tail_quantile,
-    upper_tail,
-)
+from privcalc.numerics.normal import log_tail_below, tail_quantile
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
-from privcalc.tradeoff.brackets import Curve, one_minus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from privcalc.engine.terms import Realized
+    from collections.abc import Iterable
 
 # The smallest double.
 SMALLEST = math.ulp(0.0)
@@ -127,34 +111,3 @@ class LargeEpsilons:
             return math.inf
         log_f = (log_tail_below(x) - self.rest) * (1.0 + 4.0 * UNIT)
         return (self.mu + max(0.0, tail_quantile(log_f)[1] - x)) * (1.0 + 8.0 * UNIT)
-
-
-def gaussian_mu(laws: Realized) -> tuple[float, float] | None:
-    """Bracket mu of a direction that is made of Gaussian mechanisms only; None for others."""
-    whole = laws.upper
-    if laws.lower is not whole or whole.curves or not whole.terms:
-        return None
-    if not all(isinstance(law, GaussianLaw) for law, _ in whole):
-        return None
-    return gaussian_floor(whole), gaussian_cap(whole)
-
-
-def gaussian_trade_off(mu: tuple[float, float], alphas: Sequence[float]) -> Curve:
-    """Bracket beta and the power at type I errors in (0, 1).
-
-    Args:
-        mu: bracket of mu.
-        alphas: where.
-    """
-    betas, powers = [], []
-    for alpha in alphas:
-        z = quantile_of(alpha)
-        # mu - z, a difference of doubles: one unit of itself.
-        low, high = mu[0] - z[1], mu[1] - z[0]
-        low, high = low - 2.0 * UNIT * abs(low), high + 2.0 * UNIT * abs(high)
-        rest = one_minus(alpha)
-        beta = Bound(min(rest, upper_tail(low)[1]), min(rest, upper_tail(high)[0]))
-        power = Bound(max(alpha, upper_tail(-high)[1]), max(alpha, upper_tail(-low)[0]))
-        betas.append(beta)
-        powers.append(power)
-    return Curve(tuple(betas), tuple(powers))

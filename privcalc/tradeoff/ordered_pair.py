@@ -163,6 +163,7 @@ class Profile:
         self.mass: Bound = laws.upper.infinity_mass()
         self.lower_mass = 0.0 if laws.lower is None else laws.lower.infinity_mass().lower or 0.0
         self.largest = laws.upper.max_loss().upper
+        self.kinks = _kinks(laws.upper)
         self._known: dict[float, tuple[float, float]] = {}
         self._proofs: dict[float, Proof] = {}
 
@@ -198,6 +199,14 @@ class Profile:
         """Return both ends of delta at epsilons that were asked for."""
         table = np.array([self._known[float(e)] for e in epsilons]).reshape(-1, 2)
         return table[:, 0], table[:, 1]
+
+
+def _kinks(composition: Composition) -> tuple[float, ...]:
+    """Return the losses of one use at which delta has its kinks, if they are few."""
+    if [count for _, count in composition] != [1]:
+        return ()
+    ((law, _),) = composition
+    return tuple(x for x in law.atom_locations if 0.0 < x <= LARGEST_LOG)
 
 
 def _many(composition: Composition, tolerance: float, engine: str) -> PrivacyProfile:

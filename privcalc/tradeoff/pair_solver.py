@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from privcalc.bounds import Bound, Proof
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import field, mutable
-from privcalc.renyi.conversion.powers import allowed_powers
+from privcalc.renyi.powers import allowed_powers
 from privcalc.tradeoff.brackets import Curve, complement, one_minus
 from privcalc.tradeoff.ordered_pair import ENOUGH, least
 
@@ -64,6 +65,11 @@ class Thresholds:
     def largest(self) -> float:
         """Return the largest finite loss, or a bound that it stays below."""
         return self._profile.largest
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Return the epsilons above 0 at which delta is known to have kinks."""
+        return self._profile.kinks
 
     @property
     def reach(self) -> float:
@@ -203,7 +209,7 @@ def curve_trade_off(composition: Composition, alphas: Sequence[float]) -> Curve:
     """Bound beta from below and the power from above at increasing alphas in (0, 1).
 
     Each order of the curve bounds the power at a given type I error by itself, and so does each
-    order of the curve of the reverse pair (`renyi/conversion/powers.py`). Where outcomes are lost
+    order of the curve of the reverse pair (`renyi/powers.py`). Where outcomes are lost
     to infinity a test may reject all of them, in addition to what it rejects of the others. Where P
     loses more mass than it has to, by m' - m, the same test is one of the pair that loses no more:
     what was moved adds to one part what it takes from the other, or less.
@@ -332,6 +338,10 @@ class PairSolver:
         """
         queries = self._located(alphas)
         pending = queries
+        # g is linear between its kinks, and the infimum may be attained all along one of the lines.
+        kinks = sorted({*self._forward.kinks, *(-x for x in self._reverse.kinks)})
+        for query in queries if self._both else ():
+            query.asked += [*kinks, *(0.5 * (x + y) for x, y in pairwise(kinks))]
         for trial in range(ROUNDS if self._both else ROUNDS_ABOVE):
             for query in pending:
                 query.asked += query.points() if self._both else [query.log]

@@ -133,10 +133,6 @@ class RandomlyAllocated(Wrapper):
         """Return True: each record is allocated by itself."""
         return True
 
-    def rough_divergence(self, inner: float) -> float:
-        """Divide e^s - 1 by t."""
-        return self.participations * rough(max(1, self.steps // self.participations), inner)
-
 
 def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Terms:
     """Return the laws of an epoch of which each record is in k steps, 2 <= k < t.
@@ -245,8 +241,3 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
                 upper[name], lower[name], accuracy=ACCURACY
             )
     return walk.kept[key]
-
-
-def rough(steps: int, inner: float) -> float:
-    """Return about the divergence of order 2 of one epoch, given that of a step: R has mean 1."""
-    return inner - math.log(steps) if inner > 50.0 else math.log1p(math.expm1(inner) / steps)

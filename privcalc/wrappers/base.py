@@ -79,10 +79,6 @@ class Wrapper:
         del tree
         return None
 
-    def rough_divergence(self, inner: float) -> float:
-        """Return about the divergence of order 2, given the event's, for where a search begins."""
-        raise NotImplementedError
-
 
 def lone_selection(tree: Node) -> Wrapped | None:
     """Return a selection that is all there is of a specification, with its groups inside; or None.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 MOST_RECORDS = 10**9
 # Ends of epsilon are about that wide, relative, for what is between the points of laws.
 ACCURACY = 1e-7
-# Where a rough cost is that of no sampling; and how much more than the lower end it is elsewhere:
-# a search for the noise of 10 passes in 1000 batches that begins at 2 times ends at 2.46, not 2.12.
-MOST_ROUGH, BETWEEN = 50.0, 16.0
 
 
 @wrapper(
@@ -181,13 +177,6 @@ class ShuffledBatches(Wrapper):
     def splits(self) -> bool:
         """Return True: a record that is left out leaves its place in the permutation."""
         return True
-
-    def rough_divergence(self, inner: float) -> float:
-        """Say what a record costs where others pull the other way, and between the ends."""
-        if inner > MOST_ROUGH:
-            return inner
-        pair = math.exp(4.0 * inner) - 2.0 * math.exp(2.0 * inner) + math.exp(inner)
-        return min(inner, math.log1p(BETWEEN * pair / self.steps))
 
 
 def _slots(steps: int | None, batch: int | None, records: int | None) -> Slots:

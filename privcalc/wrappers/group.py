@@ -73,10 +73,6 @@ class Group(Wrapper):
         runs = Wrapped(tree.name, tree.parameters, inner.event)
         return Wrapped(inner.name, inner.parameters, runs)
 
-    def rough_divergence(self, inner: float) -> float:
-        """Multiply mu by the size."""
-        return inner * float(self.records) ** 2
-
 
 def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term:
     """Return what is known of an unsampled mechanism for a group of several records."""

@@ -378,7 +378,7 @@ class PoissonSampled(Sampling):
                 " --relation add-or-remove-one"
             )
         del attained
-        from privcalc.renyi.sampled.poisson import PoissonCurve
+        from privcalc.renyi.sampled_poisson import PoissonCurve
 
         return PoissonCurve(event, q, symmetric)
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-290, 0.5
 # A composition of more uses inside of a sample is known by its Renyi curve only.
 MOST_USES = 10**6
-# A divergence from which on e^x - 1 is taken for e^x by the rough cost.
-LARGE_EXPONENT = 50.0
 
 
 @record
@@ -189,15 +187,6 @@ class Sampling(Wrapper):
             ]
         below = self.at_rate(replace(asked, q=low, exact=True))
         return [(Term(term.upper, below.lower, members=below.members, back=below.back), 1)]
-
-    def rough_divergence(self, inner: float) -> float:
-        """Multiply e^s - 1 by q^2."""
-        q = self.sampling_probability
-        if q <= 0.0:
-            return 0.0
-        if inner > LARGE_EXPONENT:
-            return inner + 2.0 * math.log(q)
-        return math.log1p(q * q * math.expm1(inner))
 
     def _chain(self, tree: Wrapped) -> tuple[Node, Enclosed]:
         """Return the event below all samplings of one kind, and the product of probabilities.

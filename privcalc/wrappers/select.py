@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from privcalc.errors import DomainError, UsageError
@@ -28,9 +27,6 @@ FAMILIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fixed": ((), ("trials",)),
     "distribution": ((), ("file",)),
 }
-# About what the best of several runs costs, against one of them, and by how much it grows with the
-# log of their number.
-OF_SELECTION, OF_MORE_RUNS = 4.0, 0.1
 # How text has the parameters.
 SPELLED = {"trials": "n", "probability": "p"}
 
@@ -217,13 +213,6 @@ class RepeatAndSelect(Wrapper):
     def lone_selection(self, tree: Wrapped) -> Wrapped:
         """Return the node: it is one."""
         return tree
-
-    def rough_divergence(self, inner: float) -> float:
-        """Take about four times the cost of one run, and a little more for more of them."""
-        given = {k: float(x) for k, x in self.parameters.items() if isinstance(x, int | float)}
-        most = given.get("trials", 1.0) * given.get("probability", 1.0)
-        runs = 1.0 / given["gamma"] if "gamma" in given else given.get("mean", most)
-        return inner * (OF_SELECTION + OF_MORE_RUNS * math.log1p(runs))
 
 
 def selection(tree: Node, runs: Parameters) -> Wrapped:

@@ -94,12 +94,6 @@ class ShuffledReports(Wrapper):
 
         return [(chained_term(term.above, records), 1)]
 
-    def rough_divergence(self, inner: float) -> float:
-        """Divide e^s - 1 by the number of people."""
-        from privcalc.wrappers.allocation import rough
-
-        return rough(self.users, inner)
-
     def _term(self, report: LocalReport, alone: LossLaw) -> Term:
         """Return the laws; one report by itself is above where it says nearly all, or nothing."""
         from privcalc.losses.law import Term

@@ -185,8 +185,8 @@ class SampledWithoutReplacement(Sampling):
         Adding and removing have the pairs of a Poisson sample, read on what the event costs for
         replacing a record, so they have its bounds.
         """
-        from privcalc.renyi.sampled.poisson import PoissonCurve
-        from privcalc.renyi.sampled.without_replacement import WithoutReplacementCurve
+        from privcalc.renyi.sampled_poisson import PoissonCurve
+        from privcalc.renyi.sampled_without_replacement import WithoutReplacementCurve
 
         if adjacency is Adjacency.REPLACE:
             return WithoutReplacementCurve(event, q, attained)

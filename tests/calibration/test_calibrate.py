@@ -18,7 +18,6 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Method
 from privcalc.bounds import Bound, Proof
 from privcalc.calibration.holes import unknown
-from privcalc.calibration.start import inverse
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
@@ -27,8 +26,6 @@ from privcalc.spec.registry import to_text
 from privcalc.spec.tree import Leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.spec.tree import Node
 
 
@@ -240,21 +237,6 @@ def test_dear_answers_are_near_to_what_compose_proves(text: str, budget: float) 
     check_both_ends(found, same=False)
     less = parse(text.replace("_", repr(0.965 * found.sufficient))).tree
     assert epsilon(less, 1e-5).upper > budget
-
-
-@pytest.mark.parametrize("rough", [lambda x: 0.9 * x - 0.01 * x * x, lambda x: max(-1.0, 3.0 * x)])
-def test_a_first_value_takes_few_looks(rough: Callable[[float], float]) -> None:
-    """A rough cost that is nearly straight is inverted in a few values, and one with a knee."""
-    asked: list[float] = []
-
-    def seen(x: float) -> float:
-        asked.append(x)
-        return rough(x)
-
-    found = inverse(seen, 2.0, -50.0, 50.0)
-    assert found is not None
-    assert rough(found[0]) == pytest.approx(2.0, abs=2e-3)
-    assert len(asked) <= 9
 
 
 class TestRefusals:

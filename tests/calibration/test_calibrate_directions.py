@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -15,10 +14,8 @@ from privcalc.accounting.calibrate import CalibrationTarget, calibrate
 from privcalc.accounting.compose import compose
 from privcalc.bounds import TOLERANCE
 from privcalc.calibration.holes import Decimals
-from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance, left
-from privcalc.relation import Relation
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import to_text
@@ -315,32 +312,6 @@ class TestGrid:
         assert grid.below(value) == grid.above(value) == index
         assert value < grid.value(index + 1) <= value * (1.0 + 1.1e-9)
         assert float(f"{value:.10g}") == value
-
-
-class TestStart:
-    """Where a search begins."""
-
-    def test_is_exact_for_gaussian_noise(self) -> None:
-        """Squares of mu add up, and a group of k multiplies mu by k."""
-        tree = parse("(gaussian:sigma=2@3+gdp:mu=0.5)@group:k=4").tree
-        expected = 4.0 * math.sqrt(3.0 / 4.0 + 0.25)
-        found = rough_log_mu(tree, Relation.ADD_OR_REMOVE_ONE, {})
-        assert math.isclose(math.exp(found), expected, rel_tol=1e-12)
-
-    def test_of_a_sample(self) -> None:
-        """A sample has the variance of its likelihood ratio multiplied by q^2."""
-        tree = parse("gaussian:sigma=2@poisson:q=0.01@1000").tree
-        expected = math.sqrt(1000.0 * math.log1p(1e-4 * math.expm1(0.25)))
-        found = rough_log_mu(tree, Relation.ADD_OR_REMOVE_ONE, {})
-        assert math.isclose(math.exp(found), expected, rel_tol=1e-12)
-
-    @given(st.floats(-30.0, 30.0), st.floats(0.1, 3.0))
-    def test_inverse_of_a_line(self, aim: float, slope: float) -> None:
-        """A line is inverted exactly, with its slope."""
-        found = inverse(lambda x: slope * x, aim, -700.0, 700.0)
-        assert found is not None
-        assert math.isclose(found[0], aim / slope, rel_tol=1e-9, abs_tol=1e-9)
-        assert math.isclose(found[1], slope, rel_tol=1e-6)
 
 
 # Specifications with a place for the hole, the range of values that are put there, and whether they

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
-
 import pytest
 
 from privcalc.accounting.calibrate import Calibration, CalibrationTarget, calibrate
@@ -12,14 +9,10 @@ from privcalc.accounting.compose import compose
 from privcalc.calibration import search as module
 from privcalc.calibration.holes import noise, unknown
 from privcalc.calibration.search import Crossing, ValueSearch
-from privcalc.calibration.start import inverse
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.oracles.exact import normal_delta
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ADD = Relation.ADD_OR_REMOVE_ONE
 TARGET = CalibrationTarget("epsilon", 1.0, 1e-5)
@@ -69,19 +62,6 @@ def test_a_search_ends_after_so_many_probes(monkeypatch: pytest.MonkeyPatch) -> 
         assert probe is None or (normal_delta(1.0 / probe.value, 1.0) <= 1e-5) is within
 
 
-def test_where_answers_are_dear_a_step_stays_within_the_budget() -> None:
-    """Nearer to the value that keeps it than where the root seems to be."""
-    plain, dear = (searched("gaussian:sigma=_") for _ in range(2))
-    found = []
-    for search, spared in ((plain, None), (dear, 1.0)):
-        good, bad = (search.probe(search.position(-math.log(sigma))) for sigma in (8.0, 1.0))
-        crossing = Crossing(search, "upper", spared=spared)
-        found.append(crossing.between(good, bad))
-        assert good.position < found[-1] < bad.position
-    cheap = searched("gaussian:sigma=_").position(-math.log(8.0))
-    assert found[1] - cheap < found[0] - cheap
-
-
 def test_values_out_of_range_are_named() -> None:
     """A sampling probability is at most 1; at an open end the next decimal is the first."""
     with pytest.raises(DomainError, match=r"q must be in \[0, 1\], got 1\.5"):
@@ -105,24 +85,6 @@ def test_noise_that_is_slow_to_try_is_not_proposed() -> None:
         ("event", "standard_deviation"): 1.5
     }
     assert noise(parse("gaussian:sigma=1.5@select:runs=geometric,mean=3").tree) == {}
-
-
-@pytest.mark.parametrize(
-    ("rough", "aim", "least", "most"),
-    [
-        # It grows no more: where it began. It is reached far out, beyond where it was flat.
-        (lambda _: 0.0, 1.0, 0.0, 0.0),
-        (lambda x: x, 150.0, 149.9, 150.1),
-    ],
-)
-def test_a_function_that_is_flat_is_left(
-    rough: Callable[[float], float], aim: float, least: float, most: float
-) -> None:
-    """Values far out cost time and say nothing there."""
-    found = inverse(rough, aim, -50.0, 700.0)
-    assert found is not None
-    assert least <= found[0] <= most
-    assert found[1] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("n", "epsilon", "delta"), [(100, 0.01, 1e-5), (100, 0.5, 1e-5)])

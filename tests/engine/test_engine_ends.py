@@ -98,7 +98,7 @@ def test_orders_of_what_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*_: Any, **__: Any) -> Any:
         raise NotCertifiedError("nothing is known")
 
-    monkeypatch.setattr(accountants, "best_log_delta", nothing)
+    monkeypatch.setattr(accountants, "curve_log_delta", nothing)
     for epsilon in (0.5, 2.0):
         found = accountants.renyi_delta(GAUSSIAN, epsilon).bound
         assert normal_delta(1.0, epsilon) <= found.upper <= 1.0

@@ -233,7 +233,7 @@ OF_CURVES = (
     ),
     Fault(
         "balle-order",
-        "renyi/conversion/one_order.py",
+        "renyi/one_order.py",
         "- log1p(c)) / c - log1p(1.0 / Enclosure(c))",
         "- log1p(c)) / (c + 1.0) - log1p(1.0 / Enclosure(c))",
         "renyi",
@@ -241,7 +241,7 @@ OF_CURVES = (
     ),
     Fault(
         "classic-order",
-        "renyi/conversion/one_order.py",
+        "renyi/one_order.py",
         "(Enclosure(k) - log_delta) / c)",
         "(Enclosure(k) - log_delta) / (c + 1.0))",
         "renyi",
@@ -249,7 +249,7 @@ OF_CURVES = (
     ),
     Fault(
         "joint-mass",
-        "renyi/conversion/one_order.py",
+        "renyi/one_order.py",
         "log_part = np.log(part + lost + UNIT",
         "log_part = np.log(part + 0.0 * lost + UNIT",
         "renyi",
@@ -257,7 +257,7 @@ OF_CURVES = (
     ),
     Fault(
         "joint-rounding",
-        "renyi/conversion/one_order.py",
+        "renyi/one_order.py",
         "log_delta = log_delta + UNIT * MARGIN * error\n",
         "log_delta = log_delta - UNIT * MARGIN * error\n",
         "renyi",
@@ -265,11 +265,11 @@ OF_CURVES = (
     ),
     Fault(
         "limit-of-delta",
-        "renyi/conversion/optimum.py",
+        "renyi/best_order.py",
         "return min(limit, float((limit + log1p(-delta)).upper()))",
         "return min(limit, float((limit + log1p(-2.0 * min(delta, 0.49))).upper()))",
         "renyi",
-        "test_optimum.py",
+        "test_best_order.py",
     ),
     Fault(
         "rho-ends",
@@ -313,7 +313,7 @@ OF_CURVES = (
     ),
     Fault(
         "triples",
-        "renyi/sampled/without_replacement.py",
+        "renyi/sampled_without_replacement.py",
         "    log_four = math.log(4.0)",
         "    log_four = math.log(2.0)",
         "renyi",
@@ -321,7 +321,7 @@ OF_CURVES = (
     ),
     Fault(
         "pairs-of-two",
-        "renyi/sampled/without_replacement.py",
+        "renyi/sampled_without_replacement.py",
         "np.where(bounded, power, 0.0), math.log(2.0))",
         "np.where(bounded, power, 0.0), 0.0)",
         "renyi",
@@ -361,14 +361,6 @@ OF_CURVES = (
         "test_mu.py",
     ),
     Fault(
-        "normal-quantile",
-        "tradeoff/gaussian.py",
-        "low, high = mu[0] - z[1], mu[1] - z[0]",
-        "low, high = mu[0] - z[0], mu[1] - z[1]",
-        "tradeoff",
-        "test_tails.py",
-    ),
-    Fault(
         "convex-lower",
         "tradeoff/ordered_pair.py",
         "forward = _extended(here, high[:i]",
@@ -393,20 +385,12 @@ OF_CURVES = (
         "test_outward_forms.py",
     ),
     Fault(
-        "power-mass",
-        "tradeoff/tails.py",
-        "value = (value + mass) * (1.0 + 8.0 * UNIT) + TINY",
-        "value = value * (1.0 + 8.0 * UNIT) + TINY",
-        "tradeoff",
-        "test_tails.py",
-    ),
-    Fault(
-        "tests-error",
-        "tradeoff/tails.py",
-        "low = np.fmax(levels - self.q * more,",
-        "low = np.fmax(levels - self.q * less,",
-        "tradeoff",
-        "test_tails.py",
+        "tests-of-several-pairs",
+        "tradeoff/function.py",
+        "        laws = laws.for_curves\n",
+        "",
+        "wrappers",
+        "test_shuffle.py",
     ),
     Fault(
         "complement-upper",

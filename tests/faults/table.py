@@ -17,7 +17,7 @@ Left out, as no test can tell:
 * The rounding of D c in `losses/discrete_gaussian.py`: log S has a slope of at most
   1 / (2 v) in r, as the mean of a discrete Gaussian is within 1/2 of its centre. So it moves by
   u D c / (2 v) at most, a sixteenth of the 16 u D^2 c (c + 1) / (2 v) that are added, and twice.
-* Which conversion a bound by the largest loss is named after (`renyi/conversion/optimum.py`): it
+* Which conversion a bound by the largest loss is named after (`renyi/best_order.py`): it
   holds for each.
 """
 

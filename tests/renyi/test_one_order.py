@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from privcalc.renyi.conversion.one_order import (
+from privcalc.renyi.one_order import (
     balle_epsilon,
     balle_log_delta,
     classic_epsilon,

@@ -12,11 +12,11 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, UnsupportedError
+from privcalc.renyi import sampled_without_replacement as without_replacement
 from privcalc.renyi.curve import WorseCurve
 from privcalc.renyi.known import InfiniteCurve, LinearCurve
-from privcalc.renyi.sampled import without_replacement
-from privcalc.renyi.sampled.sums import free_cap, pure_cap
-from privcalc.renyi.sampled.without_replacement import LARGEST_DIFFERENCE
+from privcalc.renyi.sampled_sums import free_cap, pure_cap
+from privcalc.renyi.sampled_without_replacement import LARGEST_DIFFERENCE
 from tests.renyi.renyi_curves import ExactCurve, Pair, gaussian, laplace, randomized_response
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from privcalc.renyi.conversion.one_order import joint_log_delta
-from privcalc.renyi.conversion.order_search import ManyEpsilons
+from privcalc.renyi.best_order import ManyEpsilons
 from privcalc.renyi.known import LinearCurve
+from privcalc.renyi.one_order import joint_log_delta
 from privcalc.selection.renyi import WithNone, curve_of_best
 from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase

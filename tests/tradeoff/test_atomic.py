@@ -47,9 +47,9 @@ def test_corners(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
             falling = sorted(pair, key=lambda each: each[1] / each[0] if each[0] else mp.inf)
             check(curve, alphas, brute_powers(falling, alphas))
             for beta, power in zip(curve.beta, curve.power, strict=True):
-                assert narrow(power, 1e-11)
+                assert narrow(power, 1e-8)
                 # Masses are known to 32 units and losses to 160, not to those of a small beta.
-                assert beta.width <= max(1e-11 * beta.upper, 2e-12)
+                assert beta.width <= 1e-8
 
 
 def mpf_of(word: str) -> Any:
@@ -90,7 +90,7 @@ def test_groups_follow_the_chain(tmp_path: Path) -> None:
         lower = curve.power[index].lower
         assert lower is not None
         assert lower <= power <= curve.power[index].upper
-        assert lower == pytest.approx(curve.power[index].upper, rel=1e-12)
+        assert lower == pytest.approx(curve.power[index].upper, rel=1e-8)
         assert lower > 1.1 * single.power[index].upper
         assert curve.beta[index].lower == pytest.approx(1.0 - curve.power[index].upper)
         assert curve.beta[index].upper == pytest.approx(1.0 - lower)

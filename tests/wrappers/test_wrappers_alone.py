@@ -90,19 +90,6 @@ def test_batches_of_little_noise_have_no_sampling_above() -> None:
     assert found.upper == pytest.approx(alone.upper, rel=1e-12)
 
 
-def test_rough_costs_of_large_and_of_no_samples() -> None:
-    """Guesses for a search: they overflow nowhere, grow, and are nothing where nothing is drawn."""
-    batches = ShuffledBatches(steps=10, batch_size=5)
-    costs = [batches.rough_divergence(inner) for inner in (0.01, 1.0, 10.0, 49.0, 51.0, 1e6)]
-    assert costs == sorted(costs)
-    assert costs[-1] == 1e6
-    assert PoissonSampled(sampling_probability=0.0).rough_divergence(5.0) == 0.0
-    half = PoissonSampled(sampling_probability=0.5)
-    # log(1 + (e^s - 1) / 4), which is s - log 4 where the exponential is no double.
-    assert half.rough_divergence(3.0) == pytest.approx(math.log1p(math.expm1(3.0) / 4.0))
-    assert half.rough_divergence(1e4) == pytest.approx(1e4 - math.log(4.0))
-
-
 @pytest.mark.parametrize("event", ["gaussian:sigma=2@4", "gaussian:sigma=2+gaussian:sigma=2@3"])
 def test_replacing_in_a_sample_of_gaussians_is_that_of_one(event: str) -> None:
     """Two records may pull all of them in opposite directions, as they do one."""

@@ -227,7 +227,6 @@ class PointsCurve(RenyiCurve):
 
     limit = math.inf
     cheap = True
-    convex = True
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the largest D_a / a of all orders."""

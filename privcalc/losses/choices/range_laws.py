@@ -60,7 +60,6 @@ class BoundedRangeCurve(RenyiCurve):
     kinds: tuple[tuple[float, int], ...]
 
     cheap = True
-    convex = True
 
     @property
     def limit(self) -> float:

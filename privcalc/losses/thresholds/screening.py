@@ -89,8 +89,6 @@ class ScreeningCurve(RenyiCurve):
     losses: Array
     errors: Array
 
-    convex = True
-
     # Arrays have no hash: a curve is itself only.
     __eq__ = object.__eq__
     __hash__ = object.__hash__

@@ -71,7 +71,7 @@ def curve_breaches(curve: RenyiCurve) -> list[str]:
     limit = curve.limit
     with np.errstate(all="ignore"):
         rates = upper / c
-    if curve.convex and any(one > other * (1.0 + 1e-12) for one, other in pairwise(rates)):
+    if any(one > other * (1.0 + 1e-12) for one, other in pairwise(rates)):
         found.append("the divergence falls with the order")
     for k, order in enumerate(ORDERS):
         if lower is not None and lower[k] > upper[k]:

@@ -27,7 +27,7 @@ from privcalc.numerics.binomials import LEAST_PROBABILITY, log_probabilities
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.sums import log_expm1
 from privcalc.record import record
-from privcalc.renyi.sampled.sums import (
+from privcalc.renyi.sampled_sums import (
     SampledCurve,
     capped,
     checked,
@@ -133,7 +133,7 @@ def general_bound(base: RenyiCurve, q: float, orders: Array) -> Array:
         = 2 E_mu1 (1/r)^l, as 2 - r <= 1/r. Even l: the same plus E_mu0 (r-2)_+^l <= E_mu0 r^l.
         l = 0, 1, 2 exactly: 1, 1 and E (2-r)^2 = E r^2.
 
-    The caps are in `renyi/sampled/sums.py`; between integer orders chords (`upper_between`).
+    The caps are in `renyi/sampled_sums.py`; between integer orders chords (`upper_between`).
 
     Args:
         base: its `upper` and `limit` bound both directions, (mu1, mu0) and

@@ -16,7 +16,7 @@ from privcalc.numerics.binomials import LEAST_PROBABILITY, log_coefficients
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import log_difference, log_expm1, log_sums
 from privcalc.record import record
-from privcalc.renyi.sampled.sums import (
+from privcalc.renyi.sampled_sums import (
     SampledCurve,
     capped,
     checked,

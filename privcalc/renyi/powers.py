@@ -42,7 +42,7 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import excess_slope, log_loss_excess
 from privcalc.numerics.work import left, spend
 from privcalc.record import record
-from privcalc.renyi.conversion.order_search import wide_grid
+from privcalc.renyi.best_order import wide_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -244,14 +244,10 @@ def crossing(proved: Callable[[Array], Array], low: Array, high: Array) -> Array
     return found
 
 
-# The best order is searched for at so many type I errors at most; others interpolate.
+# The best order is searched for at so many type I errors at most; others use what was found there.
 MOST_SEARCHED = 128
-# Orders between, and how often they are narrowed; then one step to the vertex of a parabola.
-BETWEEN, NARROWINGS = 5, 3
-# log y is looked for so far below and above that of the best order of the grid.
-ROOM = 1.0, 0.5
-# The same where orders are expensive: all type I errors share them.
-SHARED_NARROWINGS, MOST_SHARED = 6, 16
+# How often the grid is made finer around the best orders of it, and around how many.
+NARROWINGS, MOST_BEST = 6, 16
 
 
 @np.errstate(all="ignore")
@@ -283,85 +279,47 @@ class _Side:
 
     def least(self, q: Array) -> Array:
         """Return the least log y that any order allows."""
-        if self._curve.piecewise:
-            c = np.append(self._curve.corners, np.inf)
-            return _less(np.full(len(q), np.inf), self._solved(c[:, None], q))
-        found: Array = self._solved(np.array([[np.inf]]), q)[0]
         some = np.unique(np.linspace(0, len(q) - 1, MOST_SEARCHED).astype(int))
-        if not self._curve.cheap:
-            c = self._shared(q[some])
-            return _less(found, self._solved(c[:, None], q))
-        values, logs = self._searched(q[some])
-        found[some] = np.minimum(found[some], values)
-        if len(some) < len(q):
-            position = np.searchsorted(some, np.arange(len(q)))
-            middle = np.interp(q, q[some], logs)
-            orders = np.exp([logs[np.maximum(position - 1, 0)], middle, logs[position]])
-            found = _less(found, self._solved(orders, q))
-        return found
+        c = np.append(self._best(q[some]), np.inf)
+        least: Array = self._solved(c, q).min(axis=0)
+        return least
 
-    def _solved(self, c: Array, q: Array, near: Array | None = None) -> Array:
-        """Return log y for orders, of shape (n, 1) or (n, len(q)), at each q; `near` about best."""
-        flat = c.ravel()
-        finite = np.where(np.isfinite(flat), flat, 1.0)
-        k = np.where(np.isfinite(flat), self._curve.upper(finite), self._curve.limit)
-        sides = Sides(c, k.reshape(c.shape), np.full(c.shape, self._back), self._mass)
-        if near is None:
-            return largest_powers(sides, q)
-        return largest_powers(sides, q, near - ROOM[0], near + ROOM[1])
+    def _solved(self, c: Array, q: Array) -> Array:
+        """Return log y for each order at each q."""
+        finite = np.isfinite(c)
+        k = np.where(finite, self._curve.upper(np.where(finite, c, 1.0)), self._curve.limit)
+        column = c[:, None]
+        sides = Sides(column, k[:, None], np.full(column.shape, self._back), self._mass)
+        return largest_powers(sides, q)
 
-    def _searched(self, q: Array) -> tuple[Array, Array]:
-        """Return the least log y at each q, and the log of c that allows it."""
+    def _best(self, q: Array) -> Array:
+        """Return the orders that are best for some q, of the grid and around them."""
         c = wide_grid(self._curve)
-        values = self._solved(c[:, None], q)
-        position, columns = np.argmin(values, axis=0), np.arange(len(q))
-        best = values.min(axis=0)
-        near = np.where(np.isfinite(best), best, 0.0)
-        logs = np.log(c)
-        at = logs[position]
-        low, high = logs[np.maximum(position - 1, 0)], logs[np.minimum(position + 1, len(c) - 1)]
-        shares = np.linspace(0.0, 1.0, BETWEEN + 2)[:, None]
-        move: Array = np.zeros(len(q))
+        values = self._solved(c, q)
         for narrowing in range(NARROWINGS + 1):
             if not left() > 0.0:
                 break
-            tried = low + shares * (high - low)
-            if narrowing == NARROWINGS:
-                tried = (0.5 * (low + high) + move * (high - low))[None]
-            values = self._solved(np.exp(tried), q, near)
-            lowest = np.argmin(values, axis=0)
-            better = values[lowest, columns] < best
-            best = np.where(better, values[lowest, columns], best)
-            at = np.where(better, tried[lowest, columns], at)
-            if narrowing < NARROWINGS:
-                middle = np.clip(lowest, 1, BETWEEN)
-                low, high = tried[middle - 1, columns], tried[middle + 1, columns]
-                fall, rise = (
-                    values[middle + k, columns] - values[middle, columns] for k in (-1, 1)
-                )
-                move = np.nan_to_num(np.clip(0.25 * (fall - rise) / (fall + rise), -0.5, 0.5))
-        return best, at
-
-    def _shared(self, q: Array) -> Array:
-        """Return the orders that are best for some q, of the grid and around them."""
-        c = wide_grid(self._curve)
-        values = self._solved(c[:, None], q)
-        for _ in range(SHARED_NARROWINGS):
-            if not left() > 0.0:
-                break
-            best = np.unique(np.argmin(values, axis=0))[:MOST_SHARED]
+            best = np.unique(np.argmin(values, axis=0))
             logs = np.log(c)
-            inner = best[(best > 0) & (best < len(c) - 1)]
+            inner = best[(best > 0) & (best < len(c) - 1)][:MOST_BEST]
             near = [0.5 * (logs[inner] + logs[inner + step]) for step in (-1, 1)]
+            if narrowing == NARROWINGS:
+                near = [_vertices(logs, values)]
             new = np.setdiff1d(np.exp(np.concatenate(near)), c)
             position = np.argsort(np.append(c, new), kind="stable")
-            values = np.concatenate([values, self._solved(new[:, None], q)])[position]
+            values = np.concatenate([values, self._solved(new, q)])[position]
             c = np.append(c, new)[position]
         kept: Array = c[np.unique(np.argmin(values, axis=0))]
         return kept
 
 
-def _less(found: Array, values: Array) -> Array:
-    """Return the least of what was found and of each row."""
-    least: Array = np.minimum(found, values.min(axis=0, initial=np.inf))
-    return least
+def _vertices(logs: Array, values: Array) -> Array:
+    """Return where parabolas through the best value of each column and its neighbours are least."""
+    best = np.clip(np.argmin(values, axis=0), 1, len(logs) - 2)
+    columns = np.arange(values.shape[1])
+    before, middle, after = (values[best + step, columns] for step in (-1, 0, 1))
+    down, up = logs[best] - logs[best - 1], logs[best + 1] - logs[best]
+    fall, rise = (before - middle) / down, (after - middle) / up
+    move = 0.5 * (fall * up - rise * down) / (fall + rise)
+    inside = (move > -down) & (move < up)
+    return np.asarray((logs[best] + move)[inside])

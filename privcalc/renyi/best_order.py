@@ -1,0 +1,406 @@
+"""From a Renyi curve to (epsilon, delta): the best order for a conversion.
+
+Every order proves a bound (`one_order.py`), so that the search for the best one needs no
+certificate; the order infinity is among them, as losses never exceed the curve's limit.
+
+Curves are often minima of several bounds, or known at a few orders only: they have kinks, and the
+objective has several local minima. So orders that are spread over the whole range come first, then
+the best local minima are narrowed down.
+
+`ManyEpsilons` does the same for many epsilons at once. Orders that were evaluated once serve for
+all. They begin with a grid, of which the best are found at some epsilons; between those the best
+orders lie between theirs, about. There the grid is made finer, and near each best order the minimum
+of a parabola is tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.numerics.enclosure import Enclosure, exp, log, log1mexp, log1p
+from privcalc.numerics.rounding import non_negative
+from privcalc.numerics.work import OutOfWorkError, left, spend
+from privcalc.record import record
+from privcalc.renyi.one_order import (
+    balle_epsilon,
+    balle_log_delta,
+    classic_epsilon,
+    classic_log_delta,
+    joint_epsilon,
+    joint_log_delta,
+)
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import RenyiCurve
+    from privcalc.numerics.rounding import Array, Integers, Mask
+
+# Mironov 2017; Balle et al. 2020; the joint range of one order (Asoodeh et al. 2021), which is its
+# trade-off function.
+CONVERSIONS = ("classic", "balle", "trade_off")
+
+
+@record
+class Converted:
+    """A certified upper end, and how it was reached.
+
+    Attributes:
+        value: epsilon, or log of the finite part of delta (-infinity where that is 0).
+        order: the Renyi order it follows from; infinity where it is the largest loss.
+        conversion: one of CONVERSIONS.
+    """
+
+    value: float
+    order: float
+    conversion: str
+
+
+def curve_epsilon(
+    curve: RenyiCurve, delta: float, conversion: str = "trade_off", *, infinite_mass: float = 0.0
+) -> Converted:
+    """Return a certified upper bound on epsilon at delta, at the best order.
+
+    Args:
+        curve: the Renyi curve, of any real order above 1.
+        delta: the finite part of delta, in (0, 1): what is left of delta when the mass at infinite
+            loss is taken off.
+        conversion: one of CONVERSIONS; each is at least as good as those before it.
+        infinite_mass: upper bound on the mass at infinite loss, which the curve excludes; 0 for
+            a curve that bounds whole distributions. Only the last conversion depends on it, and it
+            is wrong if that is too small.
+
+    Raises:
+        DomainError: delta or infinite_mass is out of range, or the conversion unknown.
+        NotCertifiedError: no order has a finite certified bound, or no outcome a finite loss.
+    """
+    if not 0.0 < delta < 1.0:
+        raise DomainError(f"delta must be > 0 and < 1, got {delta!r}")
+    _require_known(conversion, infinite_mass)
+    log_delta = float(log(delta).lower())
+    convert: Conversion = {
+        "classic": partial(classic_epsilon, log_delta=log_delta),
+        "balle": partial(balle_epsilon, log_delta=log_delta),
+        "trade_off": partial(joint_epsilon, log_delta=log_delta, infinite_mass=infinite_mass),
+    }[conversion]
+    limit = epsilon_at_infinity(curve.limit, delta if conversion == "trade_off" else 0.0)
+    value, order = _best(curve, convert, limit)
+    return Converted(non_negative(value), order, conversion)
+
+
+def curve_log_delta(
+    curve: RenyiCurve, epsilon: float, conversion: str = "trade_off", *, infinite_mass: float = 0.0
+) -> Converted:
+    """Return a certified upper bound on log of the finite part of delta at epsilon >= 0.
+
+    Arguments and errors as in `curve_epsilon`.
+    """
+    if not 0.0 <= epsilon < math.inf:
+        raise DomainError(f"epsilon must be >= 0 and finite, got {epsilon!r}")
+    _require_known(conversion, infinite_mass)
+    convert: Conversion = {
+        "classic": partial(classic_log_delta, epsilon=epsilon),
+        "balle": partial(balle_log_delta, epsilon=epsilon),
+        "trade_off": partial(joint_log_delta, epsilon=epsilon, infinite_mass=infinite_mass),
+    }[conversion]
+    limit = log_delta_at_infinity(curve.limit, epsilon)
+    if conversion != "trade_off" and limit > -math.inf:
+        limit = math.inf
+    value, order = _best(curve, convert, limit)
+    return Converted(min(0.0, value), order, conversion)
+
+
+def _require_known(conversion: str, infinite_mass: float) -> None:
+    if conversion not in CONVERSIONS:
+        raise DomainError(f"conversion must be one of {', '.join(CONVERSIONS)}, got {conversion!r}")
+    if not 0.0 <= infinite_mass <= 1.0:
+        raise DomainError(f"infinite_mass must be in [0, 1], got {infinite_mass!r}")
+    if infinite_mass == 1.0:
+        raise NotCertifiedError("all outcomes may have an infinite loss")
+
+
+def _best(curve: RenyiCurve, convert: Conversion, limit: float) -> tuple[float, float]:
+    """Return the least value and its order, of which infinity proves the limit."""
+    value, c = search(curve, convert)
+    if limit <= value:
+        value, c = limit, math.inf
+    if not value < math.inf:
+        raise NotCertifiedError("no Renyi order gives a finite upper end")
+    return value, c + 1.0
+
+
+def epsilon_at_infinity(limit: float, delta: float) -> float:
+    """Return the epsilon that the largest loss proves: limit + log(1 - delta), rounded up.
+
+    (1 - e^{epsilon - l})_+ <= 1 - e^{epsilon - limit} for all l <= limit; take expectations.
+    """
+    if math.isinf(limit) or delta == 0.0:
+        return limit
+    return min(limit, float((limit + log1p(-delta)).upper()))
+
+
+def log_delta_at_infinity(limit: float, epsilon: float) -> float:
+    """Return log(1 - e^{epsilon - limit}), rounded up: the counterpart of `epsilon_at_infinity`."""
+    if limit <= epsilon:
+        return -math.inf
+    if math.isinf(limit):
+        return math.inf
+    return float(log1mexp(Enclosure(limit) - epsilon).upper())
+
+
+# Orders minus 1 that come first, larger ones only while the largest is best. Sums over whole orders
+# are exact there: of those each up to 8, then steps of a factor 1.26, 1.4, and 4.
+ROUGH = (
+    np.unique(np.append(2.0 ** np.arange(-20.0, 0.0), np.floor(2.0 ** np.arange(0.0, 7.0, 1 / 3)))),
+    np.floor(2.0 ** np.arange(7.0, 12.0, 0.5)),
+    2.0 ** np.arange(12.0, 22.0, 2.0),
+)
+# Points on each side of a minimum, and how often they are narrowed; at first around two minima.
+SIDE, NARROWINGS = 4, 9
+# Where a parabola foretells its own minimum so well, relatively, it is at the minimum to about the
+# power 4/3 of this: its error is of third order in the width, that of the minimum of fourth.
+FORETOLD = 1e-9
+MOST_CORNERS = 200
+# Work for each narrowing, in addition to that of the orders.
+PER_NARROWING = 1e4
+
+# Maps orders minus 1 and K there to certified epsilons or log deltas.
+Conversion: TypeAlias = Callable[["Array", "Array"], "Array"]
+
+
+def search(curve: RenyiCurve, convert: Conversion) -> tuple[float, float]:
+    """Minimise convert(c, K(c)): return the least value and its c; infinity where there is none.
+
+    It ends with the best so far where the work that is allowed is done.
+
+    Raises:
+        OutOfWorkError: no value was found before that.
+    """
+    c: Array = np.empty(0)
+    values: Array = np.empty(0)
+    try:
+        for part in (np.append(ROUGH[0], corners(curve)), *ROUGH[1:]):
+            c, values = _joined(curve, convert, (c, values), part)
+            if (values < math.inf).any() and int(np.argmin(values)) < len(c) - 1:
+                break
+        for narrowing in range(NARROWINGS):
+            if not (values < math.inf).any() or left() <= 0.0:
+                break
+            spend(PER_NARROWING)
+            vertex, foretold = _parabola(c, values)
+            best = float(c[int(np.argmin(values))])
+            # Curves that are sums over whole orders have their kinks there.
+            near = [math.floor(best), math.ceil(best), vertex]
+            new = np.append(between(c, values, 1 if narrowing else 2), near)
+            c, values = _joined(curve, convert, (c, values), new[new > 0.0])
+            if vertex in c:
+                found = float(values[np.searchsorted(c, vertex)])
+                if abs(found - foretold) <= FORETOLD * (1e-3 + abs(foretold)):
+                    break
+    except OutOfWorkError:
+        if not (values < math.inf).any():
+            raise
+    if not (values < math.inf).any():
+        return math.inf, math.inf
+    place = int(np.argmin(values))
+    return float(values[place]), float(c[place])
+
+
+def _joined(
+    curve: RenyiCurve, convert: Conversion, known: tuple[Array, Array], new: Array
+) -> tuple[Array, Array]:
+    """Return the orders minus 1 with new ones, increasing, and the values."""
+    c, values = known
+    new = np.setdiff1d(new, c)
+    if not new.size:
+        return known
+    more = convert(new, bounds(curve, new))
+    place = np.argsort(np.append(c, new), kind="stable")
+    more = np.where(np.isnan(more), np.inf, more)
+    return np.append(c, new)[place], np.append(values, more)[place]
+
+
+def bounds(curve: RenyiCurve, c: Array) -> Array:
+    """Return bounds on K; infinity where there is none."""
+    k = curve.upper(c)
+    return np.where(np.isnan(k), np.inf, k)
+
+
+def corners(curve: RenyiCurve) -> Array:
+    """Return the corners of a curve; of many, some that are evenly spread."""
+    found = np.array(curve.corners)
+    thinned = found[:: 1 + len(found) // MOST_CORNERS]
+    return thinned[thinned > 0.0]
+
+
+def between(c: Array, values: Array, wanted: int) -> Array:
+    """Return new points around the best local minima, evenly spread over the logarithm.
+
+    Each neighbouring interval is divided into SIDE + 1, so that the bracket shrinks by as much.
+    """
+    padded = np.concatenate([[np.inf], values, [np.inf]])
+    local = (values <= padded[:-2]) & (values <= padded[2:]) & (values < np.inf)
+    positions = np.flatnonzero(local)
+    positions = positions[np.argsort(values[positions], kind="stable")][:wanted]
+    fractions = np.arange(1, SIDE + 1) / (SIDE + 1.0)
+    new = []
+    for position in positions:
+        if position > 0:
+            new.append(c[position - 1] * (c[position] / c[position - 1]) ** fractions)
+        if position + 1 < len(c):
+            new.append(c[position] * (c[position + 1] / c[position]) ** fractions)
+    return np.concatenate(new) if new else np.empty(0)
+
+
+def _parabola(c: Array, values: Array) -> tuple[float, float]:
+    """Return the minimum of the parabola through the best three points, and the value foretold.
+
+    The parabola is in log c; nan where there is no such minimum.
+    """
+    position = int(np.argmin(values))
+    if position in {0, len(c) - 1}:
+        return math.nan, math.nan
+    before, middle, after = (float(each) for each in values[position - 1 : position + 2])
+    if not max(before, after) < math.inf:
+        return math.nan, math.nan
+    down = math.log(c[position] / c[position - 1])
+    up = math.log(c[position + 1] / c[position])
+    fall, rise = (before - middle) / down, (after - middle) / up
+    curvature = (fall + rise) / (down + up)
+    slope = (rise * down - fall * up) / (down + up)
+    if not curvature > 0.0:
+        return math.nan, math.nan
+    move = -0.5 * slope / curvature
+    return float(c[position] * math.exp(move)), middle + 0.5 * slope * move
+
+
+# Orders minus 1 of the grid for many questions: steps of a factor 1.33.
+GRID: Array = 2.0 ** np.linspace(-20.0, 21.0, 100)
+# So many orders of the grid are tried where each may cost a millisecond.
+FEW = 25
+# Orders minus 1 that only bounds without tangents can make use of.
+NEAR_ONE = (2.0**-40, 2.0**-30)
+
+
+def wide_grid(curve: RenyiCurve) -> Array:
+    """Return the grid with corners, coarse where orders are expensive, and what is as good as 1."""
+    fine = np.union1d(GRID, corners(curve))
+    return np.union1d(fine if curve.cheap else fine[:: 1 + len(fine) // FEW], NEAR_ONE)
+
+
+# Maps orders minus 1, K there and epsilons, of one shape, to certified log deltas.
+ManyConversion: TypeAlias = Callable[["Array", "Array", "Array"], "Array"]
+
+# Of so many epsilons one is looked at with the whole grid; for the others so many steps of the grid
+# beyond the best of its neighbours are.
+STRIDE, MORE = 8, 1.5
+# Steps of the grid are divided by this where it holds a best order.
+FINER = 6
+STEP = float(GRID[1] / GRID[0])
+# Epsilons that are worked on at once.
+CHUNK = 256
+# What a positive delta below the range of doubles is raised to.
+TINY = 1e-300
+
+
+class ManyEpsilons:
+    """Upper ends of delta from one curve."""
+
+    def __init__(self, curve: RenyiCurve, convert: ManyConversion) -> None:
+        """Take the curve and a conversion that goes element by element."""
+        self._curve, self._convert = curve, convert
+        corners = np.array(curve.corners)
+        self._c = np.union1d(GRID, corners[corners > 0.0]) if len(corners) else GRID
+        self._k = curve.upper(self._c)
+        self._grid = self._c
+
+    @np.errstate(all="ignore")
+    def deltas(self, epsilons: Array) -> Array:
+        """Return proved upper ends of the finite part of delta, shape (n,); at most 1."""
+        logs = self.log_deltas(epsilons)
+        deltas = np.clip(exp(logs).upper(), TINY, 1.0)
+        return np.where(logs == -np.inf, 0.0, deltas)
+
+    @np.errstate(all="ignore")
+    def log_deltas(self, epsilons: Array) -> Array:
+        """Return proved upper ends of the log of the finite part of delta, shape (n,)."""
+        order = np.argsort(epsilons)
+        found = np.empty(len(epsilons))
+        for i in range(0, len(order), CHUNK):
+            found[order[i : i + CHUNK]] = self._part(epsilons[order[i : i + CHUNK]])
+        least: Array = np.minimum(np.minimum(found, self._at_infinity(epsilons)), 0.0)
+        return least
+
+    def _part(self, epsilons: Array) -> Array:
+        """Return what the best orders prove at increasing epsilons."""
+        some = np.unique(np.append(np.arange(0, len(epsilons), STRIDE), len(epsilons) - 1))
+        on_grid = np.isin(self._c, self._grid)
+        values = self._values(epsilons[some], np.broadcast_to(on_grid, (len(some), len(self._c))))
+        anchors, at_anchors = self._c[values.argmin(axis=1)], values.min(axis=1)
+        after = np.minimum(np.searchsorted(some, np.arange(len(epsilons))), len(some) - 1)
+        before = np.maximum(after - 1, 0)
+        low = np.minimum(anchors[before], anchors[after]) / STEP**MORE
+        high = np.maximum(anchors[before], anchors[after]) * STEP**MORE
+        self._refine(float(low.min()), float(high.max()))
+        near: Mask = (self._c >= low[:, None]) & (self._c <= high[:, None])
+        values = self._values(epsilons, near)
+        best: Array = values.min(axis=1)
+        best[some] = np.fmin(best[some], at_anchors)
+        c = self._vertices(values)
+        good = np.flatnonzero(np.isfinite(c))
+        if len(good):
+            new = self._convert(c[good], self._curve.upper(c[good]), epsilons[good])
+            best[good] = np.fmin(best[good], new)
+        return best
+
+    def _values(self, epsilons: Array, wanted: Mask) -> Array:
+        """Return what orders prove at each epsilon, shape (n, m); infinity where not wanted."""
+        shape = (len(epsilons), len(self._c))
+        rows, columns = np.nonzero(np.broadcast_to(wanted, shape) & (self._k < np.inf))
+        values = np.full(shape, np.inf)
+        found = self._convert(self._c[columns], self._k[columns], epsilons[rows])
+        values[rows, columns] = np.where(np.isnan(found), np.inf, found)
+        return values
+
+    def _refine(self, low: float, high: float) -> None:
+        """Divide the steps of the grid in a range of orders, where it has not been done."""
+        starts = self._coarse(low, high)
+        if not len(starts):
+            return
+        share = np.arange(1, FINER) / FINER
+        ratio = self._c[starts + 1] / self._c[starts]
+        new = (self._c[starts, None] * ratio[:, None] ** share).ravel()
+        joined = np.concatenate([self._c, new])
+        order = np.argsort(joined, kind="stable")
+        self._c = joined[order]
+        self._k = np.concatenate([self._k, self._curve.upper(new)])[order]
+
+    def _coarse(self, low: float, high: float) -> Integers:
+        """Return where steps begin that are to be divided."""
+        coarse = self._c[1:] / self._c[:-1] > STEP ** (1.5 / FINER)
+        inside = (self._c[1:] > low) & (self._c[:-1] < high) & (self._k[:-1] < np.inf)
+        return np.flatnonzero(coarse & inside)
+
+    def _vertices(self, values: Array) -> Array:
+        """Return the minima of parabolas in log c through the best order and both neighbours."""
+        best = np.clip(values.argmin(axis=1), 1, len(self._c) - 2)
+        rows = np.arange(len(best))
+        left, middle, right = (values[rows, best + step] for step in (-1, 0, 1))
+        logs = np.log(self._c)
+        down, up = logs[best] - logs[best - 1], logs[best + 1] - logs[best]
+        fall, rise = (left - middle) / down, (right - middle) / up
+        curvature = (fall + rise) / (down + up)
+        move = -0.5 * (rise * down - fall * up) / (down + up) / curvature
+        inside = (curvature > 0.0) & (move > -down) & (move < up)
+        return np.where(inside, np.exp(logs[best] + move), np.nan)
+
+    def _at_infinity(self, epsilons: Array) -> Array:
+        """Return log(1 - e^{epsilon - limit}), rounded up; see `log_delta_at_infinity`."""
+        limit = self._curve.limit
+        if limit == np.inf:
+            return np.full(len(epsilons), np.inf)
+        return np.where(epsilons >= limit, -np.inf, log1mexp(Enclosure(limit) - epsilons).upper())

@@ -1,1 +1,0 @@
-"""What sampling makes of a Renyi curve. Start with `poisson.py`."""
