@@ -22,10 +22,10 @@ SOURCE = ROOT / "man" / "src"
 # The checkout, and not what is installed.
 sys.path.insert(0, str(ROOT))
 
-from privcalc.cli.commands import COMMANDS, load  # noqa: E402
-from privcalc.cli.options import PROGRAM, keywords, option  # noqa: E402
-from privcalc.cli.output import OPTIONS as OUTPUT  # noqa: E402
+from privcalc.cli.output import OPTIONS, OUTPUT  # noqa: E402
 from privcalc.cli.program import COMPLETIONS, HELP  # noqa: E402
+from privcalc.commands.command import COMMANDS, load  # noqa: E402
+from privcalc.commands.options import PROGRAM  # noqa: E402
 from privcalc.spec.describe import TOPICS, rows  # noqa: E402
 from privcalc.spec.entry import word_text  # noqa: E402
 from privcalc.spec.events.history import OPACUS  # noqa: E402
@@ -39,7 +39,7 @@ from privcalc.spec.registry import (  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from privcalc.cli.options import Option
+    from privcalc.commands.options import Option
     from privcalc.spec.entry import Entry, Parameter
     from privcalc.spec.loops import Loop
 
@@ -52,14 +52,8 @@ def options(command: str) -> list[Option]:
     """Return the options of a command, or of the program (""), in the order of the help."""
     if not command:
         return [*PROGRAM]
-    own = [option(command, each) for each in keywords(function(command)) if each != "output"]
-    own += [option(command, each) for each in OUTPUT]
+    own = [*load(command).options, *OUTPUT]
     return [each for each in own if not each.positional] + [*PROGRAM[-2:]]
-
-
-def function(command: str) -> Any:
-    """Return the function of a command."""
-    return getattr(load(command), command)
 
 
 # The short help: one screen of 80 x 24, of which one line stays for the prompt.
@@ -74,20 +68,20 @@ MOST_CHOICES, MOST_FORMATS, NAMES = 44, 54, 20
 
 def help_text(command: str) -> str:
     """Return what `--help` prints of a command, or of the program."""
-    text = inspect.cleandoc(function(command).__doc__ if command else HELP)
+    text = inspect.cleandoc(load(command).text if command else HELP)
     first = " ".join(text.split("\n\n")[0].split())
     found = [each for each in options(command) if each.name not in ("help", "help_all")]
-    asked = [each for each in found if each.name not in OUTPUT]
+    asked = [each for each in found if each.name not in OPTIONS]
     kept = ROWS[command]
     lines = [usage(command), "", *wrap(first, WIDTH), "", "Examples:"]
-    lines += (f"  {line}" for line in examples(load(command).EXAMPLES if command else text))
+    lines += (f"  {line}" for line in examples(load(command).examples if command else text))
     if not command:
         lines += ["", "Commands:"]
         width = max(map(len, COMMANDS))
         lines += (f"  {name:<{width}}  {line}" for name, line in COMMANDS.items())
     lines += ["", "Options:", *(help_row(each) for each in asked[:kept])]
     lines += listed("More:", asked[kept:])
-    lines += listed("Output:", [each for each in found if each.name in OUTPUT])
+    lines += listed("Output:", [each for each in found if each.name in OPTIONS])
     own = "--help-all explains every option" if command else "COMMAND --help shows its options"
     return "\n".join([*lines, "", f"{own}, privcalc --help-spec how SPEC is written.", ""])
 
@@ -96,10 +90,9 @@ def usage(command: str) -> str:
     """Return the first line of the help."""
     if not command:
         return "Usage: privcalc [OPTIONS] COMMAND [ARGS]..."
-    name = next(each for each in keywords(function(command)) if each in ("spec", "specs"))
-    needed = name not in (function(command).__kwdefaults__ or {})
-    metavar = option(command, name).metavar
-    spec = f"{{{metavar}}}" if needed else f"[{metavar}]"
+    first = load(command).options[0]
+    needed = first.name in load(command).needed
+    spec = f"{{{first.metavar}}}" if needed else f"[{first.metavar}]"
     return f"Usage: privcalc {command} [OPTIONS] {spec}"
 
 
@@ -127,7 +120,7 @@ def listed(title: str, found: Iterable[Option]) -> list[str]:
     for each in found:
         # `~` holds together what no line break may part.
         value = "|".join(each.choices)
-        most = MOST_FORMATS if each.name in OUTPUT else MOST_CHOICES
+        most = MOST_FORMATS if each.name in OPTIONS else MOST_CHOICES
         value = value if value and len(value) <= most else each.value
         words.append(f"{each.flags[0]}~{value}" if value else each.flags[0])
     lines = wrap(", ".join(words), WIDTH - 11, break_on_hyphens=False, break_long_words=False)
@@ -355,7 +348,9 @@ def mdoc_commands(_: str) -> Iterator[str]:
 
 def mdoc_options(command: str) -> Iterator[str]:
     """Yield all options of a command, or of the program."""
-    given = {**load_output_defaults(), **(function(command).__kwdefaults__ if command else {})}
+    given = load_output_defaults()
+    if command:
+        given |= {each.name: load(command).default(each.name) for each in load(command).options}
     yield ".Bl -tag -width Ds"
     for each in options(command):
         yield mdoc_item(each)

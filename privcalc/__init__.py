@@ -5,72 +5,45 @@
     >>> 2.38168972 < answer.epsilon.lower <= answer.epsilon.upper < 2.38168973
     True
 
-To import this package loads nothing: what a name needs is loaded when it is first used.
+To import this package loads nothing: what a name needs is loaded when it is first used. Types are
+in `__init__.pyi`.
 """
 
-# Type checkers take it for true. The module `typing` takes longer to load than all that is here.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from privcalc.library import (
-        Bound,
-        DomainError,
-        FileError,
-        NotCertifiedError,
-        PrivcalcError,
-        Result,
-        Results,
-        SpecError,
-        UnsupportedError,
-        UsageError,
-        Verdict,
-        calibrate,
-        calibrations,
-        check,
-        compose,
-        convert,
-        from_dp_event,
-        from_opacus,
-        select,
-        subsample,
-    )
-    from privcalc.version import __version__
+_COMMANDS = ("calibrate", "compose", "convert", "select", "subsample")
+# Where the other names are.
+_MODULES = {
+    "version": ("__version__",),
+    "bounds": ("Bound", "Verdict"),
+    "errors": (
+        "DomainError",
+        "FileError",
+        "NotCertifiedError",
+        "PrivcalcError",
+        "SpecError",
+        "UnsupportedError",
+        "UsageError",
+    ),
+    "commands.result": ("Result", "Results"),
+    "commands.calibrate": ("calibrations",),
+    "commands.check": ("check",),
+    "commands.recorded": ("from_dp_event", "from_opacus"),
+}
 
-__all__ = [
-    "Bound",
-    "DomainError",
-    "FileError",
-    "NotCertifiedError",
-    "PrivcalcError",
-    "Result",
-    "Results",
-    "SpecError",
-    "UnsupportedError",
-    "UsageError",
-    "Verdict",
-    "__version__",
-    "calibrate",
-    "calibrations",
-    "check",
-    "compose",
-    "convert",
-    "from_dp_event",
-    "from_opacus",
-    "select",
-    "subsample",
-]
+__all__ = [*_COMMANDS, *(name for names in _MODULES.values() for name in names)]  # noqa: PLE0604
 
-if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> object:
-        if name not in __all__:
-            raise AttributeError(f"module 'privcalc' has no attribute {name!r}")
-        if name == "__version__":
-            from privcalc.version import __version__
+def __getattr__(name: str) -> object:
+    from importlib import import_module
 
-            return __version__
-        from privcalc import library
+    if name in _COMMANDS:
+        from privcalc.commands.command import load
 
-        return getattr(library, name)
+        return load(name).public
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"privcalc.{module}"), name)
+    raise AttributeError(f"module 'privcalc' has no attribute {name!r}")
 
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

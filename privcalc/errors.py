@@ -34,7 +34,7 @@ class UsageError(PrivcalcError):
     >>> import privcalc
     >>> privcalc.select("gaussian:sigma=1", runs="geometric:mean=30")
     Traceback (most recent call last):
-    privcalc.errors.UsageError: select needs a delta or an epsilon
+    privcalc.errors.UsageError: select needs delta or epsilon
     """
 
     code = "usage"
@@ -113,7 +113,7 @@ class DomainError(PrivcalcError, ValueError):
     >>> import privcalc
     >>> privcalc.compose("gaussian:sigma=1", delta=2)
     Traceback (most recent call last):
-    privcalc.errors.DomainError: delta must be in [0, 1], got 2.0
+    privcalc.errors.DomainError: delta must be between 0 and 1, got 2
     """
 
     code = "domain"

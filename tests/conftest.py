@@ -137,7 +137,7 @@ def accounting(monkeypatch: pytest.MonkeyPatch) -> FakeAccounting:
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(privcalc.accounting, "compose", module, raising=False)
     # Made-up costs have nothing that would fit.
-    monkeypatch.setattr("privcalc.reporting.budget.suggestion", lambda *_, **__: "")
+    monkeypatch.setattr("privcalc.commands.budget.suggestion", lambda *_, **__: "")
     return fake
 
 

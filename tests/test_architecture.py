@@ -38,7 +38,7 @@ _BELOW_CLI = (
     f"{_BASE} {_NUMBERS} privcalc.spec {_LAWS} privcalc.engine privcalc.tradeoff privcalc.selection"
 )
 # The package itself is its version.
-_CLI = "privcalc.render privcalc.reporting privcalc.package_data typer"
+_CLI = "privcalc.render privcalc.commands privcalc.package_data typer"
 _ABOVE = f"{_BASE} privcalc privcalc.version privcalc.spec privcalc.accounting privcalc.calibration"
 
 # The longest name that is a prefix of the module's decides. A new layer needs a line here.
@@ -108,31 +108,28 @@ RULES = {
     ),
     "privcalc.picture.figure": Rule(f"{_ABOVE} privcalc.render privcalc.picture matplotlib"),
     "privcalc.render.table": Rule(f"{_ABOVE} privcalc.render rich"),
-    # What a command asks, and its answers as reports.
-    "privcalc.reporting": Rule(f"{_ABOVE} privcalc.render"),
+    # Each command, with its options, and its answers as reports.
+    "privcalc.commands": Rule(f"{_ABOVE} privcalc.render", in_functions="privcalc.picture"),
     # Reads the budget file.
-    "privcalc.reporting.gate": Rule(f"{_ABOVE} privcalc.render privcalc.reporting privcalc.opened"),
+    "privcalc.commands.check": Rule(f"{_ABOVE} privcalc.render privcalc.commands privcalc.opened"),
     "privcalc.schema": Rule(""),
     # The command line calls all of it; numbers load when one is first needed.
     "privcalc.cli": Rule(
-        f"{_ABOVE} privcalc.opened privcalc.render privcalc.reporting privcalc.package_data typer",
+        f"{_ABOVE} privcalc.opened privcalc.render privcalc.commands privcalc.package_data typer",
         in_functions="privcalc.picture",
     ),
     # How much work is spent, which whoever works has loaded.
     "privcalc.cli.progress": Rule("", in_functions="privcalc.numerics.work rich"),
     "privcalc.__main__": Rule("privcalc privcalc.package_data privcalc.cli"),
-    # What `import privcalc` offers; the package itself loads none of it before it is asked for.
-    "privcalc.library": Rule(
-        f"{_ABOVE} privcalc.render privcalc.reporting", in_functions="privcalc.picture"
-    ),
     "privcalc.version": Rule(""),
     "privcalc.package_data": Rule(""),
-    "privcalc": Rule(f"{_BASE} privcalc.version", in_functions="privcalc.library"),
+    # What `import privcalc` offers is loaded when it is asked for.
+    "privcalc": Rule(f"{_BASE} privcalc.version", in_functions="privcalc.commands"),
 }
 
 # The one import that points upward, of every module of two packages, and the table of commands, of
 # which only the one that is asked for is loaded.
-BY_NAME = {"privcalc.spec.registry", "privcalc.cli.commands"}
+BY_NAME = {"privcalc.spec.registry", "privcalc.commands.command"}
 
 # What is read without the rest, and so a file of its own, however short.
 ALONE = {"privcalc.version", "privcalc.package_data"}

@@ -1,16 +1,17 @@
-"""A command line becomes an exit status: read without Typer where it is plain, and answered.
+"""A command line becomes an exit status: read without Typer where it is plain, checked, answered.
 
 To load Typer takes as long as half of numpy: what it would read in the same way is read here, from
-the table of options.
+the table of options. What a command asks and reports, and what goes together there, is said in
+`commands/`; here is what stands on a line besides.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from privcalc.cli.commands import COMMANDS, call, load
 from privcalc.cli.failure import (
     ExitStatus,
     abandon_output,
@@ -21,17 +22,24 @@ from privcalc.cli.failure import (
     wanted_form,
     wants_traceback,
 )
-from privcalc.cli.options import FLAG, TEXTS, keywords, option
-from privcalc.cli.output import OPTIONS
+from privcalc.cli.output import DOCUMENTS, OPTIONS, OUTPUT, Printer, read_output
+from privcalc.commands.command import COMMANDS, Asking, load
+from privcalc.commands.options import FLAG, TEXTS
+from privcalc.commands.questions import joined, summed_by_braces
+from privcalc.errors import UsageError
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from privcalc.cli.output import Output
+    from privcalc.commands.command import Command
+    from privcalc.render.report import Report
+    from privcalc.spec.read import Question
 
 
-def read_plainly(
-    arguments: Sequence[str],
-) -> tuple[Callable[..., int], dict[str, object]] | None:
-    """Return the function that a command line asks for and its arguments.
+def read_plainly(arguments: Sequence[str]) -> tuple[Command, dict[str, object]] | None:
+    """Return the command that a line asks for, and the texts of its options.
 
     None where Typer has to say what is meant or wrong: an option that is unknown, or is given
     twice, or has no value or one that begins as options do; a name that is no choice; a SPEC that
@@ -40,8 +48,8 @@ def read_plainly(
     name, words = "".join(arguments[:1]), iter(arguments[1:])
     if name not in COMMANDS:
         return None
-    function = getattr(load(name), name)
-    own = [option(name, each) for each in (*keywords(function), *OPTIONS) if each != "output"]
+    command = load(name)
+    own = [*command.options, *OUTPUT]
     known = {"SPEC" if each.positional else flag: each for each in own for flag in each.flags}
     if "--q" in known:
         # -q is likely a mistake, which Typer's reader explains.
@@ -64,11 +72,11 @@ def read_plainly(
             return None
         else:
             found[each.name] = [*found.get(each.name, ()), value] if each.kind == TEXTS else value
-    needed = {each.name for each in own} - function.__kwdefaults__.keys()
+    needed = {*command.needed}
     if "--file" in known and "file" not in found:
         # A file has what is else written as SPEC.
         needed.add(known["SPEC"].name)
-    return (function, found) if needed <= {*found, *OPTIONS} else None
+    return (command, found) if needed <= found.keys() else None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -105,6 +113,309 @@ def _run(arguments: list[str]) -> int:
     if plain is None:
         from privcalc.cli.program import run
 
-        return run(arguments)
-    function, values = plain
-    return call(function, values, arguments)
+        return run(arguments, answer)
+    return answer(*plain, arguments)
+
+
+Found = TypeVar("Found")
+
+# Targets of convert that are one number, or one line.
+TERSE = ("dp", "zcdp", "gdp", "dp-event")
+
+
+def answer(command: Command, values: Mapping[str, Any], arguments: Sequence[str] = ()) -> int:
+    """Answer a line.
+
+    Args:
+        command: the command.
+        values: what its options are, as texts; those that have a default may be omitted.
+        arguments: the command line, for formats that repeat it.
+    """
+    output = read_output(**{name: values[name] for name in OPTIONS if name in values})
+    output = replace(output, command=tuple(arguments))
+    given = {name: values[name] for name in values if name not in OPTIONS}
+    spec = given.get("spec")
+    specs = list(given.get("specs") or ([spec] if spec is not None else ()))
+    ask = CHECKS[command.name](command, given, output, specs)
+    if ask.values.get("to") == "dp-event" and output.format == "table":
+        # A line that can be read again.
+        output = replace(output, terse=True)
+    if command.name == "compose" and given.get("file") is not None:
+        status = _check_file(given["file"], ask, output)
+    elif given.get("thresholds"):
+        status = _thresholds(given, ask, output, specs)
+    elif given.get("certificate") is not None:
+        status = _status(specs, _Certifying(ask.command, ask.values, given["certificate"]), output)
+    elif given.get("sweep") is not None:
+        from privcalc.cli.stream import answer_sweep
+
+        free = command.name == "calibrate"
+        status = answer_sweep(specs, given["sweep"], ask, output, free=free)
+    else:
+        status = _status(specs, ask, output, holes=command.name == "calibrate")
+    # A budget that is not satisfied may be no failure.
+    return ExitStatus.OK if given.get("exit_zero") and status is ExitStatus.BUDGET else status
+
+
+def _compose(
+    command: Command, given: Mapping[str, Any], output: Output, specs: list[str]
+) -> Asking:
+    """Check a line of `compose`."""
+    sweep, file = given.get("sweep"), given.get("file")
+    estimate = given.get("engine") == "afa"
+    if file is None and not specs:
+        raise UsageError("missing argument 'SPEC...' (see privcalc compose --help)")
+    if file is not None:
+        _check_alone(given, output, specs)
+    ask = command.asking(given, hints=not output.quiet and sweep is None)
+    places = _places(ask)
+    if output.terse and file is None and not places:
+        raise UsageError("-t prints one number for each question: add --delta D or --epsilon E")
+    if output.terse and estimate:
+        raise UsageError("-t prints a proved number; --engine afa gives an estimate only")
+    _check_swept(places, sweep)
+    if places:
+        _check_curve(places, output, specs)
+    if (name := given.get("certificate")) is not None:
+        one = sum(map(len, places)) == 1 and file is None and sweep is None and "-" not in specs
+        _check_certificate(name, one=one, estimate=estimate)
+    return ask
+
+
+def _check_alone(given: Mapping[str, Any], output: Output, specs: list[str]) -> None:
+    """Refuse what says nothing to a budget file."""
+    if specs and all(each.lower().endswith(".toml") for each in specs):
+        raise UsageError("--file takes one file", hint="one file for each command")
+    others = ("delta", "epsilon", "max_epsilon", "max_delta")
+    if specs or any(given.get(name) for name in others):
+        raise UsageError(
+            "--file has what is done with the data, and the budget; give neither as well"
+        )
+    if given.get("sweep") is not None:
+        raise UsageError("--sweep goes with SPEC, not with --file")
+    _check_jobs(output)
+    if given.get("engine") == "afa":
+        raise UsageError("--engine afa gives an estimate only; a budget check needs a proof")
+
+
+def _convert(
+    command: Command, given: Mapping[str, Any], output: Output, specs: list[str]
+) -> Asking:
+    """Check a line of `convert`."""
+    ask = command.asking(given)
+    to, sweep = ask.values["to"], given.get("sweep")
+    mode = given.get("data_dependent") or given.get("filter_")
+    if output.terse and to not in TERSE:
+        raise UsageError(
+            "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp",
+            hint="leave out -t; -q has the exit status alone" if "limits" in ask.values else "",
+        )
+    if output.terse and given.get("data_dependent"):
+        raise UsageError("-t has no room to say that a data-dependent number is no guarantee")
+    if sweep is not None and mode:
+        raise UsageError("--sweep goes with a guarantee: not with --data-dependent or --filter")
+    if sweep is not None and to not in ("dp", "zcdp", "gdp"):
+        raise UsageError(
+            f"--sweep needs one number at each value, and --to {to} has none: take --delta D,"
+            " --epsilon E, --to zcdp or --to gdp"
+        )
+    if sweep is not None and to == "gdp" and "delta" in ask.values:
+        raise UsageError("--delta asks for a second mu, and a sweep has one number at each value")
+    if to == "dp-event" and output.format not in ("table", "json"):
+        raise UsageError(f"--to dp-event prints a line, or --json; not {output.format}")
+    # Only what is asked at deltas and epsilons has several numbers; rho, mu and risks are no curve.
+    if to == "dp":
+        _check_swept(_places(ask), sweep)
+    if to in (*TERSE, "risk"):
+        _check_curve(_places(ask) if to == "dp" else [], output, specs)
+    return ask
+
+
+def _subsample(command: Command, given: Mapping[str, Any], output: Output, _: list[str]) -> Asking:
+    """Check a line of `subsample`."""
+    ask = command.asking(given, curve=not output.terse)
+    if output.terse and "delta" not in ask.values:
+        raise UsageError("-t prints one number for each question: add --delta D")
+    return ask
+
+
+def _select(command: Command, given: Mapping[str, Any], output: Output, specs: list[str]) -> Asking:
+    """Check a line of `select`."""
+    thresholds, sweep = given.get("thresholds"), given.get("sweep")
+    one = given.get("epsilon_q")
+    ask = command.asking(given, verbose=output.verbose)
+    places = _places(ask)
+    if thresholds and (one is None or len(ask.values.get("delta", ())) != 1 or len(places) > 1):
+        raise UsageError("--thresholds needs --epsilon-q E and one --delta D")
+    if one is not None and not thresholds:
+        raise UsageError("--epsilon-q says nothing without --thresholds")
+    if not (thresholds or specs):
+        raise UsageError("select needs a SPEC: what one run costs")
+    if thresholds and ("limits" in ask.values or output.jobs > 1):
+        raise UsageError("--thresholds says what candidates have to keep, and checks no budget")
+    if thresholds and sweep is not None:
+        raise UsageError("--sweep says nothing to --thresholds")
+    _check_swept(places, sweep)
+    _check_curve(places, output, specs)
+    return ask
+
+
+def _calibrate(
+    command: Command, given: Mapping[str, Any], output: Output, specs: list[str]
+) -> Asking:
+    """Check a line of `calibrate`."""
+    ask = command.asking(given)
+    if output.terse and "ratio" in ask.values:
+        raise UsageError("-t prints one number, and with --ratio there are several; use --json")
+    if given.get("sweep") is not None and len(ask.values["targets"]) > 1:
+        raise UsageError("--sweep goes with one target, not with a list")
+    _check_curve([], output, specs)
+    return ask
+
+
+CHECKS = {
+    "compose": _compose,
+    "convert": _convert,
+    "subsample": _subsample,
+    "select": _select,
+    "calibrate": _calibrate,
+}
+
+
+def _places(ask: Asking) -> list[tuple[float, ...]]:
+    """Return the deltas and the epsilons that are asked about, as far as there are any."""
+    return [ask.values[name] for name in ("delta", "epsilon") if ask.values.get(name)]
+
+
+def _check_swept(places: Sequence[Sequence[float]], sweep: str | None) -> None:
+    """Refuse a sweep over anything but one number at each value."""
+    asked = sum(map(len, places))
+    if sweep is not None and asked != 1:
+        name = sweep.partition("=")[0].strip().lower()
+        hint = _LISTS.get(name, "") if not asked else "one of them for each command"
+        listed = ", not with a list" if asked else ""
+        raise UsageError(f"--sweep goes with one --delta D or one --epsilon E{listed}", hint=hint)
+
+
+def _check_curve(places: Sequence[Sequence[float]], output: Output, specs: Sequence[str]) -> None:
+    """Refuse pictures of what is no curve, once and not for each line of standard input."""
+    if output.plot and "-" in specs:
+        from privcalc.picture.picture import NO_CURVE, SEVERAL
+
+        kinds = [set(each) for each in places]
+        if len(kinds) > 1:
+            raise UsageError(SEVERAL)
+        if not any(len(each) > 1 for each in kinds):
+            raise UsageError(NO_CURVE)
+
+
+# What is no number of a specification where it is asked about.
+_LISTS = {
+    "delta": "deltas that are asked about are a list: --delta 1e-8,1e-7",
+    "epsilon": "epsilons that are asked about are a list: --epsilon 1,2",
+    "eps": "epsilons that are asked about are a list: --epsilon 1,2",
+}
+
+
+def _check_jobs(output: Output) -> None:
+    if output.jobs > 1:
+        raise UsageError("--jobs says nothing to one question; it goes with - and --sweep")
+
+
+def _check_certificate(name: str, *, one: bool, estimate: bool) -> None:
+    """Refuse, before anything is computed, what has no certificate."""
+    if not one:
+        raise UsageError("--certificate takes one question: a SPEC with one --delta or --epsilon")
+    if estimate:
+        raise UsageError("--certificate writes what is proved; --engine afa gives an estimate only")
+    if name == "-":
+        raise UsageError("--certificate takes the name of a file: ./- for one that is called -")
+    if not Path(name).parent.is_dir():
+        raise UsageError(f"--certificate: there is no folder {Path(name).parent}")
+
+
+@record
+class _Certifying(Asking):
+    """Asks, and writes the certificate before anything is printed."""
+
+    name: str
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question, and write down what proves the answer."""
+        from privcalc.render.certificate import certificate
+
+        [report] = super().__call__(question)
+        try:
+            Path(self.name).write_text(certificate(report), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--certificate: cannot write {self.name}: {error.strerror}") from None
+        return [report]
+
+
+def _check_file(file: str, ask: Asking, output: Output) -> ExitStatus:
+    """Check the budget of a file, `-` being standard input, and print what it costs."""
+    from privcalc.commands.check import MAX_LENGTH, STANDARD_INPUT, checked
+
+    text = None
+    if file == "-":
+        if sys.stdin is None or sys.stdin.isatty():
+            raise UsageError("--file - reads standard input, and it is a terminal, or closed")
+        from privcalc.opened import decoded
+
+        # It is refused before it fills memory.
+        text = decoded(STANDARD_INPUT, sys.stdin.buffer.read(4 * MAX_LENGTH + 4))
+        file = STANDARD_INPUT
+    return Printer(output).print([_watching(lambda: checked(file, ask, text), output)])
+
+
+def _thresholds(
+    given: Mapping[str, Any], ask: Asking, output: Output, specs: list[str]
+) -> ExitStatus:
+    """Say what candidates have to keep."""
+    from privcalc.commands.select import thresholds_report
+    from privcalc.commands.values import read_epsilon
+
+    one, [delta] = read_epsilon("--epsilon-q", given["epsilon_q"]), ask.values["delta"]
+    runs = ask.values["runs"]
+    report = _watching(lambda: thresholds_report(runs, one, delta, ask.relation, specs), output)
+    return Printer(output).print([report])
+
+
+def _watching(work: Callable[[], Found], output: Output) -> Found:
+    """Work, and where a person waits for it show after a second how far it is."""
+    if output.quiet or sys.stderr is None or not sys.stderr.isatty():
+        return work()
+    from privcalc.cli.progress import Progress
+
+    with Progress(shown=True):
+        return work()
+
+
+def _status(
+    specs: Sequence[str],
+    ask: Asking,
+    output: Output,
+    *,
+    holes: bool = False,
+) -> ExitStatus:
+    """Answer the sum of the specifications, or where SPEC is `-` each line of standard input."""
+    if "-" not in specs:
+        _check_jobs(output)
+        if len(specs) > 1 and not output.quiet and (said := summed_by_braces(specs)):
+            complain(f"privcalc: note: {said}")
+        asked = joined(specs, holes=holes, relation=ask.relation)
+        return Printer(output).print(_watching(lambda: ask(asked), output))
+    if output.plot_file is not None:
+        raise UsageError("--plot-file draws one question; - may ask many")
+    if output.format in DOCUMENTS:
+        raise UsageError(f"--format {output.format} is one document; - may ask many questions")
+    if len(specs) > 1:
+        raise UsageError("- reads whole questions from standard input; it stands alone")
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(
+            "standard input is a terminal: - reads questions from a pipe or a file, one on each "
+            "line (for example: privcalc compose - --delta 1e-6 < specs.txt)"
+        )
+    from privcalc.cli.stream import answer_questions
+
+    return answer_questions(ask, output, holes=holes)

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from privcalc import package_data
-from privcalc.cli.commands import COMMANDS
+from privcalc.commands.command import COMMANDS
 from privcalc.spec.entry import snake_case
 from privcalc.spec.hints import for_word
 
@@ -65,7 +65,7 @@ def for_command(words: Sequence[str]) -> str:
         return file.replace("write opacus", "write privcalc compose opacus")
     if not re.search(r"[:@+({\[_]|DpEvent", first) and not _is_name(first):
         return ""
-    from privcalc.reporting.questions import question
+    from privcalc.commands.questions import question
 
     try:
         question(first, holes=True)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
 from privcalc.cli.failure import ExitStatus, abandon, complain
-from privcalc.cli.options import keywords
+from privcalc.commands.options import option
+from privcalc.commands.values import read_count
 from privcalc.errors import UsageError
 from privcalc.record import record
-from privcalc.reporting.questions import read_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from privcalc.cli.options import Text
+    from privcalc.commands.options import Text
     from privcalc.render.report import Report
 
 
@@ -140,7 +140,8 @@ def read_output(
     return Output(chosen, terse, quiet, verbose, terminal(color), processes, plot, plot_file)
 
 
-OPTIONS = keywords(read_output)
+OUTPUT = [option("", name) for name in read_output.__kwdefaults__ or ()]
+OPTIONS = [each.name for each in OUTPUT]
 
 
 @record

@@ -20,10 +20,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from privcalc import errors, package_data
 from privcalc.cli import meant
-from privcalc.cli.commands import COMMANDS, call, load
 from privcalc.cli.failure import ExitStatus, Failure, complain, shown, wanted_form
-from privcalc.cli.options import FLAG, PROGRAM, TEXTS, keywords, option
-from privcalc.cli.output import read_output
+from privcalc.cli.output import OUTPUT, read_output
+from privcalc.commands.command import COMMANDS, load
+from privcalc.commands.options import FLAG, PROGRAM, TEXTS
 from privcalc.version import __version__
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
     from typer._click import Command, Context
 
-    from privcalc.cli.options import Option
+    from privcalc.commands.command import Command as Asked
+
+    Answering = Callable[[Asked, dict[str, Any], Sequence[str]], int]
+    from privcalc.commands.options import Option
 
 HELP = """Certified differential-privacy accounting.
 
@@ -164,7 +167,9 @@ INSTEAD: dict[str, Callable[[typer.Context, Any], None]] = {
 ANSWERED_HERE = [each for each in PROGRAM if each.name in INSTEAD]
 
 
-def program(names: Iterable[str] = COMMANDS, arguments: Sequence[str] = ()) -> Command:
+def program(
+    names: Iterable[str] = COMMANDS, arguments: Sequence[str] = (), answer: Answering | None = None
+) -> Command:
     """Return the parser of the command line, with some commands or with all.
 
     To load and describe a command takes milliseconds; a question needs one of them.
@@ -172,6 +177,7 @@ def program(names: Iterable[str] = COMMANDS, arguments: Sequence[str] = ()) -> C
     Args:
         names: of the commands.
         arguments: the command line that will be parsed, for formats that repeat it.
+        answer: answers a line, of which this only reads what it says.
     """
     app = typer.Typer(
         name="privcalc",
@@ -185,27 +191,30 @@ def program(names: Iterable[str] = COMMANDS, arguments: Sequence[str] = ()) -> C
     )
     app.callback()(_with_signature(lambda **_: None, map(_parameter, ANSWERED_HERE)))
     for name in names:
-        module = load(name)
+        found = load(name)
         app.command(
             name,
             short_help=COMMANDS[name],
             cls=StrictCommand,
-            epilog=module.EXAMPLES,
+            epilog=found.examples,
             no_args_is_help=True,
-        )(_typed(name, getattr(module, name), arguments))
+        )(_typed(found, arguments, answer))
     return typer.main.get_command(app)
 
 
-def _typed(name: str, function: Callable[..., int], arguments: Sequence[str]) -> Callable[..., int]:
+def _typed(
+    command: Asked, arguments: Sequence[str], answer: Answering | None
+) -> Callable[..., int]:
     """Return a command as a function with the parameters that Typer reads."""
 
     def typed(**values: object) -> int:
         # What Typer has read and answered it hands on all the same.
         values.pop("help_all")
-        return call(function, values, arguments)
+        given = {name: value for name, value in values.items() if value is not None}
+        return ExitStatus.OK if answer is None else answer(command, given, arguments)
 
-    typed.__doc__ = function.__doc__
-    return _with_signature(typed, _parameters(name, function))
+    typed.__doc__ = command.text
+    return _with_signature(typed, _parameters(command))
 
 
 def _with_signature(
@@ -215,13 +224,14 @@ def _with_signature(
     return function
 
 
-def _parameters(name: str, function: Callable[..., int]) -> Iterator[Parameter]:
+def _parameters(command: Asked) -> Iterator[Parameter]:
     """Yield what Typer reads of a command, and then of the output."""
-    for each in (function, read_output):
-        for keyword in keywords(each):
-            if keyword != "output":
-                default = (each.__kwdefaults__ or {}).get(keyword, Parameter.empty)
-                yield _parameter(option(name, keyword), default)
+    for each in command.options:
+        default = Parameter.empty if each.name in command.needed else command.default(each.name)
+        yield _parameter(each, default)
+    defaults = read_output.__kwdefaults__ or {}
+    for each in OUTPUT:
+        yield _parameter(each, defaults[each.name])
     yield _parameter(ANSWERED_HERE[-1])
 
 
@@ -247,10 +257,10 @@ def _parameter(row: Option, default: object = None) -> Parameter:
     return Parameter(row.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str], answer: Answering) -> int:
     """Parse and run, without Typer's own handling of errors (it would exit 1 on a closed pipe)."""
     first = arguments[:1]
-    command = program(first if first and first[0] in COMMANDS else COMMANDS, arguments)
+    command = program(first if first and first[0] in COMMANDS else COMMANDS, arguments, answer)
     try:
         with command.make_context("privcalc", _with_optional_name(arguments)) as context:
             return int(command.invoke(context) or ExitStatus.OK)

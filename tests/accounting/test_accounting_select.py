@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from privcalc.accounting.compose import compose
 from privcalc.accounting.select import Selected, candidates_of_answer, select, tuning
 from privcalc.accounting.selection import PreparedBase
+from privcalc.commands.select import read_runs
 from privcalc.relation import Relation
-from privcalc.reporting.select import read_runs
 from privcalc.spec.parse import parse
 
 # The pointwise bound and its lower end are found to this part of epsilon, or of 0.1.

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from privcalc import convert
 from privcalc.accounting.classical import comparisons
 from privcalc.accounting.compose import compose
 from privcalc.accounting.subsample import SampleSize, Subsampled, subsample
 from privcalc.errors import DomainError, NotCertifiedError, PrivcalcError, UsageError
 from privcalc.exact import doubles
-from privcalc.library import convert
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf, Repeated
 from tests.asked import epsilon

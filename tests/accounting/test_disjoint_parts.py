@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from mpmath import mp, mpf
 
+from privcalc import calibrate, subsample
 from privcalc.accounting import realize as module
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import MOST, alternatives, realize
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.library import calibrate, subsample
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import to_text

@@ -12,7 +12,7 @@ from privcalc.numerics.work import QUESTION, allowance
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.library.result import Result
+    from privcalc.commands.result import Result
 
     Ask = Callable[[], Result]
 

@@ -64,7 +64,7 @@ LONG = 10.0
 
 def privcalc(text: str, _: Sequence[Run], delta: float) -> Ends:
     """Ask this package."""
-    from privcalc.library import compose
+    from privcalc import compose
 
     found = compose(text, delta=delta).epsilon
     return found.lower, found.upper

@@ -18,12 +18,12 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import alternatives, has_parts
 from privcalc.bounds import TOLERANCE
 from privcalc.calibration.holes import unknown
+from privcalc.commands.command import Asking
+from privcalc.commands.questions import joined
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.errors import PrivcalcError
 from privcalc.exact import Written, exact
-from privcalc.library.given import asked
 from privcalc.render.certificate import certificate
-from privcalc.reporting.compose import Composing
 from privcalc.spec import registry
 from privcalc.spec.json import to_json
 from privcalc.spec.registry import to_text, value_text
@@ -418,8 +418,10 @@ def certificates(case: Case) -> Iterator[Claim]:
         [value for name, value in case.place.items() if name == asked_at]
         for asked_at in ("delta", "epsilon")
     )
-    ask = Composing(tuple(deltas), tuple(epsilons), case.under, TOLERANCE, "auto")
-    [report] = case.ask(ask, asked((case.text,), case.relation))
+    values = {"delta": tuple(deltas), "epsilon": tuple(epsilons), "relation": case.under}
+    ask = Asking("compose", {**values, "tolerance": TOLERANCE})
+    asked = joined([case.text], relation=case.under)
+    [report] = case.ask(ask, asked)
     verdict = case.ask(check, certificate(report))
     if verdict.word == "refused":
         raise ContradictionError(f"the certificate is refused: {verdict.why}")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.cli.options import option
 from privcalc.cli.output import DOCUMENTS
+from privcalc.commands.options import option
 from privcalc.record import replace
 from privcalc.relation import Relation
 from privcalc.spec import registry

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.bounds import Bound, Verdict
-from privcalc.reporting.budget import Budget
+from privcalc.commands.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable

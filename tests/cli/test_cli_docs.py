@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from privcalc.cli.commands import COMMANDS
+from privcalc.commands.command import COMMANDS
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.cli.commands import COMMANDS, load
-from privcalc.cli.options import OPTIONS, keywords, option
-from privcalc.cli.output import read_output
+from privcalc.cli.output import OUTPUT
+from privcalc.commands.command import COMMANDS, load
+from privcalc.commands.options import OPTIONS
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 HELP = ROOT / "privcalc" / "cli" / "help"
 COMMAND_OPTIONS = {
-    name: [
-        option(name, each)
-        for each in (*keywords(getattr(load(name), name)), *keywords(read_output))
-        if each not in ("output", "spec", "specs")
-    ]
+    name: [each for each in (*load(name).options, *OUTPUT) if not each.positional]
     for name in COMMANDS
 }
 

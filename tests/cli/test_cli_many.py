@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.cli import workers
-from privcalc.cli.many import questions
+from privcalc.cli import stream
+from privcalc.cli.lines import questions
 from privcalc.cli.output import Printed
 from privcalc.errors import SpecError
 from tests.conftest import process
@@ -180,16 +180,16 @@ def doubled(line: int, text: str | SpecError) -> Printed:
 @pytest.mark.parametrize("forks", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_order_is_kept(forks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long each answer takes, and however processes are started."""
-    if forks and not workers.FORKS:
+    if forks and not stream.FORKS:
         pytest.skip("processes are not copied here")
-    monkeypatch.setattr(workers, "FORKS", forks)
+    monkeypatch.setattr(stream, "FORKS", forks)
     found: list[str] = []
 
     def emit(printed: Printed) -> bool:
         found.extend(printed.lines)
         return True
 
-    workers.answer_in_order(doubled, ((n, str(n)) for n in range(300)), 3, emit)
+    stream._in_order(doubled, ((n, str(n)) for n in range(300)), 3, emit)
     assert found == [f"{n}{n}" for n in range(300)]
 
 
@@ -204,15 +204,15 @@ def test_failures_of_many_processes() -> None:
 
     texts = ["end" if n == 40 else str(n) for n in range(2000)]
     with pytest.raises(RuntimeError, match="ended before"):
-        workers.answer_in_order(doubled, enumerate(texts), 2, lambda _: True)
-    workers.answer_in_order(doubled, enumerate(map(str, range(2000))), 2, emit)
+        stream._in_order(doubled, enumerate(texts), 2, lambda _: True)
+    stream._in_order(doubled, enumerate(map(str, range(2000))), 2, emit)
     assert len(found) == 5
 
     def broken(_: Printed) -> bool:
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        workers.answer_in_order(doubled, enumerate(map(str, range(2000))), 2, broken)
+        stream._in_order(doubled, enumerate(map(str, range(2000))), 2, broken)
 
 
 def test_a_closed_pipe_and_an_answer_at_once() -> None:

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcalc.errors import DomainError, PrivcalcError, UsageError
-from privcalc.exact import exact
-from privcalc.render.words import written
-from privcalc.reporting.questions import (
+from privcalc.commands.values import (
     read_delta,
     read_epsilon,
     read_number,
     read_tolerance,
     split,
 )
+from privcalc.errors import DomainError, PrivcalcError, UsageError
+from privcalc.exact import exact
+from privcalc.render.words import written
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
 

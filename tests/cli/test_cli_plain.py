@@ -9,9 +9,9 @@ import pytest
 
 from privcalc.cli import app, program
 from privcalc.cli.app import read_plainly
-from privcalc.cli.commands import COMMANDS, load
-from privcalc.cli.options import FLAG, keywords, option
-from privcalc.cli.output import OPTIONS, read_output
+from privcalc.cli.output import OUTPUT, read_output
+from privcalc.commands.command import COMMANDS, load
+from privcalc.commands.options import FLAG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,13 +89,14 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """Let commands keep what they are called with, and do nothing."""
     calls: list[dict[str, object]] = []
 
-    def record(function: Any, values: dict[str, object], arguments: list[str]) -> int:
+    def record(command: Any, values: dict[str, object], arguments: list[str]) -> int:
         assert list(arguments) == arguments
-        calls.append(function.__kwdefaults__ | read_output.__kwdefaults__ | values)
+        defaults = {each.name: command.default(each.name) for each in command.options}
+        flags = dict.fromkeys(defaults.keys() & {"exit_zero", "thresholds"}, False)
+        calls.append(defaults | flags | (read_output.__kwdefaults__ or {}) | values)
         return 0
 
-    monkeypatch.setattr(app, "call", record)
-    monkeypatch.setattr(program, "call", record)
+    monkeypatch.setattr(app, "answer", record)
     return calls
 
 
@@ -105,8 +106,7 @@ def random_lines() -> Iterator[list[str]]:
     for _ in range(100):
         name = rng.choice(list(COMMANDS))
         words = [name]
-        found = [*keywords(getattr(load(name), name)), *OPTIONS]
-        rows = [option(name, each) for each in found if each != "output"]
+        rows = [*load(name).options, *OUTPUT]
         for each in [*rng.choices(rows, k=rng.randrange(6)), rows[0]]:
             value = rng.choice(each.choices or ("1e-5", "x=1,y", "-", "é"))
             flag = rng.choice(each.flags)
@@ -126,7 +126,7 @@ def test_arguments_are_read_alike(called: list[dict[str, object]]) -> None:
         if read_plainly(words) is None:
             continue
         plain += 1
-        assert app.main(words) == program.run(words) == 0
+        assert app.main(words) == program.run(words, app.answer) == 0
         quick, full = called[-2:]
         assert quick == full, words
         assert [*map(type, quick.values())] == [type(full[name]) for name in quick]

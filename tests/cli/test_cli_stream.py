@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.bounds import Bound
-from privcalc.cli import many as lines
-from privcalc.cli.many import name_and_text, without_comment
+from privcalc.cli import lines
+from privcalc.cli.lines import name_and_text, without_comment
 from privcalc.relation import Relation
 
 if TYPE_CHECKING:

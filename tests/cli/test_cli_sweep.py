@@ -130,7 +130,7 @@ def test_internal_errors_do_not_end_it(
     def broken(_: object) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("privcalc.reporting.compose._result", broken)
+    monkeypatch.setattr("privcalc.commands.compose._result", broken)
     done = run("compose", "pure:epsilon=_", *AT, "--sweep", "1,2")
     assert done.status == 2
     assert done.stderr.startswith("privcalc: epsilon=1: internal error: ZeroDivisionError")

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privcalc
-from privcalc.cli.many import questions
+from privcalc.cli.lines import questions
 from privcalc.errors import SpecError
 from privcalc.spec.events.data import load
 from privcalc.spec.parse import parse

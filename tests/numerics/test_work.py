@@ -11,9 +11,9 @@ import pytest
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.select import select
+from privcalc.commands.select import read_runs
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics import work
-from privcalc.reporting.select import read_runs
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, select
 from privcalc.bounds import Bound
+from privcalc.commands.select import read_runs
 from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import DisagreementError
 from privcalc.numerics.rounding import non_negative
 from privcalc.relation import Relation
-from privcalc.reporting.select import read_runs
 from privcalc.selection.renyi import WithNone
 from privcalc.selection.worst_order import WorstOrder
 from privcalc.spec.parse import parse

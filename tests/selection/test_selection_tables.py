@@ -17,7 +17,7 @@ import pytest
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.accounting.select import Selected, select, tuning
-from privcalc.reporting.select import read_runs
+from privcalc.commands.select import read_runs
 from privcalc.selection.base import WorseBase, bases
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privcalc
+from privcalc.commands.check import FORM
+from privcalc.commands.questions import summed_by_braces
+from privcalc.commands.values import read_count, read_number, split
 from privcalc.errors import SpecError, UsageError
-from privcalc.reporting.gate import FORM
-from privcalc.reporting.questions import read_count, read_number, split, summed_by_braces
 from privcalc.spec.hints import DECIMAL_POINT
 from privcalc.spec.parse import parse
 from privcalc.spec.resolve import decimal_comma

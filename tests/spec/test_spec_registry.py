@@ -13,6 +13,7 @@ import pytest
 
 import privcalc.mechanisms
 from privcalc.accounting.compose import compose
+from privcalc.commands.values import read_number
 from privcalc.errors import DomainError, SpecError, UnsupportedError
 from privcalc.exact import exact
 from privcalc.losses.atoms import AtomicLaw
@@ -22,7 +23,6 @@ from privcalc.mechanisms.laplace import Laplace
 from privcalc.mechanisms.randomized_response import RandomizedResponse
 from privcalc.mechanisms.stated import Approx, Pure
 from privcalc.relation import Adjacency, Relation
-from privcalc.reporting.questions import read_number
 from privcalc.spec import registry
 from privcalc.spec.entry import LAST, brief_text
 from privcalc.spec.parse import parse

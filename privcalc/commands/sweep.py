@@ -11,11 +11,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
+from privcalc.commands.questions import question
+from privcalc.commands.values import read_count, read_number, split
 from privcalc.errors import DomainError, UsageError
 from privcalc.exact import decimal_text, exact
 from privcalc.record import record, replace
 from privcalc.render.words import number, written
-from privcalc.reporting.questions import question, read_count, read_number, split
 from privcalc.spec.entry import snake_case, word_text
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import entry, to_text

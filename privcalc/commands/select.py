@@ -1,4 +1,4 @@
-"""What `select` asks of a specification, the number of runs, and its answers as reports."""
+"""The command `select`: the price of the best of many runs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Proof
+from privcalc.bounds import TOLERANCE, Proof, round_down
+from privcalc.commands.command import command
+from privcalc.commands.questions import common_relation, question, relation_in_force
 from privcalc.errors import SpecError, UsageError
-from privcalc.record import record
-from privcalc.reporting.questions import common_relation, explained, question, relation_in_force
+from privcalc.render.report import OneSided, Report
+from privcalc.render.words import named, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from privcalc.accounting.select import Selected, Selection
+    from privcalc.commands.budget import Budget
+    from privcalc.commands.command import Values
     from privcalc.relation import Relation
-    from privcalc.render.report import Named, Quantity, Report
-    from privcalc.reporting.budget import Budget
+    from privcalc.render.report import Named, Quantity
     from privcalc.selection.thresholds import ProfileThresholds
     from privcalc.spec.read import Question
     from privcalc.spec.tree import Parameters
@@ -28,8 +31,6 @@ BEFORE = "pure:epsilon=0@select:runs="
 
 def runs_remark(runs: Mapping[str, float | str]) -> tuple[str, str]:
     """Describe the number of runs in one line."""
-    from privcalc.render.words import named
-
     facts = [f"{name.replace('_', ' ')} {named(runs[name])}" for name in runs if name != "family"]
     return "runs", f"{runs['family']}: {', '.join(facts)}"
 
@@ -106,62 +107,72 @@ THEOREMS = {
 }
 
 
-@record
-class Selecting:
-    """What is asked of every specification of one invocation.
+def _prepared(values: Values) -> Values:
+    """Read the number of runs; something has to be asked of the best of them."""
+    if not (values.get("delta") or values.get("epsilon")):
+        raise UsageError("select needs --delta D or --epsilon E")
+    return {**values, "runs": read_runs(values["runs"])}
 
-    Attributes:
-        runs: the distribution of the number of runs, as the parameters of `@select`.
-        deltas: epsilon is asked at each.
-        epsilons: delta is asked at each.
-        relation: the relation that the command line asks for.
-        tolerance: target relative width of what the base costs.
-        engine: for the base.
-        verbose: whether -v is to say more.
-        limits: what epsilon and delta are compared with.
+
+EXAMPLES = """\
+\b
+Examples:
+  privcalc select gaussian:sigma=4 --runs geometric:mean=30 --delta 1e-6
+  privcalc select approx:epsilon=0.5,delta=0 --runs geometric:mean=10 --delta 0
+  privcalc select gaussian:sigma=2@poisson:q=0.01@_ --thresholds \\
+      --epsilon-q 1.5 --delta 1e-6 --runs geometric:mean=10"""
+
+
+@command(
+    "specs runs delta epsilon max_epsilon max_delta exit_zero thresholds epsilon_q sweep relation"
+    " tolerance engine",
+    needed="runs",
+    examples=EXAMPLES,
+    prepare=_prepared,
+)
+def select(
+    question: Question,
+    *,
+    runs: Parameters,
+    delta: tuple[float, ...] = (),
+    epsilon: tuple[float, ...] = (),
+    limits: Budget | None = None,
+    relation: Relation | None = None,
+    tolerance: float = TOLERANCE,
+    engine: str = "auto",
+    verbose: bool = False,
+) -> Iterator[Report]:
+    """Say what it costs to publish the best of a random number of runs.
+
+    Hyperparameters are tuned, or models compared, by running one mechanism again and again and
+    publishing the best result only. SPEC is what one run costs. Every known bound is shown; the
+    answer is the smallest, and its lower end an order of the results that does cost so much.
+
+        >>> import privcalc
+        >>> best = privcalc.select("gaussian:sigma=4", runs="geometric:mean=30", delta=1e-6)
+        >>> 1.788 < best.epsilon.lower <= best.epsilon.upper < 1.789
+        True
+        >>> best.bound("base_epsilon").upper < 1.07
+        True
     """
+    from privcalc.accounting.select import select as accounted
 
-    runs: Parameters
-    deltas: tuple[float, ...]
-    epsilons: tuple[float, ...]
-    relation: Relation | None
-    tolerance: float
-    engine: str
-    verbose: bool = False
-    limits: Budget | None = None
-
-    def __call__(self, question: Question) -> list[Report]:
-        """Answer one question."""
-        from privcalc.accounting.realize import explaining
-        from privcalc.accounting.select import select
-
-        with explaining() as seen:
-            found = select(
-                question.tree,
-                self.runs,
-                relation=relation_in_force(self.relation, question.relation),
-                deltas=self.deltas,
-                epsilons=self.epsilons,
-                tolerance=self.tolerance,
-                engine=self.engine,
-            )
-        return explained(
-            [self._report(found, answer) for answer in found.answers], seen, self.engine
-        )
-
-    def _report(self, found: Selection, answer: Selected) -> Report:
-        from privcalc.render.report import Report
-
+    found = accounted(
+        question.tree,
+        runs,
+        relation=relation,
+        deltas=delta,
+        epsilons=epsilon,
+        tolerance=tolerance,
+        engine=engine,
+    )
+    for answer in found.answers:
         result = _result(found, answer)
-        baselines = tuple(name for name in BASELINES if name in result)
-        check = (
-            None
-            if self.limits is None
-            else self.limits.check(
-                answer.quantity, answer.query, answer.bound, narrowed=_decides(answer)
-            )
-        )
-        return Report(
+        check = None
+        if limits is not None:
+            narrowed = _decides(answer)
+            check = limits.check(answer.quantity, answer.query, answer.bound, narrowed=narrowed)
+        yield Report(
             command="select",
             spec=found.tree,
             relation=found.relation,
@@ -171,27 +182,28 @@ class Selecting:
             method=answer.method,
             directions=answer.directions,
             check=check,
-            tables=((answer.quantity, f"base_{answer.quantity}"), baselines),
+            tables=(
+                (answer.quantity, f"base_{answer.quantity}"),
+                tuple(name for name in BASELINES if name in result),
+            ),
             headings={f"base_{answer.quantity}": "one run"},
             remarks=tuple(_remarks(found, answer)),
-            details=tuple(self._details(found, answer)),
+            details=tuple(_details(found, answer)) if verbose else (),
         )
 
-    def _details(self, found: Selection, answer: Selected) -> Iterator[str]:
-        """Say what each method is, and what the best of them buys."""
-        if not self.verbose:
-            return
-        from privcalc.accounting.select import candidates_of_answer
-        from privcalc.render.words import number
 
-        yield from (f"{name}: {THEOREMS[name]}" for name in answer.methods)
-        mean = candidates_of_answer(found, answer)
-        if mean is not None:
-            times = mean / found.mean
-            yield (
-                f"pointwise proves the paper's price for {number(mean)} expected runs,"
-                f" {times:.3g} times as many"
-            )
+def _details(found: Selection, answer: Selected) -> Iterator[str]:
+    """Say what each method is, and what the best of them buys."""
+    from privcalc.accounting.select import candidates_of_answer
+
+    yield from (f"{name}: {THEOREMS[name]}" for name in answer.methods)
+    mean = candidates_of_answer(found, answer)
+    if mean is not None:
+        times = mean / found.mean
+        yield (
+            f"pointwise proves the paper's price for {number(mean)} expected runs,"
+            f" {times:.3g} times as many"
+        )
 
 
 def _decides(answer: Selected) -> bool:
@@ -205,8 +217,6 @@ def _decides(answer: Selected) -> bool:
 
 def _result(found: Selection, answer: Selected) -> dict[str, Quantity]:
     """Put an answer into the form of the output contract; what does not apply is omitted."""
-    from privcalc.render.report import OneSided
-
     columns: dict[str, Named] = {
         "methods": {name: OneSided(value) for name, value in answer.methods.items()},
         "constants": {name: OneSided(value) for name, value in answer.constants.items()},
@@ -260,7 +270,6 @@ def thresholds_report(
     from privcalc.accounting.directions import Method
     from privcalc.accounting.realize import sampling_words
     from privcalc.accounting.select import tuning
-    from privcalc.render.report import OneSided, Report
     from privcalc.spec.brief import brief
 
     questions = [question(spec, holes=True, relation=relation) for spec in specs]
@@ -312,8 +321,6 @@ _NOT_ATTAINED = (
 
 
 def _meaning(thresholds: ProfileThresholds) -> str:
-    from privcalc.bounds import round_down
-
     return (
         "every candidate keeps delta_1 at epsilon_1, and"
         f" {round_down(thresholds.delta_hat)} at epsilon_hat, in both directions"

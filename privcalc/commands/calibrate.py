@@ -1,4 +1,4 @@
-"""What `calibrate` asks of a specification, and its answer as a report."""
+"""The command `calibrate`: the value of a free parameter that meets a target."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import shlex
 from itertools import product
 from typing import TYPE_CHECKING
 
-from privcalc.errors import DomainError, UsageError
-from privcalc.record import record
-from privcalc.render.words import written
-from privcalc.reporting.questions import explained, relation_in_force
+from privcalc.bounds import TOLERANCE
+from privcalc.commands.command import command
+from privcalc.commands.result import Results
+from privcalc.errors import UsageError
+from privcalc.render.report import Report
+from privcalc.render.words import number, written
+from privcalc.spec.registry import SHOWN, few, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from privcalc.accounting.calibrate import Calibration, CalibrationTarget
     from privcalc.calibration.target import TargetQuantity
+    from privcalc.commands.command import Values
     from privcalc.relation import Relation
-    from privcalc.render.report import Quantity, Report
+    from privcalc.render.report import Quantity
     from privcalc.spec.read import Question
 
-
+Query = dict[str, float]
+# Each has its share of the work of one question.
+MOST_TARGETS = 1000
 # What has to be given together: the budget, and where it is asked.
 QUANTITIES: dict[TargetQuantity, str] = {
     "epsilon": "delta",
@@ -29,6 +35,7 @@ QUANTITIES: dict[TargetQuantity, str] = {
     "advantage": "",
     "tpr": "fpr",
 }
+TARGETS = ("epsilon", "delta", "mu", "rho", "advantage", "tpr", "fpr")
 NEEDED = (
     "calibrate needs a target: --epsilon E with --delta D, --mu M, --rho R, --advantage A, or"
     " --tpr T with --fpr F"
@@ -59,76 +66,98 @@ def target_names(given: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in (place, quantity) if name)
 
 
-def checked_targets(given: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], ...]:
-    """Return the numbers of each target: each budget at each place, in the order of the places.
+def _prepared(values: Values) -> Values:
+    """Make targets of the numbers: each budget at each place, in the order of the places."""
+    given = {name: values.pop(name) for name in TARGETS if name in values}
+    names = target_names(given)
+    numbers = product(*(given[name] for name in names))
+    targets = tuple(dict(zip(names, each, strict=True)) for each in numbers)
+    if len(targets) > MOST_TARGETS:
+        raise UsageError(f"at most {MOST_TARGETS} targets are met at once, got {len(targets)}")
+    return {**values, "targets": targets}
 
-    Args:
-        given: numbers by name; the name of where targets are asked stands first.
 
-    Raises:
-        DomainError: one is out of range.
+EXAMPLES = """\
+\b
+Examples:
+  privcalc calibrate gaussian:sigma=_@poisson:q=1%@1000 --epsilon 3 --delta 1e-5
+  privcalc calibrate gaussian:sigma=1@poisson:q=1%@_ --epsilon 1,2 --delta 1e-5
+  privcalc calibrate gaussian:sigma=_+laplace:scale=_ --ratio 1,2 --mu 1
+  privcalc calibrate gaussian:sigma=_@poisson:q=1%@1000 --epsilon 3 --delta 1e-5 \\
+      --sweep q=0.001..0.1/20log"""
+
+
+@command(
+    "specs epsilon delta mu rho advantage tpr fpr ratio sweep relation tolerance",
+    needed="specs",
+    examples=EXAMPLES,
+    prepare=_prepared,
+)
+def calibrate(
+    question: Question,
+    *,
+    targets: tuple[Query, ...],
+    ratio: tuple[float, ...] = (),
+    relation: Relation | None = None,
+    tolerance: float = TOLERANCE,
+) -> Iterator[Report]:
+    """Find the value of a free parameter that meets a target: how much noise, say.
+
+    Write _ for one value, or for a count. The value printed is certain to meet the target, and the
+    one next to it is certain to miss it; both are judged as privcalc compose judges them.
+
+        >>> import privcalc
+        >>> noise = privcalc.calibrate("gaussian:sigma=_@100", epsilon=1, delta=1e-6)
+        >>> noise.sufficient
+        42.2467889
+        >>> noise.epsilon.upper <= 1.0
+        True
+        >>> noise.text
+        'gaussian:sigma=42.2467889@100'
+
+    Of several targets each has an answer: every budget at every delta.
+
+        >>> for noise in privcalc.calibrate("gaussian:sigma=_", epsilon=[1, 10], delta=1e-6):
+        ...     print(noise.query["epsilon"], noise.sufficient)
+        1.0 4.22467889
+        10.0 0.5410868319
     """
-    found = tuple(dict(zip(given, each, strict=True)) for each in product(*given.values()))
-    for each in found:
-        _check_target(each)
-    return found
+    from privcalc.accounting.calibrate import calibrate as accounted
 
-
-def _check_target(values: dict[str, float]) -> None:
-    """Refuse a target with a number that is out of range."""
-    for name, value in values.items():
-        if name in ("delta", "fpr", "advantage", "tpr") and not 0.0 <= value <= 1.0:
-            raise DomainError(f"--{name} must be between 0 and 1, got {written(value)}")
-        if value < 0.0:
-            raise DomainError(f"--{name} must be >= 0, got {written(value)}")
-
-
-@record
-class Calibrating:
-    """What is asked of every specification of one invocation."""
-
-    targets: tuple[dict[str, float], ...]
-    ratio: tuple[float, ...]
-    relation: Relation | None
-    tolerance: float
-
-    def __call__(self, question: Question) -> list[Report]:
-        """Answer one question."""
-        from privcalc.accounting.calibrate import calibrate
-        from privcalc.accounting.realize import explaining
-
-        with explaining() as seen:
-            found = [
-                calibrate(
-                    question.tree,
-                    named_target(each),
-                    relation=relation_in_force(self.relation, question.relation),
-                    tolerance=self.tolerance,
-                    ratio=self.ratio,
-                )
-                for each in self.targets
-            ]
-        pairs = zip(found, self.targets, strict=True)
-        several = len(found) > 1
-        reports = [
-            calibration_report(
-                each, target, self._place(target) if several else None, question.text
-            )
-            for each, target in pairs
-        ]
-        return explained(reports, seen)
-
-    def _place(self, target: dict[str, float]) -> tuple[str, float]:
-        """Return what distinguishes a target from the others: the budget, if there are several."""
-        *places, quantity = target
-        if len({each[quantity] for each in self.targets}) == 1 and places:
-            return places[0], target[places[0]]
-        at = "".join(
-            f" at {name} {written(target[name])}"
-            for name in places
-            if len({each[name] for each in self.targets}) > 1
+    for target in targets:
+        found = accounted(
+            question.tree,
+            named_target(target),
+            relation=relation,
+            tolerance=tolerance,
+            ratio=ratio,
         )
-        return f"max_{quantity}{at}", target[quantity]
+        at = _place(target, targets) if len(targets) > 1 else None
+        yield calibration_report(found, target, at, question.text)
+
+
+def calibrations(*specs: object, **given: object) -> Results:
+    """Find the free parameter for each of several targets, as `calibrate` does of a list.
+
+    >>> import privcalc
+    >>> [each.sufficient for each in privcalc.calibrations("gaussian:sigma=_", mu=[1, 2])]
+    [1.0, 0.5]
+    """
+    found = calibrate(*specs, **given)
+    return found if isinstance(found, Results) else Results((found,))
+
+
+def _place(target: Query, targets: Sequence[Query]) -> tuple[str, float]:
+    """Return what distinguishes a target from the others: the budget, if there are several."""
+    *places, quantity = target
+    if len({each[quantity] for each in targets}) == 1 and places:
+        return places[0], target[places[0]]
+    at = "".join(
+        f" at {name} {written(target[name])}"
+        for name in places
+        if len({each[name] for each in targets}) > 1
+    )
+    return f"max_{quantity}{at}", target[quantity]
 
 
 def calibration_report(
@@ -145,8 +174,6 @@ def calibration_report(
         at: a parameter and its value, which distinguish the answer from others.
         written: the text that asked.
     """
-    from privcalc.render.report import Report
-
     quantity = found.target.quantity
     result: dict[str, Quantity] = {"parameter": found.parameter, "sufficient": found.sufficient}
     if found.insufficient is not None:
@@ -182,9 +209,6 @@ def calibration_report(
 
 def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
     """Spell the values of several holes, which have no column of their own."""
-    from privcalc.render.words import number
-    from privcalc.spec.registry import few
-
     several = {"sufficient": found.values, "insufficient": found.insufficient_values}
     for name, values in several.items():
         if values:
@@ -194,7 +218,6 @@ def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
 def check_command(found: Calibration) -> str:
     """Return the command that checks a calibration; a long specification is piped into it."""
     from privcalc.accounting.realize import default_relation
-    from privcalc.spec.registry import SHOWN, to_text
 
     target, text = found.target, to_text(found.tree)
     if len(text) > SHOWN:

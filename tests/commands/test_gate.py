@@ -6,9 +6,9 @@ import pytest
 from mpmath import exp, mpf, ncdf, sqrt
 
 from privcalc.bounds import Bound, Verdict
+from privcalc.commands.check import checked
+from privcalc.commands.command import Asking
 from privcalc.relation import Relation
-from privcalc.reporting.compose import Composing
-from privcalc.reporting.gate import checked
 
 BUDGET = "[budget]\nepsilon = {}\ndelta = 1e-5\n"
 
@@ -30,9 +30,9 @@ def epsilon(square: float, delta: float) -> float:
     return float(low)
 
 
-def ask(relation: Relation | None = None) -> Composing:
+def ask(relation: Relation | None = None) -> Asking:
     """Return what asks."""
-    return Composing((), (), relation, 1e-9, "auto")
+    return Asking("compose", {"relation": relation, "tolerance": 1e-9})
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5])

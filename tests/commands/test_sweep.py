@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from privcalc.commands import sweep
+from privcalc.commands.command import Asking
+from privcalc.commands.questions import joined
+from privcalc.commands.sweep import read_sweep, swept
 from privcalc.errors import PrivcalcError
 from privcalc.exact import exact
 from privcalc.relation import Relation
-from privcalc.reporting import sweep
-from privcalc.reporting.compose import Composing
-from privcalc.reporting.questions import joined
-from privcalc.reporting.sweep import read_sweep, swept
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -181,7 +181,7 @@ def test_refusals(spec: str, text: str, free: bool, words: str) -> None:
 def test_what_is_swept_does_not_hide_where_it_was_asked() -> None:
     """A delta of the mechanism, and the delta at which epsilon is asked, are two numbers."""
     found = swept(joined(["approx:epsilon=1,delta=0@3"]), read_sweep("delta=1e-9,1e-8"))
-    ask = Composing((1e-5,), (), None, 1e-6, "auto")
+    ask = Asking("compose", {"delta": (1e-5,)})
     for value in found.values:
         (row,) = found.reports(value, ask(found.question(value)))
         assert row.query["delta"] == 1e-5

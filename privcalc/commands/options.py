@@ -1,14 +1,26 @@
-"""Every option once: its name, what its value is called, its kind and its help.
+"""Every option once: its name, what its value is called, its kind, its help and its reader.
 
-Typer's parameters, the reader of plain lines, completions and manual pages are made from this
-table. Which options a command has, in which order and with which defaults, is in the signature of
-its function: each keyword is a row here.
+Typer's parameters, the reader of plain lines, completions, manual pages and the arguments in Python
+are made from this table. Which options a command has, and in which order, it says itself.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from privcalc.commands.values import (
+    read_all,
+    read_count,
+    read_delta,
+    read_epsilon,
+    read_order,
+    read_ratio,
+    read_relation,
+    read_text,
+    read_texts,
+    read_tolerance,
+)
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -33,6 +45,8 @@ class Option:
         choices: the values it takes, if they are few.
         commands: those that have it with this meaning; () for all that have the keyword.
         short: its letter, or "".
+        read: reads what is given, by its name in messages; None where it is no argument of the
+            command.
     """
 
     name: str
@@ -42,6 +56,7 @@ class Option:
     choices: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     short: str = ""
+    read: Callable[[str, Any], Any] | None = None
 
     @property
     def positional(self) -> bool:
@@ -70,12 +85,6 @@ def option(command: str, name: str) -> Option:
     )
 
 
-def keywords(function: Callable[..., object]) -> tuple[str, ...]:
-    """Return the keywords of a function, in the order of the help."""
-    code = function.__code__
-    return code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-
-
 RELATIONS = ("add-or-remove-one", "replace-one", "replace-special")
 # Engines that prove what they answer.
 PROVING_ENGINES = ("auto", "contour", "fft", "rdp")
@@ -89,7 +98,8 @@ OPTIONS = (
         "fft, Renyi. Or ask one only: contour, fft, rdp (upper end only), afa (an estimate "
         "without certificate).",
         choices=(*PROVING_ENGINES, "afa"),
-        commands=("compose",)),
+        commands=("compose",),
+        read=read_text),
     Option("specs", "SPEC...", TEXTS,
         "What was done with the data; several are one sum. - reads questions from standard input, "
         "one a line, each with all options.",
@@ -98,11 +108,13 @@ OPTIONS = (
         "Neighbouring relation. With --q: add-or-remove-one (without it) or replace-special; with "
         "--n and --m: replace-one.",
         choices=RELATIONS,
-        commands=("subsample",)),
+        commands=("subsample",),
+        read=read_relation),
     Option("engine", "", TEXT,
         "Engine for epsilon, as in privcalc compose. Needs --delta.",
         choices=PROVING_ENGINES,
-        commands=("subsample",)),
+        commands=("subsample",),
+        read=read_text),
     Option("specs", "SPEC...", TEXTS,
         "What one run costs; several are one sum. With --thresholds: candidates, each with its "
         "count left open (@_). - reads questions from standard input.",
@@ -113,25 +125,32 @@ OPTIONS = (
         commands=("calibrate",)),
     Option("epsilon", "E", TEXTS,
         "Epsilon that may be spent. Needs --delta. Repeatable, or a comma list.",
-        commands=("calibrate",)),
+        commands=("calibrate",),
+        read=partial(read_all, read_epsilon)),
     Option("delta", "D", TEXTS,
         "Delta at which --epsilon holds. Repeatable, or a comma list.",
-        commands=("calibrate",)),
+        commands=("calibrate",),
+        read=partial(read_all, read_delta)),
     Option("fpr", "F", TEXTS,
         "False positive rate at which --tpr holds. Repeatable, or a comma list.",
-        commands=("calibrate",)),
+        commands=("calibrate",),
+        read=partial(read_all, read_delta)),
     # The same keywords in other commands, and all others.
     Option("specs", "SPEC...", TEXTS,
         "What was done with the data; several are one sum. - reads questions from standard input, "
         "one a line, each with all options. Several that share a budget are a file: --file."),
     Option("delta", "D", TEXTS,
-        "Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list."),
+        "Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.",
+        read=partial(read_all, read_delta)),
     Option("epsilon", "E", TEXTS,
-        "Answer delta at this epsilon, >= 0. Repeatable, or a comma list."),
+        "Answer delta at this epsilon, >= 0. Repeatable, or a comma list.",
+        read=partial(read_all, read_epsilon)),
     Option("max_epsilon", "E", TEXT,
-        "Exit with 1 unless epsilon is proved at most this. Needs --delta."),
+        "Exit with 1 unless epsilon is proved at most this. Needs --delta.",
+        read=read_epsilon),
     Option("max_delta", "D", TEXT,
-        "Exit with 1 unless delta is proved at most this. Needs --epsilon."),
+        "Exit with 1 unless delta is proved at most this. Needs --epsilon.",
+        read=read_delta),
     Option("exit_zero", "", FLAG,
         "Exit with 0 also where a budget is not satisfied. Errors are errors still."),
     Option("sweep", "NAME=LOW..HIGH/N", TEXT,
@@ -141,10 +160,12 @@ OPTIONS = (
     Option("relation", "", TEXT,
         "Neighbouring relation. Without it: add-or-remove-one, or replace-one if the "
         "specification samples without replacement.",
-        choices=RELATIONS),
+        choices=RELATIONS,
+        read=read_relation),
     Option("tolerance", "T", TEXT,
         "Target relative width of the bracket, > 0 and < 1; what costs nothing is narrower. A "
-        "bracket of epsilon narrower than 1e-12 always counts as narrow enough."),
+        "bracket of epsilon narrower than 1e-12 always counts as narrow enough.",
+        read=read_tolerance),
     Option("file", "FILE", TEXT,
         "Check the budget of a TOML file that lists what is done with the data. In place of SPEC: "
         "exit with status 1 unless the whole is proved to be within it."),
@@ -181,67 +202,89 @@ OPTIONS = (
         "--orders. zcdp, gdp: the smallest rho, mu that is true. tradeoff: the error rates of the "
         "best tests. risk: what attacks can achieve. dp-event: the specification as a DpEvent of "
         "dp_accounting.",
-        choices=("dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk", "dp-event")),
+        choices=("dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk", "dp-event"),
+        read=read_text),
     Option("orders", "A", TEXTS,
         "Orders of the Renyi divergence. Real numbers above 1, at most 1000000. Repeatable, or a "
-        "comma list. Without it: twelve from 1.5 to 512."),
+        "comma list. Without it: twelve from 1.5 to 512.",
+        read=partial(read_all, read_order)),
     Option("points", "N", TEXT,
         "Number of points of a profile or trade-off curve. In the place of a list of them. "
-        "Without it: 21."),
+        "Without it: 21.",
+        read=read_count),
     Option("fpr", "F", TEXTS,
-        "False positive rate (type I error), in [0, 1]. Repeatable, or a comma list."),
+        "False positive rate (type I error), in [0, 1]. Repeatable, or a comma list.",
+        read=partial(read_all, read_delta)),
     Option("prior", "P", TEXTS,
         "Chance, before the attack, that the record is there. Repeatable, or a comma list. "
-        "Without it: 0.01 and 0.5."),
+        "Without it: 0.01 and 0.5.",
+        read=partial(read_all, read_delta)),
     Option("group", "K", TEXT,
-        "Protect groups of K records together, as @group:k=K does."),
+        "Protect groups of K records together, as @group:k=K does.",
+        read=read_count),
     Option("max_rho", "R", TEXT,
-        "The same for rho, with --to zcdp."),
+        "The same for rho, with --to zcdp.",
+        read=read_epsilon),
     Option("max_mu", "M", TEXT,
-        "The same for mu, with --to gdp."),
+        "The same for mu, with --to gdp.",
+        read=read_epsilon),
     Option("max_advantage", "A", TEXT,
-        "The same for the advantage, with --to risk."),
+        "The same for the advantage, with --to risk.",
+        read=read_delta),
     Option("engine", "", TEXT,
         "Which engine proves it. auto asks what applies to the composition. Or ask one only: "
         "contour, fft, rdp (upper end only). Renyi divergences need none.",
-        choices=PROVING_ENGINES),
+        choices=PROVING_ENGINES,
+        read=read_text),
     Option("data_dependent", "FILE", TEXTS,
         "State what SPEC, one mechanism or a sum, costs on the data that FILE describes, a line "
         "for each use. That is no guarantee, and itself sensitive. Repeatable: a file for each "
-        "mechanism."),
+        "mechanism.",
+        read=read_texts),
     Option("filter_", "BUDGET", TEXT,
         "State what a filter with this budget (zcdp, gdp, or rdp at one order) leaves after the "
-        "steps of SPEC, whose parameters may have been chosen on the way."),
+        "steps of SPEC, whose parameters may have been chosen on the way.",
+        read=read_text),
     Option("spec", "SPEC", TEXT,
         "What sees the sample. - reads questions from standard input."),
     Option("q", "Q", TEXT,
-        "Poisson sampling: the probability of each record."),
+        "Poisson sampling: the probability of each record.",
+        read=read_delta),
     Option("n", "N", TEXT,
-        "Number of records to draw from. Needs --m."),
+        "Number of records to draw from. Needs --m.",
+        read=read_count),
     Option("m", "M", TEXT,
-        "Number of records that are drawn, without replacement. Needs --n."),
+        "Number of records that are drawn, without replacement. Needs --n.",
+        read=read_count),
     Option("count", "K", TEXT,
-        "Number of rounds, each with a fresh sample. For epsilon. Needs --delta. Without it: 1."),
+        "Number of rounds, each with a fresh sample. For epsilon. Needs --delta. Without it: 1.",
+        read=read_count),
     Option("runs", "R", TEXT,
         "Number of runs, such as geometric:mean=30. Any of geometric:mean=M, logarithmic:mean=M, "
         "tnb:shape=S,mean=M, poisson:mean=M, binomial:n=N,mean=M, fixed:n=N, "
-        "distribution:file=FILE."),
+        "distribution:file=FILE.",
+        read=read_text),
     Option("thresholds", "", FLAG,
         "Ask what candidates that differ in privacy must keep. Also the largest count that each "
         "may run. Needs --epsilon-q and --delta."),
     Option("epsilon_q", "E", TEXT,
         "Epsilon of one run at --delta, for --thresholds."),
     Option("mu", "M", TEXTS,
-        "mu of Gaussian differential privacy. Repeatable, or a comma list."),
+        "mu of Gaussian differential privacy. Repeatable, or a comma list.",
+        read=partial(read_all, read_epsilon)),
     Option("rho", "R", TEXTS,
-        "rho of zero-concentrated differential privacy. Repeatable, or a comma list."),
+        "rho of zero-concentrated differential privacy. Repeatable, or a comma list.",
+        read=partial(read_all, read_epsilon)),
     Option("advantage", "A", TEXTS,
         "Advantage of a membership attack. True minus false positive rate. Repeatable, or a comma "
-        "list."),
+        "list.",
+        read=partial(read_all, read_delta)),
     Option("tpr", "T", TEXTS,
-        "True positive rate of a membership attack. Needs --fpr. Repeatable, or a comma list."),
+        "True positive rate of a membership attack. Needs --fpr. Repeatable, or a comma list.",
+        read=partial(read_all, read_delta)),
     Option("ratio", "A,B,...", TEXT,
-        "Ratio of the values of several free parameters. In order of appearance."),
+        "Ratio of the values of several free parameters. In order of appearance.",
+        read=read_ratio),
 )
 
 # Of the program itself; each prints something and stops. Commands have the last two as well.

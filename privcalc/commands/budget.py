@@ -39,9 +39,11 @@ class Budget:
     max_mu: float | None = None
     max_advantage: float | None = None
 
-    def __bool__(self) -> bool:
-        """Say whether anything is to be checked."""
-        return self != Budget()
+    @property
+    def names(self) -> list[str]:
+        """The names of what is limited."""
+        fields = ("max_epsilon", "max_delta", "max_rho", "max_mu", "max_advantage")
+        return [name for name in fields if getattr(self, name) is not None]
 
     def check(
         self, quantity: str, query: Mapping[str, float], bound: Bound, *, narrowed: bool

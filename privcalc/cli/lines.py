@@ -1,4 +1,4 @@
-"""Standard input as SPEC: each question is answered as it arrives, and none waits for all.
+"""Standard input as SPEC: what stands on its lines, read as far as it is needed.
 
 A question is a line of text, a JSON value on any number of lines, or an entry of an array. A line
 of text may have a name before it, and a comment behind it, or be one. What is read ahead is one
@@ -13,18 +13,12 @@ from codecs import BOM_UTF8
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privcalc.cli.failure import ExitStatus, failure, shown
-from privcalc.cli.output import Printed, Printer
-from privcalc.cli.progress import Progress
-from privcalc.errors import SpecError, UsageError
-from privcalc.record import record, replace
-from privcalc.reporting.questions import question
+from privcalc.commands.questions import question
+from privcalc.errors import SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from privcalc.cli.output import Output
-    from privcalc.reporting.questions import Asking
     from privcalc.spec.read import Question
 
     # A question is the text of one, or why there is none, and its line.
@@ -236,90 +230,7 @@ def _lines() -> Iterator[tuple[int, str | SpecError]]:
             yield number, text.rstrip()
 
 
-@record
-class Answering:
-    """How one question of many is answered, by whichever process.
-
-    Attributes:
-        ask: answers it.
-        output: how to print.
-        holes: whether specifications may have holes.
-    """
-
-    ask: Asking
-    output: Output
-    holes: bool
-
-    def __call__(self, line: int, text: str | SpecError) -> Printed:
-        """Return all that is to be printed of a question, or of what is wrong with it."""
-        name = ""
-        try:
-            name, written = name_and_text(_readable(text))
-            asked = question(written, holes=self.holes, relation=self.ask.relation)
-            name = name or asked.name
-            reports = [replace(each, name=name) if name else each for each in self.ask(asked)]
-            return Printer(self.output).rendered(reports, line=line, text=asked.text, name=name)
-        # Whatever goes wrong with it, an internal error too, says nothing about the next.
-        except Exception as error:  # noqa: BLE001
-            problem = failure(error, line=line)
-            if name:
-                problem = replace(problem, message=f"{name}: {problem.message}")
-            said = shown(problem, self.output.error_form)
-            return Printed((), (said,), ExitStatus.ERROR, line=line)
-
-
-def answer_questions(answer: Answering, *, jobs: int = 1) -> ExitStatus:
-    """Answer every question on standard input.
-
-    One that cannot be answered is reported on standard error, and the others go on. Answers to
-    one question that follow one another, at several deltas for example, are one question again.
-
-    Args:
-        answer: what answers one of them.
-        jobs: the number of processes that do so.
-
-    Returns:
-        ERROR if any question failed, else BUDGET if any check did, else OK.
-
-    Raises:
-        UsageError: there is no question. A check of nothing must not pass: the program before
-            this one in the pipe may have failed.
-    """
-    printer = Printer(answer.output)
-    worst: list[ExitStatus] = []
-    with Progress(0, shown=not answer.output.quiet) as progress:
-
-        def emit(printed: Printed) -> bool:
-            """Print an answer; say whether anybody reads on."""
-            with progress.away():
-                heard = printer.emit(printed)
-            worst[:] = [max([printed.status, *worst])]
-            progress.reach(printed.line or 0)
-            # Where nobody reads what is wrong with questions, there may be no end of them.
-            return heard or printed.status is not ExitStatus.ERROR
-
-        asked = progress.over(_distinct(questions()))
-        if jobs > 1:
-            from privcalc.cli.workers import answer_in_order
-
-            answer_in_order(answer, asked, jobs, emit)
-        else:
-            for line, text in asked:
-                if not emit(answer(line, text)):
-                    break
-    if not worst:
-        raise UsageError("no question on standard input")
-    return worst[0]
-
-
-def _readable(text: str | SpecError) -> str:
-    """Return the text of a question, or raise why there is none."""
-    if isinstance(text, SpecError):
-        raise text
-    return text
-
-
-def _distinct(asked: Iterable[Asked]) -> Iterator[Asked]:
+def distinct(asked: Iterable[Asked]) -> Iterator[Asked]:
     """Leave out answers about the guarantee that the answer before them is about."""
     before: Question | None = None
     for line, text in asked:

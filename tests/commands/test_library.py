@@ -217,7 +217,7 @@ def test_errors_say_what_to_write() -> None:
     assert (error.message, error.hint) == ("gaussian has no parameter sgma", "did you mean sigma?")
     with pytest.raises(privcalc.UsageError) as no_hint:
         privcalc.select(GAUSSIAN, runs="fixed:n=2")
-    assert str(no_hint.value) == no_hint.value.message == "select needs a delta or an epsilon"
+    assert str(no_hint.value) == no_hint.value.message == "select needs delta or epsilon"
 
 
 @pytest.mark.dear("select pure:epsilon=1 --runs f", "subsample gaussian:sigma=3 --q")

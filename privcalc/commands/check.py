@@ -19,30 +19,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
-from privcalc.bounds import Bound, Verdict
+from privcalc.bounds import TOLERANCE, Bound, Verdict
+from privcalc.commands.budget import Budget
+from privcalc.commands.command import Asking
+from privcalc.commands.questions import question, relation_in_force, summed
+from privcalc.commands.values import read_delta, read_epsilon, read_text
 from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
 from privcalc.exact import distinct
-from privcalc.opened import read_text
+from privcalc.opened import read_text as text_of
 from privcalc.record import record, replace
 from privcalc.relation import Relation
 from privcalc.render.words import written
-from privcalc.reporting.budget import Budget
-from privcalc.reporting.convert import Converting, check_uses
-from privcalc.reporting.questions import (
-    question,
-    read_delta,
-    read_epsilon,
-    relation_in_force,
-    summed,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from os import PathLike
 
-    from privcalc.accounting.convert import Target
+    from privcalc.commands.result import Result
     from privcalc.render.report import Report, Row
-    from privcalc.reporting.compose import Composing
-    from privcalc.reporting.questions import Asking
     from privcalc.spec.read import Question
 
 # Strings and comments, of one line or of several: nothing in them is a header or a key.
@@ -169,7 +163,7 @@ def read_budget_file(
     """
     if not file.strip():
         raise UsageError("--file needs the name of a file, such as privacy.toml, or -")
-    text = read_text(file) if text is None else text
+    text = text_of(file) if text is None else text
     if len(text) > MAX_LENGTH:
         raise DomainError(f"{file} has more than {MAX_LENGTH:,} characters")
     values = _loaded(file, text)
@@ -345,12 +339,12 @@ class _Reader:
         return words
 
 
-def checked(file: str, ask: Composing, text: str | None = None) -> Report:
+def checked(file: str, ask: Asking, text: str | None = None) -> Report:
     """Check the budget of a file: what each part costs by itself, and all together.
 
     Args:
         file: its name.
-        ask: what the command line asks: a relation, a tolerance, an engine for epsilon and mu.
+        ask: what the line asks of `compose`: a relation, a tolerance, an engine for epsilon and mu.
         text: what is in it, where that was read already.
 
     Raises:
@@ -367,28 +361,65 @@ def checked(file: str, ask: Composing, text: str | None = None) -> Report:
             relation = default_relation(whole.tree)
     except UsageError as error:
         raise FileError(error, found.file, None) from None
-    ask = replace(ask, relation=relation)
-    costs = _costs(found, _asking(found, replace(ask, hints=False), Budget()))
+    values = {**ask.values, "relation": relation}
+    if found.delta is not None:
+        command, of_parts = "compose", {**values, "delta": (found.delta,), "hints": False}
+    else:
+        values.pop("hints", None)
+        command, of_parts = (
+            "convert",
+            {**values, "to": "zcdp" if found.quantity == "rho" else "gdp"},
+        )
+        if found.quantity == "rho" and values.get("engine", "auto") != "auto":
+            raise UsageError("--engine says nothing to --to zcdp: the Renyi curve answers it")
+    costs = _costs(found, Asking(command, of_parts))
+    limits = Budget(**{f"max_{found.quantity}": found.most})
+    of_all = {**of_parts, **values, "limits": limits}
     try:
-        report, *_ = _asking(found, ask, Budget(**{f"max_{found.quantity}": found.most}))(whole)
+        report, *_ = Asking(command, of_all)(whole)
     except PrivcalcError as error:
         raise FileError(error, found.file, None) from None
     return _with_parts(report, found, costs)
 
 
-def _asking(found: BudgetFile, ask: Composing, budget: Budget) -> Asking:
-    """Return what asks for the quantity of a budget, as `compose` or as `convert` does."""
-    if found.delta is not None:
-        return replace(ask, deltas=(found.delta,), budget=budget)
-    to: Target = "zcdp" if found.quantity == "rho" else "gdp"
-    check_uses(to, (), engine=ask.engine)
-    return Converting(
-        to=to,
-        relation=ask.relation,
-        tolerance=ask.tolerance,
-        engine=ask.engine,
-        limits=budget,
-    )
+def check(
+    file: str | PathLike[str],
+    *,
+    relation: str | None = None,
+    tolerance: float | str = TOLERANCE,
+    engine: str = "auto",
+) -> Result:
+    """Check the budget of a file, as `compose --file` does: what its parts cost, and all of it.
+
+        >>> import privcalc, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "privacy.toml")
+        >>> _ = file.write_text('''
+        ...     [budget]
+        ...     epsilon = 3
+        ...     delta = 1e-5
+        ...     [[mechanism]]
+        ...     name = "training"
+        ...     spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
+        ... ''')
+        >>> answer = privcalc.check(file)
+        >>> answer.verdict, round(answer.epsilon.upper, 6)
+        (<Verdict.WITHIN: 'within'>, 2.38169)
+
+    Args:
+        file: its name.
+        relation: None for that of the file, or the default.
+        tolerance: target relative width.
+        engine: for epsilon and mu: auto, contour, fft or rdp.
+
+    Raises:
+        FileError: something in the file is wrong; it says in which line.
+    """
+    from privcalc.commands.compose import compose
+    from privcalc.commands.result import Result
+
+    name = file if isinstance(file, str) or not hasattr(file, "__fspath__") else file.__fspath__()
+    given = {"relation": relation, "tolerance": tolerance, "engine": engine}
+    return Result(checked(read_text("file", name), compose.in_python(given)))
 
 
 def _costs(found: BudgetFile, ask: Asking) -> list[Bound]:

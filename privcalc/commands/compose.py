@@ -1,0 +1,139 @@
+"""The command `compose`: the privacy cost of a composition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import TOLERANCE, Verdict
+from privcalc.commands.command import command
+from privcalc.errors import UsageError
+from privcalc.record import replace
+from privcalc.render.words import proof_remarks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from privcalc.accounting.directions import Answer
+    from privcalc.commands.budget import Budget
+    from privcalc.commands.command import Values
+    from privcalc.relation import Relation
+    from privcalc.render.report import Estimate, Quantity, Report
+    from privcalc.spec.read import Question
+
+EXAMPLES = """\
+\b
+Examples:
+  privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5
+  privcalc compose gaussian:sigma=5@100 laplace:scale=20 --epsilon 1,2 --json
+  privcalc compose --file ./privacy.toml
+  privcalc compose gaussian:sigma=1@50 --delta 1e-6 --sweep sigma=5..20/16
+  privcalc compose gaussian:sigma=8@50 --delta 1e-6 --max-epsilon 5"""
+
+
+def _prepared(values: Values) -> Values:
+    if values.get("engine") == "afa" and values.get("limits"):
+        raise UsageError(
+            "--engine afa gives an estimate without certificate; a budget check needs a proof"
+        )
+    return values
+
+
+@command(
+    "specs delta epsilon max_epsilon max_delta exit_zero sweep relation tolerance engine"
+    " file certificate",
+    examples=EXAMPLES,
+    prepare=_prepared,
+)
+def compose(
+    question: Question,
+    *,
+    delta: tuple[float, ...] = (),
+    epsilon: tuple[float, ...] = (),
+    limits: Budget | None = None,
+    relation: Relation | None = None,
+    tolerance: float = TOLERANCE,
+    engine: str = "auto",
+    hints: bool = True,
+) -> Iterator[Report]:
+    """Compute the privacy cost of a composition: epsilon at each delta, or delta at each epsilon.
+
+    With neither --delta nor --epsilon the answer is the privacy profile at 21 values of
+    epsilon.
+    Every number is a bracket that is proved to contain the answer.
+
+        >>> import privcalc
+        >>> answer = privcalc.compose("gaussian:sigma=5@100", delta=1e-6)
+        >>> round(answer.epsilon.upper, 6)
+        10.997151
+        >>> answer.epsilon.verdict(11)
+        <Verdict.WITHIN: 'within'>
+        >>> twin = {"type": "gaussian", "standard_deviation": 5.0}
+        >>> privcalc.compose(twin, "pure:epsilon=0.1", epsilon=1).delta.lower > 0
+        True
+
+    Of several deltas each has an answer, and so has each of several epsilons:
+
+        >>> [each.epsilon.upper for each in privcalc.compose("pure:epsilon=1", delta=[0, "10%"])]
+        [1.0, 0.8529051013813803]
+
+    With neither the answer is the privacy profile, 21 points of its `curve`:
+
+        >>> privcalc.compose("gaussian:sigma=5").curve[10][0]
+        0.6
+    """
+    from privcalc.accounting import compose as accounting
+    from privcalc.render.report import Report
+
+    found = accounting.compose(
+        question.tree,
+        relation=relation,
+        deltas=delta,
+        epsilons=epsilon,
+        tolerance=tolerance,
+        engine=engine,
+        max_epsilon=None if limits is None else limits.max_epsilon,
+        max_delta=None if limits is None else limits.max_delta,
+    )
+    for answer in found.answers:
+        check = None
+        if limits is not None and answer.bound is not None:
+            narrowed = answer.method.tolerance_met
+            check = limits.check(answer.quantity, answer.query, answer.bound, narrowed=narrowed)
+        failed = check is not None and check.verdict is not Verdict.WITHIN
+        # calibrate decides with all engines; what one of them leaves open it would not see.
+        if check is not None and failed and engine == "auto" and hints:
+            from privcalc.commands.budget import suggestion
+
+            words = suggestion(
+                question.tree, answer, check, found.relation, questions=len(found.answers)
+            )
+            check = replace(check, sentence=check.sentence + words)
+        yield Report(
+            command="compose",
+            spec=question.tree,
+            relation=found.relation,
+            sampling=found.sampling,
+            query=answer.query,
+            result=_result(answer),
+            method=answer.method,
+            directions=answer.directions,
+            check=check,
+            remarks=proof_remarks(answer.method, answer.query),
+            written=question.text,
+        )
+
+
+def _result(answer: Answer) -> dict[str, Quantity | Estimate]:
+    """Put an answer into the form of the output contract."""
+    from privcalc.render.report import Estimate
+
+    if answer.quantity == "profile":
+        return {
+            "epsilon": [epsilon for epsilon, _ in answer.profile],
+            "delta": [bound for _, bound in answer.profile],
+        }
+    if answer.bound is not None:
+        return {answer.quantity: answer.bound}
+    if answer.estimate is None:
+        raise AssertionError("an answer has a bracket or an estimate")
+    return {answer.quantity: Estimate(answer.estimate)}

@@ -1,0 +1,307 @@
+"""The command `convert`: one guarantee in another language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from privcalc.bounds import TOLERANCE, Bound, Proof, round_up
+from privcalc.commands.command import command
+from privcalc.commands.questions import joined
+from privcalc.errors import UsageError
+from privcalc.record import replace
+from privcalc.render.report import OneSided, Report
+from privcalc.render.words import number, proof_remarks, written
+from privcalc.spec.registry import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from privcalc.accounting.convert import Conversion, ConvertedAnswer, Target
+    from privcalc.accounting.directions import Value
+    from privcalc.commands.budget import Budget
+    from privcalc.commands.command import Values
+    from privcalc.relation import Relation
+    from privcalc.render.report import Quantity
+    from privcalc.spec.read import Question
+    from privcalc.spec.tree import Node
+
+DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
+"""Renyi orders that are shown where none are asked for."""
+POINTS = 21
+FILTER = (
+    "epsilon is that of {}, however steps are chosen; fixed_epsilon that of the admitted steps as"
+    " a list that was fixed in advance; spent and left are {}"
+)
+# What adds up in a budget of each kind.
+SPENT = {"gdp": "mu^2", "zcdp": "rho", "rdp": "epsilon at the order of the budget"}
+NO_GUARANTEE = "data-dependent: no guarantee, and itself sensitive"
+# What is said of one number for a whole curve where it is large for that reason.
+LARGE = {
+    "gdp": "mu holds at every delta, however small; at delta {delta} epsilon is at most {epsilon},"
+    " which is that of mu = {other}",
+    "zcdp": "rho holds at every Renyi order, however large; at delta {delta} epsilon is at most"
+    " {epsilon}, where rho alone proves {other}",
+}
+YEOM, DONG = "Yeom et al. 2018", "Dong, Roth, Su 2022"
+GUESSING = (
+    "without the output, it is the baseline; Hayes, Mahloujifar, Balle 2023; Kulynych et al. 2025"
+)
+# What each column means, and where it is from, by the target.
+COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
+    "risk": (
+        ("advantage", f"largest tpr less fpr of a membership attack ({YEOM})"),
+        ("tpr", f"largest true positive rate of an attack with that false positive rate ({DONG})"),
+        (
+            "success by prior",
+            "largest chance of a right guess if the record is there with this chance",
+        ),
+        ("success by baseline", f"largest chance of guessing a secret of a record ({GUESSING})"),
+    ),
+    "tradeoff": (
+        ("alpha", "false positive rate of an attack that says whether a record is there"),
+        ("beta", "least false negative rate of such attacks; a large one is private"),
+    ),
+    "rdp": (("renyi_epsilon", "Renyi divergence of that order between neighbouring data sets"),),
+    "zcdp": (("rho", "the Renyi divergence of every order is at most rho times the order"),),
+    "gdp": (("mu", "no attack does better than one that tells N(mu, 1) from N(0, 1)"),),
+}
+# The columns of a guarantee that is known by its Renyi curve only.
+CONVERTED = (
+    ("classic", "the same upper bound by Mironov 2017"),
+    ("balle", "the same upper bound by Balle et al. 2020"),
+    ("trade_off", "the same upper bound by the trade-off function of the best order"),
+)
+# Which options say something to which target; others say something to all.
+USES = {
+    "dp": ("delta", "epsilon", "max_epsilon", "max_delta"),
+    "profile": ("epsilon", "points"),
+    "rdp": ("orders",),
+    "zcdp": ("max_rho",),
+    "gdp": ("delta", "max_mu"),
+    "tradeoff": ("fpr", "points"),
+    "risk": ("fpr", "prior", "max_advantage"),
+    "dp-event": (),
+}
+TABLES = {"risk": (("advantage",), ("tpr_at_fpr",), ("bayes_success",), ("reconstruction",))}
+
+
+EXAMPLES = """\
+\b
+Examples:
+  privcalc convert zcdp:rho=2.56 --delta 1e-10
+  privcalc convert gaussian:sigma=1.1@poisson:q=256/60000@14063 --to tradeoff
+  privcalc convert laplace:scale=20@1000 --to profile --points 200 --format csv
+  privcalc convert gaussian:sigma=4 --to risk --fpr 1e-3
+  privcalc convert gaussian:sigma=40@60+gaussian:sigma=9 --filter zcdp:rho=0.1 --delta 1e-5
+  privcalc convert gnmax:sigma=40 --data-dependent ./votes.txt --delta 1e-5"""
+
+
+def _prepared(values: Values) -> Values:
+    """Refuse options that say nothing to a target, or to one another; find the target."""
+    to = values.get("to", "dp")
+    limits = values.get("limits")
+    given = [*values, *(limits.names if limits else ())]
+    if to == "dp" and not ("delta" in values or "epsilon" in values):
+        to = "profile"
+    for name in (each for uses in USES.values() for each in uses if each in given):
+        if name not in USES[to]:
+            takers = " and ".join(f"--to {each}" for each in USES if name in USES[each])
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} says nothing to --to {to}; it is for {takers}")
+    if "points" in values and ("epsilon" in values or "fpr" in values):
+        raise UsageError("--points chooses points; it contradicts a list of them")
+    engine = values.get("engine", "auto")
+    if engine != "auto" and to in ("rdp", "zcdp"):
+        raise UsageError(f"--engine says nothing to --to {to}: the Renyi curve answers it")
+    if to == "dp-event" and {"data_dependent", "filter_", "group"} & values.keys():
+        raise UsageError("--group, --filter and --data-dependent say nothing to --to dp-event")
+    _check_mode(values)
+    if budget := values.get("filter_"):
+        values["filter_"] = joined([budget]).tree
+    return {**values, "to": to}
+
+
+def _check_mode(values: Values) -> None:
+    """Refuse what says nothing to the data at hand, or to a filter."""
+    data, budget = values.get("data_dependent"), values.get("filter_")
+    if data and budget:
+        raise UsageError("--filter is about guarantees, and --data-dependent about none")
+    if data or budget:
+        mode = "--data-dependent" if data else "--filter"
+        if values.get("engine", "auto") != "auto":
+            raise UsageError(f"--engine says nothing to {mode}")
+        if values.get("limits"):
+            words = f"{mode} is not checked against a budget; compose and convert SPEC are"
+            raise UsageError(words)
+
+
+def _alone(values: Values) -> Values:
+    """Refuse several mu: an answer in Python is the one that is matched at a delta."""
+    if values["to"] == "gdp" and len(values.get("delta", ())) > 1:
+        count = len(values["delta"])
+        raise UsageError(f"an answer is about one delta, got {count}; ask in turn")
+    return {}
+
+
+@command(
+    "specs to delta epsilon orders points fpr prior group max_epsilon max_delta max_rho max_mu"
+    " max_advantage exit_zero sweep relation tolerance engine data_dependent filter_",
+    needed="specs",
+    examples=EXAMPLES,
+    prepare=_prepared,
+    alone=_alone,
+)
+def convert(
+    question: Question,
+    *,
+    to: str = "dp",
+    delta: tuple[float, ...] = (),
+    epsilon: tuple[float, ...] = (),
+    orders: tuple[float, ...] = DEFAULT_ORDERS,
+    points: int = POINTS,
+    fpr: tuple[float, ...] = (),
+    prior: tuple[float, ...] = (),
+    group: int = 1,
+    limits: Budget | None = None,
+    relation: Relation | None = None,
+    tolerance: float = TOLERANCE,
+    engine: str = "auto",
+    data_dependent: tuple[str, ...] = (),
+    filter_: Node | None = None,
+) -> Iterator[Report]:
+    """State one guarantee in another language.
+
+    Between descriptions of one pair of outputs nothing is lost, and both ends are proved. Where
+    one number has to stand for a whole curve (zcdp, gdp), or only an upper bound is known, the
+    answer is the tightest that is true, and says so.
+
+        >>> import privcalc
+        >>> privcalc.convert("zcdp:rho=0.5", to="zcdp").rho.upper
+        0.5
+        >>> rdp = privcalc.convert("gaussian:sigma=2", to="rdp", orders=[2, 8])
+        >>> [order for order, divergence in rdp.curve]
+        [2.0, 8.0]
+        >>> privcalc.convert("gaussian:sigma=1", to="gdp").mu.upper
+        1.0
+    """
+    if to == "dp-event":
+        yield _event(question, relation)
+        return
+    from privcalc.accounting import convert as accounting
+
+    tree = question.tree
+    asked = accounting.ConversionQuery(
+        to=cast("Target", to),
+        deltas=delta,
+        epsilons=epsilon,
+        orders=orders,
+        points=points,
+        alphas=fpr if to == "tradeoff" else (),
+        false_positive_rates=fpr if to == "risk" else (),
+        priors=prior,
+        records=group,
+    )
+    if filter_ is not None:
+        from privcalc.accounting.filters import filtered
+
+        found = filtered(tree, filter_, asked, relation=relation, tolerance=tolerance)
+    elif data_dependent:
+        found = accounting.on_data(
+            tree, data_dependent, asked, relation=relation, tolerance=tolerance
+        )
+    else:
+        found = accounting.convert(
+            tree, asked, relation=relation, tolerance=tolerance, engine=engine
+        )
+    plain = not data_dependent and filter_ is None
+    large = _why_large(found, to) if to in LARGE and plain else ()
+    for answer in found.answers:
+        remarks = [("conversion", found.kind), *proof_remarks(answer.method, answer.query)]
+        if filter_ is not None:
+            budget = to_text(filter_)
+            remarks.append(("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])))
+        if plain:
+            remarks += COLUMNS.get(to, ())
+        methods = answer.result.get("methods")
+        if isinstance(methods, dict):
+            remarks += [(name, words) for name, words in CONVERTED if name in methods]
+        checks = (
+            limits.check(name, answer.query, value, narrowed=answer.method.tolerance_met)
+            for name, value in answer.result.items()
+            if limits is not None and isinstance(value, Bound)
+        )
+        yield Report(
+            command="convert",
+            spec=found.tree,
+            relation=found.relation,
+            sampling=found.sampling,
+            query=answer.query,
+            result={name: _quantity(name, value) for name, value in answer.result.items()},
+            method=replace(answer.method, kind=found.kind.partition(":")[0]),
+            directions=answer.directions,
+            check=next((check for check in checks if check is not None), None),
+            tables=TABLES.get(to, ()),
+            remarks=(*remarks, *large),
+            details=() if data_dependent else _textbook(found, answer),
+            caution=NO_GUARANTEE if data_dependent else "",
+            # What a group of records costs is another specification.
+            written=question.text if found.tree is tree else "",
+        )
+        large = ()
+
+
+def _why_large(found: Conversion, to: str) -> tuple[tuple[str, str], ...]:
+    """Say why a mu or rho is large, where a delta in use asks for less."""
+    from privcalc.accounting.convert import at_one_delta
+
+    known = at_one_delta(found)
+    if known is None:
+        return ()
+    epsilon, other = (round_up(value, 4) for value in (known.epsilon, known.other))
+    words = LARGE[to].format(delta=written(known.delta), epsilon=epsilon, other=other)
+    return (("why large", words),)
+
+
+def _quantity(name: str, value: Value) -> Quantity:
+    """Put an answer into the form that reports have."""
+    if name in ("omega", "left") and isinstance(value, float):
+        return OneSided(value, is_upper=False)
+    if name == "spent" and isinstance(value, float):
+        return OneSided(value)
+    if isinstance(value, dict):
+        return {name: OneSided(number) for name, number in value.items()}
+    return [*value] if isinstance(value, tuple) else value
+
+
+def _textbook(found: Conversion, answer: ConvertedAnswer) -> tuple[str, ...]:
+    """Return what textbook formulas say of the same question, for -v."""
+    if "delta" not in answer.query or "epsilon" not in answer.result:
+        return ()
+    from privcalc.accounting.classical import comparisons
+
+    return tuple(
+        f"{each.name}: {number(float(f'{each.epsilon:.12g}'))}, {each.condition}"
+        for each in comparisons(found.tree, answer.query["delta"])
+    )
+
+
+def _event(question: Question, relation: Relation | None) -> Report:
+    """Return a specification as a DpEvent of dp_accounting."""
+    from privcalc.accounting.directions import Method
+    from privcalc.accounting.realize import default_relation, sampling_words
+    from privcalc.spec.events.to_event import event_text
+    from privcalc.spec.registry import check_relation
+
+    tree = question.tree
+    relation = relation or default_relation(tree)
+    check_relation(tree, relation)
+    return Report(
+        command="convert",
+        spec=tree,
+        relation=relation,
+        sampling=sampling_words(tree),
+        query={},
+        result={"dp_event": event_text(tree, relation)},
+        method=Method(Proof.CLOSED_FORM, tolerance_met=True),
+        written=question.text,
+    )

@@ -1,0 +1,220 @@
+"""What is asked: specifications in any form, of which several are one sum; and the relation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Bound
+from privcalc.errors import SpecError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.accounting.realize import Seen
+    from privcalc.relation import Relation
+    from privcalc.render.report import Report
+    from privcalc.spec.read import Question
+
+
+class Recorded(str):
+    """A specification as a text, with what it was read as: of that no length is too long.
+
+    Attributes:
+        question: what all functions ask.
+    """
+
+    __slots__ = ("question",)
+
+    question: Question
+
+    @classmethod
+    def of(cls, text: str, question: Question) -> Recorded:
+        """Return a text that stands for a question."""
+        found = cls(text)
+        found.question = question
+        return found
+
+
+def question(spec: object, *, holes: bool = False, relation: Relation | None = None) -> Question:
+    """Read one question, asked under a relation.
+
+    Args:
+        spec: a text or JSON; or what Python has of either: an object of the JSON form, or an
+            answer, which is read as the guarantee that its numbers are about.
+        holes: whether it may be incomplete.
+        relation: the one that is asked for.
+
+    Raises:
+        SpecError: it cannot be read.
+    """
+    from privcalc.spec.read import read, reject_holes
+
+    found = spec.question if isinstance(spec, Recorded) else read(_text(spec), relation)
+    if not holes:
+        reject_holes(found)
+    return found
+
+
+def _text(spec: object) -> str:
+    """Write a specification as the command line takes it: there is one reader."""
+    if isinstance(spec, str):
+        return spec
+    from privcalc.commands.result import Result
+
+    if isinstance(spec, Result):
+        return spec.to_json()
+    if isinstance(spec, Mapping):
+        import json
+
+        try:
+            return json.dumps(_exactly(spec), allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise SpecError(f"not JSON: {error}") from None
+    hint = ""
+    if isinstance(spec, list | tuple):
+        hint = "several are arguments of their own: give *specs"
+    elif hasattr(spec, "__float__"):
+        hint = "numbers have names, as in delta=1e-5"
+    kind = type(spec).__name__
+    raise SpecError(f"a specification is a text, an object or an answer, got {kind}", hint=hint)
+
+
+def _exactly(value: object) -> object:
+    """Return an object of the JSON form with fractions, and what is no double, as texts there."""
+    from decimal import Decimal
+    from fractions import Fraction
+
+    from privcalc.commands.values import read_number
+    from privcalc.exact import Written, shown
+
+    if isinstance(value, Mapping):
+        return {key: _exactly(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_exactly(each) for each in value]
+    if isinstance(value, Fraction | Decimal):
+        value = read_number("a value", value)
+    return shown(value) if isinstance(value, Written) else value
+
+
+def joined(
+    specs: Sequence[object], *, holes: bool = False, relation: Relation | None = None
+) -> Question:
+    """Read the specifications as one question, their sum.
+
+    Args:
+        specs: in any form; answers that bring different relations have no sum.
+        holes: whether there may be holes.
+        relation: the one that is asked for.
+    """
+    if not specs:
+        raise UsageError("a question needs a specification")
+    return summed([question(spec, holes=holes, relation=relation) for spec in specs])
+
+
+def summed(questions: Sequence[Question]) -> Question:
+    """Return the sum of questions; those that bring different relations have none."""
+    if len(questions) == 1:
+        return questions[0]
+    from privcalc.spec.read import Question
+    from privcalc.spec.tree import Composed
+
+    trees = [each.tree for each in questions]
+    events = [e for t in trees for e in (t.events if isinstance(t, Composed) else (t,))]
+    tree = Composed(tuple(events))
+    text = "+".join(each.text for each in questions)
+    return Question(tree, common_relation(questions), text)
+
+
+def summed_by_braces(specs: Sequence[str]) -> str:
+    """Return a sentence on what is summed where a shell may have written the sum, or "".
+
+    `gaussian:sigma=2@{100,200}` becomes two words that differ in one number, and whoever wrote it
+    may want two answers.
+    """
+    for first, second in pairwise(specs):
+        if _differ_in_a_number(first, second):
+            total = " + ".join(_cut(each) for each in specs[:_MOST_SHOWN])
+            more = f" + {len(specs) - _MOST_SHOWN} more" if len(specs) > _MOST_SHOWN else ""
+            return (
+                f"answered is the sum, {total}{more}; for an answer to each, pipe a line for each"
+                " into -"
+            )
+    return ""
+
+
+# Terms of a sum that is named.
+_MOST_SHOWN = 4
+_NUMBERS = re.compile(r"([0-9][0-9_.]*(?:[eE][+-]?[0-9]+)?)", re.ASCII)
+
+
+def _cut(text: str, limit: int = 40) -> str:
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+def _differ_in_a_number(first: str, second: str) -> bool:
+    """Say whether two texts are the same but for one number."""
+    ours: list[str] = _NUMBERS.split(first)
+    others: list[str] = _NUMBERS.split(second)
+    # What stands at odd places are the numbers.
+    if len(ours) != len(others) or ours[::2] != others[::2]:
+        return False
+    return sum(a != b for a, b in zip(ours, others, strict=True)) == 1
+
+
+def common_relation(questions: Sequence[Question]) -> Relation | None:
+    """Return the relation that questions bring; None where none of them is an answer."""
+    relations = {each.relation for each in questions if each.relation is not None}
+    if len(relations) > 1:
+        names = " and ".join(sorted(each.text for each in relations))
+        raise UsageError(
+            f"the answers hold under different relations, {names}, and have no sum; give their"
+            " texts, with --relation"
+        )
+    return relations.pop() if relations else None
+
+
+def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relation | None:
+    """Return the relation to answer under; None for the default of the specification.
+
+    Args:
+        asked: by the command line.
+        brought: by an answer, or an event of another library, that is asked about.
+
+    Raises:
+        UsageError: they differ. Sensitivities are stated under the relation in force, so that the
+            same specification under another relation is another guarantee.
+    """
+    if asked is not None and brought is not None and asked is not brought:
+        raise UsageError(
+            f"what was read holds under {brought.text}, and --relation says {asked.text}; give its"
+            " text to ask about another guarantee"
+        )
+    return asked or brought
+
+
+def explained(reports: list[Report], seen: Seen, engine: str = "auto") -> list[Report]:
+    """Return answers with why they are wide, or have no end, where any may be.
+
+    Args:
+        reports: the answers.
+        seen: what `explaining` of `accounting/realize.py` has kept of the question.
+        engine: which was asked.
+    """
+    if all(map(_is_narrow, reports)):
+        return reports
+    # Most answers need no reason, and what finds them is not loaded.
+    from privcalc.commands.reasons import explained as with_reasons
+
+    return with_reasons(reports, seen, engine)
+
+
+def _is_narrow(report: Report) -> bool:
+    """Say whether nothing is to be explained for certain: the tolerance is that of all numbers."""
+    columns = (each if isinstance(each, list) else (each,) for each in report.result.values())
+    uppers = (cell.upper for column in columns for cell in column if isinstance(cell, Bound))
+    whole = report.command in ("compose", "convert") and report.method.tolerance_met
+    return whole and all(map(isfinite, uppers))

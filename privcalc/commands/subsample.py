@@ -1,0 +1,242 @@
+"""The command `subsample`: what sampling buys."""
+
+from __future__ import annotations
+
+from math import isinf, isnan, log
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import TOLERANCE, Proof
+from privcalc.commands.command import command
+from privcalc.commands.convert import DEFAULT_ORDERS
+from privcalc.errors import DomainError, UsageError
+from privcalc.render.report import OneSided, Report
+from privcalc.render.words import number, one_sided, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from privcalc.accounting.amplification import Amplification
+    from privcalc.accounting.subsample import Accounted, SampleSize, Subsampled
+    from privcalc.bounds import Bound
+    from privcalc.commands.command import Values
+    from privcalc.relation import Relation
+    from privcalc.render.report import Quantity
+    from privcalc.spec.read import Question
+
+Query = dict[str, float]
+
+
+def _columns(curve: Amplification) -> dict[str, Quantity]:
+    """Put the columns into the form of the output contract; what does not apply is omitted."""
+
+    def column(values: tuple[float, ...], *, is_upper: bool = True) -> Quantity:
+        return [OneSided(value, is_upper) for value in values]
+
+    found: dict[str, Quantity] = {"orders": list(curve.orders), "base": column(curve.base)}
+    if curve.lower is not None:
+        found["lower"] = column(curve.lower, is_upper=False)
+    if curve.tight is not None:
+        found["tight"] = column(curve.tight)
+    found["upper"] = column(curve.upper)
+    if curve.exact is not None:
+        found["exact"] = list(curve.exact)
+    if curve.phase_transition_order is not None:
+        found["phase_transition_order"] = curve.phase_transition_order
+    return found
+
+
+def _remarks(curve: Amplification) -> tuple[tuple[str, str], ...]:
+    """Say which theorem each column is, and where the curve bends."""
+    return (*curve.reasons.items(), ("transition", _transition(curve)))
+
+
+def _transition(curve: Amplification) -> str:
+    """Say where sampling stops helping much."""
+    order = curve.phase_transition_order
+    if order is not None:
+        gain = -log(curve.sampling_probability)
+        return f"about order {order:.4g}; beyond it sampling takes off about log(1/q) = {gain:.4g}"
+    if curve.sampling_probability == 1.0:
+        return "none: every record is in the sample"
+    if isinf(min(curve.base)):
+        if curve.exact is not None and not isinf(min(curve.exact, key=_upper).upper):
+            return "none: divergences are infinite without sampling"
+        return "none: divergences are infinite"
+    return "none: sampling helps at every order"
+
+
+def _upper(bound: Bound) -> float:
+    return bound.upper
+
+
+def _details(curve: Amplification) -> tuple[str, ...]:
+    """Return the bounds of the literature that a better one has replaced, for -v."""
+    lines: list[str] = []
+    if curve.published is not None:
+        lines += ["upper as published (Zhu 2023, Theorem 2.3.1):"]
+        lines += _listed(curve.orders, curve.published)
+    return tuple(lines)
+
+
+def _listed(orders: tuple[float, ...], values: tuple[float, ...]) -> list[str]:
+    return [
+        f"  order {number(order)}: {one_sided(OneSided(value))}"
+        for order, value in zip(orders, values, strict=True)
+        if not isnan(value)
+    ]
+
+
+def _prepared(values: Values) -> Values:
+    """Make the sample of its numbers; refuse what is for epsilon alone."""
+    q, n, m = (values.pop(name, None) for name in ("q", "n", "m"))
+    if not values.get("delta"):
+        if "count" in values:
+            raise UsageError("--count needs the delta at which epsilon is asked: add --delta D")
+        if values.get("engine", "auto") != "auto":
+            raise UsageError("--engine is for epsilon: add --delta D")
+    return {**values, "sample": checked_sample(q, n, m)}
+
+
+def _alone(values: Values) -> Values:
+    """Ask for the curve, or for epsilon alone."""
+    if "delta" in values and "orders" in values:
+        raise UsageError("an answer is a curve over orders, or epsilon at a delta; ask in turn")
+    return {"curve": "delta" not in values}
+
+
+EXAMPLES = """\
+\b
+Examples:
+  privcalc subsample gaussian:sigma=5 --q 0.001 --orders 2,8,32
+  privcalc subsample laplace:scale=2 --q 1% --delta 1e-6 --count 10000
+  privcalc subsample gaussian:sigma=4 --n 60000 --m 256"""
+
+
+@command(
+    "spec q n m orders delta count relation tolerance engine",
+    needed="spec",
+    examples=EXAMPLES,
+    prepare=_prepared,
+    alone=_alone,
+)
+def subsample(
+    question: Question,
+    *,
+    sample: Query,
+    orders: tuple[float, ...] = DEFAULT_ORDERS,
+    delta: tuple[float, ...] = (),
+    count: int = 1,
+    relation: Relation | None = None,
+    tolerance: float = TOLERANCE,
+    engine: str = "auto",
+    curve: bool = True,
+) -> Iterator[Report]:
+    """Say what sampling buys: Renyi divergences of a specification that sees a sample only.
+
+    With --q each record is in the sample with that probability (Poisson), with --n and --m the
+    sample has a fixed size. Columns: without sampling (base), what no bound from that alone can
+    undercut (lower), the tight sum where it is proved, a bound for any mechanism with that curve
+    (upper), and the dominating pair (exact).
+    With --delta also epsilon after --count rounds, by each accountant.
+
+        >>> import privcalc
+        >>> [(order, bound)] = privcalc.subsample("gaussian:sigma=5", q=0.001, orders=8).curve
+        >>> 1.6e-7 < bound.lower <= bound.upper < 1.7e-7
+        True
+        >>> rounds = privcalc.subsample("gaussian:sigma=5", q=0.001, delta=1e-8, count=10_000)
+        >>> round(rounds.epsilon.upper, 6)
+        0.092934
+    """
+    from privcalc.accounting import subsample as accounting
+
+    found = accounting.subsample(
+        question.tree,
+        _sample(sample),
+        orders,
+        relation=relation,
+        deltas=delta,
+        count=count,
+        tolerance=tolerance,
+        engine=engine,
+    )
+    if curve:
+        yield _curve(found, sample)
+    yield from (_epsilon(found, sample, each) for each in found.accounted)
+
+
+def _words(sample: Query) -> str:
+    """Spell the sample as specifications do."""
+    short = {"sampling_probability": "q", "source_dataset_size": "n", "sample_size": "m"}
+    return ", ".join(f"{short[name]}={written(value)}" for name, value in sample.items())
+
+
+def _curve(found: Subsampled, sample: Query) -> Report:
+    from privcalc.accounting.directions import Method
+
+    curve = found.curve
+    result = _columns(curve)
+    plain = tuple(name for name in result if name not in ("exact", "phase_transition_order"))
+    brackets = (("orders", "exact"),) if "exact" in result else ()
+    # The curve is of one round: it must not be taken for all that were asked about.
+    rounds = {"count": found.count} if found.count > 1 else {}
+    return Report(
+        command="subsample",
+        spec=found.tree,
+        relation=found.relation,
+        sampling=found.sampling,
+        query={**sample, **rounds},
+        result=result,
+        method=Method(Proof.RENYI, curve.tolerance_met, theorems=curve.reasons),
+        sample=_words(sample),
+        tables=(plain, *brackets),
+        remarks=_remarks(curve),
+        details=_details(curve),
+    )
+
+
+def _epsilon(found: Subsampled, sample: Query, each: Accounted) -> Report:
+    if each.answer.bound is None:
+        raise AssertionError("the engines that are admitted prove brackets")
+    methods = {"rdp_classic": OneSided(each.rdp_classic), "rdp_best": OneSided(each.rdp_best)}
+    rounds = "1 round" if found.count == 1 else f"{found.count} rounds"
+    return Report(
+        command="subsample",
+        spec=found.rounds,
+        relation=found.relation,
+        sampling=found.sampling,
+        query={**sample, "count": found.count, **each.answer.query},
+        result={"methods": methods, "epsilon": each.answer.bound},
+        method=each.answer.method,
+        directions=each.answer.directions,
+        sample=_words(sample),
+        remarks=(("epsilon", f"after {rounds}, each with a fresh sample"),),
+    )
+
+
+def checked_sample(q: float | None, n: int | None, m: int | None) -> Query:
+    """Return the query of a sampling: q alone, or n and m together.
+
+    Raises:
+        UsageError: they do not fit together.
+        DomainError: a number is out of range.
+    """
+    if q is not None and (n is not None or m is not None):
+        raise UsageError("--q (Poisson) and --n with --m (a fixed size) contradict each other")
+    if q is not None:
+        return {"sampling_probability": q}
+    if n is None or m is None:
+        missing = "--q Q, or --n N with --m M" if n is m is None else "--n N and --m M together"
+        raise UsageError(f"subsample needs to know the sample: give {missing}")
+    if m > n:
+        raise DomainError(f"--m must be at most --n, got {m} out of {n}")
+    if m < 1:
+        raise DomainError(f"--m must be at least 1, got {m}")
+    return {"source_dataset_size": n, "sample_size": m}
+
+
+def _sample(query: Query) -> SampleSize:
+    from privcalc.accounting.subsample import SampleSize
+
+    if "sampling_probability" in query:
+        return SampleSize(sampling_probability=query["sampling_probability"])
+    return SampleSize(sizes=(int(query["source_dataset_size"]), int(query["sample_size"])))
