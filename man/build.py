@@ -348,7 +348,7 @@ def mdoc_commands(_: str) -> Iterator[str]:
 
 def mdoc_options(command: str) -> Iterator[str]:
     """Yield all options of a command, or of the program."""
-    given = load_output_defaults()
+    given = {**load_output_defaults()}
     if command:
         given |= {each.name: load(command).default(each.name) for each in load(command).options}
     yield ".Bl -tag -width Ds"
