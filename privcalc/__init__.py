@@ -9,8 +9,7 @@ To import this package loads nothing: what a name needs is loaded when it is fir
 in `__init__.pyi`.
 """
 
-_COMMANDS = ("calibrate", "compose", "convert", "select", "subsample")
-# Where the other names are.
+# Where the names are that are no commands.
 _MODULES = {
     "version": ("__version__",),
     "bounds": ("Bound", "Verdict"),
@@ -29,21 +28,22 @@ _MODULES = {
     "commands.recorded": ("from_dp_event", "from_opacus"),
 }
 
-__all__ = [*_COMMANDS, *(name for names in _MODULES.values() for name in names)]  # noqa: PLE0604
-
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name in _COMMANDS:
-        from privcalc.commands.command import load
-
-        return load(name).public
     for module, names in _MODULES.items():
         if name in names:
             return getattr(import_module(f"privcalc.{module}"), name)
+    if name == "__all__" or not name.startswith("_"):
+        from privcalc.commands.command import COMMANDS, load
+
+        if name in COMMANDS:
+            return load(name).public
+        if name == "__all__":
+            return sorted((*COMMANDS, *(each for names in _MODULES.values() for each in names)))
     raise AttributeError(f"module 'privcalc' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__getattr__("__all__")})

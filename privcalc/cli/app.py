@@ -136,7 +136,8 @@ def answer(command: Command, values: Mapping[str, Any], arguments: Sequence[str]
     given = {name: values[name] for name in values if name not in OPTIONS}
     spec = given.get("spec")
     specs = list(given.get("specs") or ([spec] if spec is not None else ()))
-    ask = CHECKS[command.name](command, given, output, specs)
+    check = CHECKS.get(command.name)
+    ask = check(command, given, output, specs) if check else command.asking(given)
     if ask.values.get("to") == "dp-event" and output.format == "table":
         # A line that can be read again.
         output = replace(output, terse=True)

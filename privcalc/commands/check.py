@@ -1,7 +1,6 @@
-"""The gate: all that is done with the data, composed, against the budget of a file.
+"""Budget files: all that is done with the data, composed, against the budget of a file.
 
-The file is TOML, and what is wrong in it is said with its line, which the standard reader does not
-tell:
+The file is TOML, and what is wrong in it is said with its line:
 
     [budget]
     epsilon = 3                         # or rho = 0.1, or mu = 0.5, without delta
@@ -17,60 +16,27 @@ tell:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from privcalc.bounds import TOLERANCE, Bound, Verdict
 from privcalc.commands.budget import Budget
 from privcalc.commands.command import Asking
 from privcalc.commands.questions import question, relation_in_force, summed
-from privcalc.commands.values import read_delta, read_epsilon, read_text
+from privcalc.commands.values import read_delta, read_epsilon, read_relation, read_text
 from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
 from privcalc.exact import distinct
 from privcalc.opened import read_text as text_of
-from privcalc.record import record, replace
+from privcalc.record import field, record, replace
 from privcalc.relation import Relation
 from privcalc.render.words import written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from os import PathLike
 
     from privcalc.commands.result import Result
     from privcalc.render.report import Report, Row
     from privcalc.spec.read import Question
-
-# Strings and comments, of one line or of several: nothing in them is a header or a key.
-_HIDDEN = re.compile(
-    r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*', re.DOTALL
-)
-_HEADER = re.compile(r"\s*\[\s*(\[?)\s*([A-Za-z0-9_.-]+)\s*\]?\s*\]\s*")
-_KEY = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
-
-# The line of each key, and under "" of the header.
-Lines = dict[str, int]
-
-
-def tables(text: str) -> list[tuple[str, Lines]]:
-    """Return the tables of a file that the standard reader takes, in their order.
-
-    A key that is quoted, or in an inline table, is not among them.
-
-    Args:
-        text: the file.
-
-    Returns:
-        The name of each table, `[[NAME]]` for one of many, with its lines.
-    """
-    plain = _HIDDEN.sub(lambda found: "\n" * found.group().count("\n"), text)
-    found: list[tuple[str, Lines]] = [("", {})]
-    for number, line in enumerate(plain.split("\n"), start=1):
-        if header := _HEADER.fullmatch(line):
-            several, name = header.groups()
-            found.append((f"[[{name}]]" if several else name, {"": number}))
-        elif key := _KEY.match(line):
-            found[-1][1].setdefault(key[1], number)
-    return found
-
 
 # The standard reader takes a second for about as many.
 MAX_LENGTH = 1_000_000
@@ -167,45 +133,26 @@ def read_budget_file(
     if len(text) > MAX_LENGTH:
         raise DomainError(f"{file} has more than {MAX_LENGTH:,} characters")
     values = _loaded(file, text)
-    reader = _Reader(file)
-    places = tables(text)
-    budget_lines = next((lines for name, lines in places if name == "budget"), {})
     for key in values:
         if key not in ("budget", "mechanism"):
-            known = next((lines for name, lines in places if name.strip("[]") == key), {})
-            reader.fail(f"unknown table: {key}; known: budget, mechanism", known)
+            _Table(file, text, key).fail(f"unknown table: {key}; known: budget, mechanism")
     budget = values.get("budget")
     if not isinstance(budget, dict):
-        reader.fail("a table [budget] with epsilon and delta is needed, or with rho, or mu")
-    mechanisms = _mechanisms(reader, values)
-    headers = [lines for name, lines in places if name == "[[mechanism]]"]
-    if len(headers) != len(mechanisms):
-        reader.fail("each mechanism stands below a line [[mechanism]] of its own")
-    quantity, most, delta = reader.budget(budget, budget_lines)
-    relation = reader.relation(budget, budget_lines)
-    parts = [
-        reader.part(each, lines, asked or relation)
-        for each, lines in zip(mechanisms, headers, strict=True)
-    ]
-    names: set[str] = set()
-    for part, lines in zip(parts, headers, strict=True):
-        if part.name in names:
-            reader.fail(f"two mechanisms are called {part.name}", lines, "name")
-        names.add(part.name)
-    return BudgetFile(file, quantity, most, delta, relation, tuple(parts))
-
-
-def _mechanisms(reader: _Reader, values: Mapping[str, object]) -> list[object]:
-    """Return what the file lists."""
-    found, budget = values.get("mechanism"), values.get("budget")
-    inside = found is None and isinstance(budget, dict) and "mechanism" in budget
-    if inside or isinstance(found, dict):
-        reader.fail(f"mechanisms are a list next to [budget]: write [[mechanism]]; {EXAMPLE}")
-    if not isinstance(found, list) or not found:
-        reader.fail(f"there is no mechanism, and nothing to check; {EXAMPLE}")
-    if len(found) > MAX_MECHANISMS:
-        reader.fail(f"a budget file has at most {MAX_MECHANISMS:,} mechanisms")
-    return found
+        _Table(file, text, "").fail(
+            "a table [budget] with epsilon and delta is needed, or with rho, or mu"
+        )
+    whole = _Table(file, text, "", values=budget)
+    mechanisms = whole.mechanisms(values.get("mechanism"))
+    table = _Table(file, text, "budget", values=budget)
+    quantity, most, delta = table.budget()
+    relation = table.relation()
+    tables = [_Table(file, text, "mechanism", k, each) for k, each in enumerate(mechanisms)]
+    parts: dict[str, Part] = {}
+    for each in tables:
+        part = each.part(asked or relation)
+        if parts.setdefault(part.name, part) is not part:
+            each.fail(f"two mechanisms are called {part.name}", "name")
+    return BudgetFile(file, quantity, most, delta, relation, tuple(parts.values()))
 
 
 def _loaded(file: str, text: str) -> dict[str, object]:
@@ -227,115 +174,133 @@ def _loaded(file: str, text: str) -> dict[str, object]:
         raise FileError(UsageError(f"not TOML that is read here: {error}"), file, None) from None
 
 
-class _Reader:
-    """Reads the tables of one file; what is wrong is an error at its line."""
+_HEADER = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]")
 
-    def __init__(self, file: str) -> None:
-        self.file = file
 
-    def fail(
-        self, cause: str | PrivcalcError, lines: Lines | None = None, key: str = ""
-    ) -> NoReturn:
-        """Refuse what stands under a key, or in a table."""
-        line = (lines or {}).get(key, (lines or {}).get(""))
+@record
+class _Table:
+    """One table of a file; what is wrong in it is an error at its line.
+
+    Attributes:
+        file: the name of the file.
+        text: what is in it.
+        name: of the table.
+        index: which of those with that name.
+        values: what is in it.
+    """
+
+    file: str
+    text: str
+    name: str
+    index: int = 0
+    values: Any = field(factory=dict)
+
+    def line(self, key: str = "") -> int | None:
+        """Find the line of a key, or of the header; the standard reader does not tell."""
+        found, count, inside = None, -1, False
+        for number, line in enumerate(self.text.split("\n"), start=1):
+            if header := _HEADER.match(line):
+                count += header[1] == self.name
+                inside = header[1] == self.name and count == self.index
+                found = number if inside else found
+            elif inside and key and re.match(rf"\s*{re.escape(key)}\s*=", line):
+                return number
+        return found
+
+    def fail(self, cause: str | PrivcalcError, key: str = "") -> NoReturn:
+        """Refuse what stands under a key, or the table."""
         error = UsageError(cause) if isinstance(cause, str) else cause
-        raise FileError(error, self.file, line) from None
+        raise FileError(error, self.file, self.line(key)) from None
 
-    def budget(self, table: Mapping[str, object], lines: Lines) -> tuple[str, float, float | None]:
+    def mechanisms(self, found: object) -> list[object]:
+        """Return what the file lists."""
+        if isinstance(found, dict) or "mechanism" in self.values:
+            self.fail(f"mechanisms are a list next to [budget]: write [[mechanism]]; {EXAMPLE}")
+        if not isinstance(found, list) or not found:
+            self.fail(f"there is no mechanism, and nothing to check; {EXAMPLE}")
+        if len(found) > MAX_MECHANISMS:
+            self.fail(f"a budget file has at most {MAX_MECHANISMS:,} mechanisms")
+        return found
+
+    def budget(self) -> tuple[str, float, float | None]:
         """Read what may be spent: of which quantity, how much, and at which delta."""
-        named = [name for name in QUANTITIES if name in table]
+        named = [name for name in QUANTITIES if name in self.values]
         if len(named) > 1:
-            self.fail(f"[budget] has {named[0]} or {named[1]}, not both", lines, named[1])
+            self.fail(f"[budget] has {named[0]} or {named[1]}, not both", named[1])
         quantity = named[0] if named else "epsilon"
         needed = (quantity, "delta") if quantity == "epsilon" else (quantity,)
-        if quantity != "epsilon" and "delta" in table:
-            self.fail(f"{quantity} holds at every delta: leave delta out", lines, "delta")
+        if quantity != "epsilon" and "delta" in self.values:
+            self.fail(f"{quantity} holds at every delta: leave delta out", "delta")
         others = ("relation",) if named else (*QUANTITIES[1:], "relation")
-        self.check_keys("[budget]", table, needed, others, lines)
-        most = self.number(read_epsilon, table, quantity, lines)
+        self.check_keys("[budget]", needed, others)
+        most = self.number(read_epsilon, quantity)
         if quantity != "epsilon":
             return quantity, most, None
-        delta = self.number(read_delta, table, "delta", lines)
+        delta = self.number(read_delta, "delta")
         if delta >= 1.0:
             cause = "delta must be below 1: at 1 every mechanism keeps every budget"
-            self.fail(DomainError(cause), lines, "delta")
+            self.fail(DomainError(cause), "delta")
         return quantity, most, delta
 
-    def relation(self, table: Mapping[str, object], lines: Lines) -> Relation | None:
+    def relation(self) -> Relation | None:
         """Read the relation; None for the default."""
-        if "relation" not in table:
+        if "relation" not in self.values:
             return None
-        known = {each.text: each for each in Relation}
-        name = self.text(table, "relation", lines).lower().replace("_", "-")
-        if name not in known:
-            self.fail(f"relation is one of {', '.join(known)}", lines, "relation")
-        return known[name]
-
-    def part(self, table: object, lines: Lines, relation: Relation | None) -> Part:
-        """Read what one mechanism is, under the relation that is asked for."""
-        if not isinstance(table, dict):
-            self.fail(f"a mechanism is a table; {EXAMPLE}", lines)
-        self.check_keys("[[mechanism]]", table, ("name", "spec"), ("note",), lines)
-        name = self.text(table, "name", lines)
-        if not name or len(name) > MAX_NAME:
-            self.fail(f"a name has 1 to {MAX_NAME} characters", lines, "name")
-        if name.lower() in ROWS:
-            self.fail(f"no mechanism is called {name}: the table has a row {name}", lines, "name")
-        note = self.text(table, "note", lines) if "note" in table else ""
         try:
-            found = question(self.text(table, "spec", lines, visible=False), relation=relation)
-        except PrivcalcError as error:
-            self.fail(error, lines, "spec")
-        return Part(name, found, note, lines.get("spec", lines[""]))
+            return read_relation("relation", self.words("relation"))
+        except UsageError:
+            self.fail(f"relation is one of {', '.join(r.text for r in Relation)}", "relation")
 
-    def check_keys(
-        self,
-        what: str,
-        table: Mapping[str, object],
-        needed: tuple[str, ...],
-        others: tuple[str, ...],
-        lines: Lines,
-    ) -> None:
+    def part(self, relation: Relation | None) -> Part:
+        """Read what one mechanism is, under the relation that is asked for."""
+        if not isinstance(self.values, dict):
+            self.fail(f"a mechanism is a table; {EXAMPLE}")
+        self.check_keys("[[mechanism]]", ("name", "spec"), ("note",))
+        name = self.words("name")
+        if not name or len(name) > MAX_NAME:
+            self.fail(f"a name has 1 to {MAX_NAME} characters", "name")
+        if name.lower() in ROWS:
+            self.fail(f"no mechanism is called {name}: the table has a row {name}", "name")
+        note = self.words("note") if "note" in self.values else ""
+        try:
+            found = question(self.words("spec", visible=False), relation=relation)
+        except PrivcalcError as error:
+            self.fail(error, "spec")
+        return Part(name, found, note, self.line("spec") or 1)
+
+    def check_keys(self, what: str, needed: tuple[str, ...], others: tuple[str, ...]) -> None:
         """Refuse a key that is not known, or one that is missing."""
-        for key in table:
+        for key in self.values:
             if key not in (*needed, *others):
                 known = f"known: {', '.join((*needed, *others))}"
                 if what == "[[mechanism]]" and key in OF_ALL:
                     known = "the budget is that of all mechanisms together, in [budget]"
-                self.fail(f"{what} has no key {key[:MAX_NAME]}; {known}", lines, key)
+                self.fail(f"{what} has no key {key[:MAX_NAME]}; {known}", key)
         for key in needed:
-            if key not in table:
-                self.fail(f"{what} needs {key}", lines)
+            if key not in self.values:
+                self.fail(f"{what} needs {key}")
 
-    def number(
-        self,
-        read: Callable[[str, str], float],
-        table: Mapping[str, object],
-        key: str,
-        lines: Lines,
-    ) -> float:
+    def number(self, read: Callable[[str, str], float], key: str) -> float:
         """Read a number as the command line does: 1e-5, or "1/60000" in quotes."""
-        value = table[key]
+        value = self.values[key]
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
-            self.fail(f"{key} takes a number such as 1e-5", lines, key)
+            self.fail(f"{key} takes a number such as 1e-5", key)
         written = value.replace("_", "").removeprefix("+") if isinstance(value, _Number) else value
         try:
             return read(key, written)
         except PrivcalcError as error:
-            return self.fail(error, lines, key)
+            self.fail(error, key)
 
-    def text(
-        self, table: Mapping[str, object], key: str, lines: Lines, *, visible: bool = True
-    ) -> str:
+    def words(self, key: str, *, visible: bool = True) -> str:
         """Read words on one line; what a terminal would act on is refused."""
-        value = table[key]
+        value = self.values[key]
         if not isinstance(value, str) or isinstance(value, _Number):
-            self.fail(f'{key} takes text in quotes, as in {key} = "..."', lines, key)
+            self.fail(f'{key} takes text in quotes, as in {key} = "..."', key)
         words = " ".join(value.split()) if visible else value
         if visible and not words.isprintable():
-            self.fail(f"{key} has characters that are not printed", lines, key)
+            self.fail(f"{key} has characters that are not printed", key)
         return words
 
 

@@ -7,6 +7,7 @@ number stands for, is the same.
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -43,57 +44,40 @@ TAKES = (
 
 
 @record
-class Range:
-    """So many values from one to another.
-
-    Attributes:
-        low: the first, as it is written.
-        high: the last.
-        steps: how many there are, at least 2.
-        logarithmic: whether it is their ratios that are the same, and not their differences.
-    """
-
-    low: str
-    high: str
-    steps: int
-    logarithmic: bool
-
-    def values(self, *, whole: bool) -> Iterator[str]:
-        """Yield the values as they are written; whole numbers that coincide more than once."""
-        ends = exact(read_number("--sweep", self.low)), exact(read_number("--sweep", self.high))
-        for step in range(self.steps):
-            inner = 0 < step < self.steps - 1
-            if not (inner or whole):
-                yield self.high if step else self.low
-                continue
-            found = self._at(Fraction(step, self.steps - 1), *ends)
-            yield str(round(found)) if whole else _short(found)
-
-    def _at(self, share: Fraction, low: Fraction, high: Fraction) -> Fraction:
-        if not self.logarithmic or share in (0, 1):
-            return low + share * (high - low)
-        return Fraction(float(low) * float(high / low) ** float(share))
-
-
-@record
 class Sweep:
-    """What `--sweep` says.
+    """What `--sweep` says: a list, or so many values from one to another.
 
     Attributes:
         name: of the number that is swept, in any spelling; "" for what is written `_`.
-        items: a range, or a list of numbers as they are written.
+        listed: the values as they are written; of a range its first and its last.
+        steps: how many values a range has, at least 2; 0 for a list.
+        logarithmic: whether it is their ratios that are the same, and not their differences.
     """
 
     name: str
-    items: Range | tuple[str, ...]
+    listed: tuple[str, ...]
+    steps: int = 0
+    logarithmic: bool = False
 
     def values(self, *, whole: bool) -> tuple[str, ...]:
         """Return the values as they are written, each once, in their order."""
-        listed = self.items.values(whole=whole) if isinstance(self.items, Range) else self.items
         found: dict[Fraction, str] = {}
-        for text in listed:
+        for text in self._range(whole=whole) if self.steps else self.listed:
             found.setdefault(exact(read_number("--sweep", text)), text)
         return tuple(found.values())
+
+    def _range(self, *, whole: bool) -> Iterator[str]:
+        """Yield the values of a range; whole numbers that coincide more than once."""
+        low, high = (exact(read_number("--sweep", each)) for each in self.listed)
+        for step in range(self.steps):
+            share = Fraction(step, self.steps - 1)
+            found = low + share * (high - low)
+            if share in (0, 1) and not whole:
+                yield self.listed[int(share)]
+                continue
+            if self.logarithmic and share not in (0, 1):
+                found = Fraction(float(low) * float(high / low) ** float(share))
+            yield str(round(found)) if whole else _short(found)
 
 
 def read_sweep(text: str) -> Sweep:
@@ -111,26 +95,19 @@ def read_sweep(text: str) -> Sweep:
         DomainError: a range goes nowhere, or there are too many values.
     """
     name, equals, rest = text.rpartition("=")
-    if equals and not name.strip():
+    if (equals and not name.strip()) or not re.match(r"\s*[-.\d]", rest):
         raise UsageError(f"{TAKES}, got {text!r}")
-    items: Range | tuple[str, ...]
     if ".." in rest:
-        items = _dotted(rest)
-    elif rest.count(":") == 2:
-        # As it was written at first.
-        items = _range(*rest.split(":"), logarithmic=True)
-    elif rest.lstrip()[:1].isdecimal() or rest.lstrip()[:1] in ("-", "."):
-        items = tuple(split("--sweep", [rest]))
-        if len(items) > MOST:
-            raise DomainError(f"--sweep takes at most {MOST} values, got {len(items)}")
-        for each in items:
-            read_number("--sweep", each)
-    else:
-        raise UsageError(f"{TAKES}, got {text!r}")
-    return Sweep(name.strip(), items)
+        return Sweep(name.strip(), *_dotted(rest))
+    listed = tuple(split("--sweep", [rest]))
+    if len(listed) > MOST:
+        raise DomainError(f"--sweep takes at most {MOST} values, got {len(listed)}")
+    for each in listed:
+        read_number("--sweep", each)
+    return Sweep(name.strip(), listed)
 
 
-def _dotted(piece: str) -> Range:
+def _dotted(piece: str) -> tuple[tuple[str, str], int, bool]:
     """Read a range. What stands behind the last slash is how many values it has."""
     low, _, rest = piece.partition("..")
     high, slash, steps = rest.rpartition("/")
@@ -141,20 +118,17 @@ def _dotted(piece: str) -> Range:
         # 1/100..1/10 may be without its N, and may be ten values that end at 1.
         hint = f"write {piece}/N where it ends at {rest}, or {low}..{high}/1/{steps}"
         raise UsageError(f"--sweep: {piece} can be read in two ways", hint=hint)
-    count = steps.strip().lower()
-    return _range(low, high, count.removesuffix("log"), logarithmic=count.endswith("log"))
-
-
-def _range(low: str, high: str, steps: str, *, logarithmic: bool) -> Range:
-    ends = [read_number("--sweep", each) for each in (low, high)]
-    if not ends[0] < ends[1]:
+    words = steps.strip().lower()
+    logarithmic = words.endswith("log")
+    first, last = (read_number("--sweep", each) for each in (low, high))
+    if not first < last:
         raise DomainError(f"--sweep takes LOW < HIGH, got {low.strip()} and {high.strip()}")
-    if logarithmic and ends[0] <= 0.0:
+    if logarithmic and first <= 0.0:
         raise DomainError(f"--sweep over the logarithm takes 0 < LOW < HIGH, got {low.strip()}")
-    count = read_count("--sweep", steps)
+    count = read_count("--sweep", words.removesuffix("log"))
     if not 2 <= count <= MOST:
         raise DomainError(f"--sweep takes 2 to {MOST} steps, got {count}")
-    return Range(low.strip(), high.strip(), count, logarithmic)
+    return (low.strip(), high.strip()), count, logarithmic
 
 
 def _short(value: Fraction) -> str:

@@ -246,11 +246,6 @@ WRONG = [
         None,
         "@poisson and @wor in one specification",
     ),
-    (
-        "mechanism = [{name = 'a', spec = 'pure:epsilon=1'}]\n" + BUDGET.format(3),
-        None,
-        "of its own",
-    ),
 ]
 
 
@@ -362,19 +357,6 @@ def test_standard_input(run: Callable[..., Outcome]) -> None:
         unnamed = run("compose", "--file", name)
         assert unnamed.status == 2
         assert "--file needs the name of a file" in unnamed.stderr
-
-
-def test_lines_are_counted_as_toml_has_them(check: Callable[..., Outcome]) -> None:
-    """Headers and keys in strings and comments are none; lines may end as on Windows."""
-    content = (
-        '# [[mechanism]] it\'s "one"\n'
-        + BUDGET.format(3)
-        + '[[mechanism]] # "\nname = """\n[[mechanism]]\nspec = 3"""\nspec = \'pure:epsilon=1\'\n'
-        + "note = '''\n[[mechanism]]\n\"\"\"'''\n"
-        + '[[ mechanism ]]\nname = "b\\"#"\n"note" = "#"\nspec = "gausian:sigma=1"\n'
-    )
-    for text in (content, content.replace("\n", "\r\n")):
-        assert "privacy.toml, line 16: unknown mechanism" in check(text).stderr
 
 
 def test_numbers_are_those_of_the_command_line(check: Callable[..., Outcome]) -> None:
