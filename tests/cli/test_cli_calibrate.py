@@ -136,7 +136,7 @@ class TestAnswers:
 
 
 class TestSweeps:
-    SWEEP = ("--sweep", "q=0.001:0.1:3")
+    SWEEP = ("--sweep", "q=0.001..0.1/3log")
 
     @pytest.mark.slow
     def test_json(self, run: Callable[..., Outcome]) -> None:
@@ -163,7 +163,7 @@ class TestSweeps:
     def test_points_without_a_value_are_named(self, run: Callable[..., Outcome]) -> None:
         """They do not end the sweep."""
         done = run(
-            "calibrate", "gaussian:sigma=_+pure:epsilon=1", *TARGET, "--sweep", "epsilon=1:4:2"
+            "calibrate", "gaussian:sigma=_+pure:epsilon=1", *TARGET, "--sweep", "epsilon=1..4/2log"
         )
         assert done.status == 0
         assert "epsilon=4" in done.stderr
@@ -171,7 +171,7 @@ class TestSweeps:
         [found] = objects(
             run(
                 "calibrate", "gaussian:sigma=_+pure:epsilon=1", *TARGET,
-                "--sweep", "epsilon=1:4:2", "--json",
+                "--sweep", "epsilon=1..4/2log", "--json",
             )
         )  # fmt: skip
         assert found["query"] == {"delta": 1e-5, "epsilon": 3.0, "swept_epsilon": 1.0}
@@ -179,7 +179,7 @@ class TestSweeps:
     def test_a_sweep_without_any_value(self, run: Callable[..., Outcome]) -> None:
         """It is an error with the limit."""
         done = run(
-            "calibrate", "gaussian:sigma=_+pure:epsilon=1", *TARGET, "--sweep", "epsilon=4:8:2"
+            "calibrate", "gaussian:sigma=_+pure:epsilon=1", *TARGET, "--sweep", "epsilon=4..8/2log"
         )
         assert done.status == 2
         assert done.stdout == ""
@@ -232,13 +232,13 @@ class TestStreams:
         (("gaussian:sigma=1@_", "--epsilon", "0.1", "--delta", "1e-5"), "count=1"),
         (("gaussian:sigma=_+pure:epsilon=9", *TARGET), "is composed with"),
         ((DP_SGD, *TARGET, "--sweep", "q"), "NAME=LOW..HIGH/N"),
-        ((DP_SGD, *TARGET, "--sweep", "q=0.1:0.01:5"), "LOW < HIGH"),
-        ((DP_SGD, *TARGET, "--sweep", "q=0.01:0.1:1"), "2 to 1000"),
-        ((DP_SGD, *TARGET, "--sweep", "rho=0.01:0.1:3"), "rho"),
-        ((DP_SGD, *TARGET, "--sweep", "sigma=0.01:0.1:3"), "sigma"),
-        (("-", "--mu", "1", "--sweep", "q=0.01:0.1:3"), "one specification"),
+        ((DP_SGD, *TARGET, "--sweep", "q=0.1..0.01/5log"), "LOW < HIGH"),
+        ((DP_SGD, *TARGET, "--sweep", "q=0.01..0.1/1log"), "2 to 1000"),
+        ((DP_SGD, *TARGET, "--sweep", "rho=0.01..0.1/3log"), "rho"),
+        ((DP_SGD, *TARGET, "--sweep", "sigma=0.01..0.1/3log"), "sigma"),
+        (("-", "--mu", "1", "--sweep", "q=0.01..0.1/3log"), "one specification"),
         (
-            ("gaussian:sigma=_", *TARGET, "--sweep", "delta=0.01:0.1:3"),
+            ("gaussian:sigma=_", *TARGET, "--sweep", "delta=0.01..0.1/3log"),
             "nothing but the free parameter",
         ),
     ],
@@ -435,7 +435,7 @@ class TestLists:
             (("--epsilon", "1,0", "--delta", "1e-5"), "epsilon 0 at delta 1e-5"),
             (("--epsilon", "1", "--delta", "1e-5,2"), "--delta must be between 0 and 1, got 2"),
             (("--epsilon", "1,2", "--mu", "1", "--delta", "1e-5"), "are two targets"),
-            (("--mu", "1,2", "--sweep", "count=1:10:3"), "--sweep goes with one target"),
+            (("--mu", "1,2", "--sweep", "count=1..10/3log"), "--sweep goes with one target"),
             (("--mu", ",".join(map(str, range(1, 1002)))), "at most 1000 targets"),
         ],
     )

@@ -288,7 +288,7 @@ class TestHostileText:
             ("compose", "gaussian:sigma=1", f"--{bad}"),
             ("compose", "gaussian:sigma=1", "--relation", bad),
             ("select", "gaussian:sigma=1", "--delta", "0.1", "--runs", f"geometric:mea{bad}n=1"),
-            ("calibrate", "gaussian:sigma=_", "--mu", "1", "--sweep", f"{bad}=1:2:3"),
+            ("calibrate", "gaussian:sigma=_", "--mu", "1", "--sweep", f"{bad}=1..2/3log"),
             ("--help-spec", f"a{bad}"),
         ):
             options = () if arguments[0] == "--help-spec" else ("--format", form)

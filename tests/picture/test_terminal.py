@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PROFILE = ("compose", "gaussian:sigma=2@3")
 TRADE_OFF = ("convert", "gaussian:sigma=1.5", "--to", "tradeoff", "--points", "9")
 RENYI = ("convert", "laplace:scale=2@5", "--to", "rdp")
-TARGET = ("--epsilon", "1", "--delta", "0", "--sweep", "sensitivity=0.1:100:4")
+TARGET = ("--epsilon", "1", "--delta", "0", "--sweep", "sensitivity=0.1..100/4log")
 SWEEP = ("calibrate", "laplace:scale=_,sensitivity=1", *TARGET)
 SUBSAMPLED = ("subsample", "gaussian:sigma=3", "--q", "1%", "--orders", "2,4,8")
 DELTAS = ("compose", "gaussian:sigma=3", "--delta", "1e-3,1e-9,1e-5")
