@@ -196,8 +196,7 @@ def _tails(law: TailSplitLaw, x: Array) -> tuple[Array, Array]:
     """Return the R- and W-masses to the right of places."""
     scale = law.normal.deviation * math.sqrt(2.0)
     r = [0.5 * math.erfc(each) for each in ((x - law.normal.mean) / scale).tolist()]
-    w = [law.tail_of_w(each, right=True)[0] for each in x.tolist()]
-    return np.array(r), np.array(w)
+    return np.array(r), law.tails_of_w(x)
 
 
 def _below(found: Outcomes, q: float, exponents: Array, index: Integers) -> Array:

@@ -131,7 +131,7 @@ def log_suprema(part: DensityPart, exponent: float, mass: tuple[float, float], t
         bound = np.log1p(-np.minimum(gain * (1.0 - SLACK), 1.0 - UNIT))
         bound = np.minimum(bound, np.log(cells.variation() / (mass[0] * ts)) + SLACK)
         if isinstance(part, SampledPart):
-            line = np.min([_shifted(part, exponent, each, ts) for each in HEIGHTS], axis=0)
+            line = _shifted(part, exponent, ts)
             bound = np.minimum(bound, line - math.log(mass[0]) + SLACK)
     result: Array = np.clip(bound, LEAST_LOG, 0.0)
     return result
@@ -155,37 +155,38 @@ def layers(heights: Array, losses: Array, ts: Array) -> Array:
     return found
 
 
-def _shifted(part: SampledPart, exponent: float, height: float, ts: Array) -> Array:
-    """Return the log of the bound by the line at Im x = height, or 2 s if that is less."""
+def _shifted(part: SampledPart, exponent: float, ts: Array) -> Array:
+    """Return the log of the least bound by lines at Im x = HEIGHTS, or 2 s where that is less."""
     density, q = part.density, part.q
-    height = min(height, 2.0 * density.deviation)
     x = np.linspace(part.low, part.high, 2 * CELLS + 1)
-    # Both increase with x; the first is off by units of 1 and of itself.
-    log_size, turn = part.polar(x, np.full(x.shape, height))
-    wrong = 16.0 * UNIT * (1.0 + np.abs(log_size))
-    log_f = density.log_density(x)
-    value = log_f + exponent * log_size + abs(exponent) * wrong
-    # d log |1 + y| / dx lies between its values at the ends, being increasing in x.
-    growth = exponent * _growth(q, x, height)
-    linear = density.log_slope(x)
-    small = linear[1:] + np.minimum(growth[1:], growth[:-1])
-    large = linear[:-1] + np.maximum(growth[1:], growth[:-1])
-    ends = np.maximum(value[1:], value[:-1])
-    swing = np.diff(x) * np.minimum(np.abs(small), np.abs(large))
-    top = np.where((small >= 0.0) | (large <= 0.0), ends, ends + swing)
-    top = top + np.log(np.diff(x)) + 0.5 * density.curvature * height * height
-    with np.errstate(over="ignore", under="ignore"):
-        line = np.exp(np.minimum(top - turn[:-1] * ts[:, None], 700.0)).sum(axis=1)
-    for end, at in ((0, part.low), (-1, part.high)):
-        still = float(part.losses(np.array([at]))[1][0])
-        peak = exponent * (still if exponent >= 0.0 else float(log_size[end]))
-        peak += abs(exponent) * float(wrong[end])
-        peak += float(log_f[end]) + 0.5 * density.curvature * height * height
-        log_rho = math.log(q) - math.log1p(-q) + at
-        share = math.exp(-np.logaddexp(0.0, -log_rho))
-        line = line + _vertical(peak, height, min(share, float(turn[end]) / height), ts)
-    result: Array = np.log(line)
-    return result
+    widths = np.diff(x)
+    log_f, linear = density.log_density(x), density.log_slope(x)
+    stills = part.losses(x[[0, -1]])[1]
+    # P-shares of the record at the ends.
+    shares = np.exp(-np.logaddexp(0.0, math.log1p(-q) - math.log(q) - x[[0, -1]]))
+    found = np.full(ts.shape, np.inf)
+    for height in sorted({min(each, 2.0 * density.deviation) for each in HEIGHTS}):
+        lift = 0.5 * density.curvature * height * height
+        # Both increase with x; the first is off by units of 1 and of itself.
+        log_size, turn = part.polar(x, np.full(x.shape, height))
+        wrong = 16.0 * UNIT * (1.0 + np.abs(log_size))
+        value = log_f + exponent * log_size + abs(exponent) * wrong
+        # d log |1 + y| / dx lies between its values at the ends, being increasing in x.
+        growth = exponent * _growth(q, x, height)
+        small = linear[1:] + np.minimum(growth[1:], growth[:-1])
+        large = linear[:-1] + np.maximum(growth[1:], growth[:-1])
+        ends = np.maximum(value[1:], value[:-1])
+        swing = widths * np.minimum(np.abs(small), np.abs(large))
+        top = np.where((small >= 0.0) | (large <= 0.0), ends, ends + swing)
+        top = top + np.log(widths) + lift
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            line = np.exp(np.minimum(top - turn[:-1] * ts[:, None], 700.0)).sum(axis=1)
+            for end, still, share in ((0, stills[0], shares[0]), (-1, stills[1], shares[1])):
+                peak = exponent * (still if exponent >= 0.0 else log_size[end])
+                peak += abs(exponent) * wrong[end] + log_f[end] + lift
+                line += _vertical(peak, height, min(share, turn[end] / height), ts)
+        found = np.minimum(found, np.log(line))
+    return found
 
 
 def _vertical(log_peak: float, height: float, slope: float, ts: Array) -> Array:

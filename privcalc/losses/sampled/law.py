@@ -163,6 +163,10 @@ class TailSplitLaw(LineLaw):
     def tail_of_w(self, x: float, *, right: bool) -> tuple[float, float]:
         """Return the W-mass on one side of a place, and its relative error."""
 
+    def tails_of_w(self, x: Array) -> Array:
+        """Return about the W-masses to the right of places."""
+        return np.array([self.tail_of_w(each, right=True)[0] for each in x.tolist()])
+
     @abstractmethod
     def place(self, level: float) -> float:
         """Return about the x at which log(1 + y) is a level > 0."""
@@ -268,6 +272,11 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
         """Return the W-mass on one side of a place; the shifted mean is off as the piece's is."""
         mean = self.normal.mean + self.normal.deviation**2
         return normal_tail(x - mean if right else mean - x, mean, self.normal.deviation)
+
+    def tails_of_w(self, x: Array) -> Array:
+        """Return about the W-masses to the right of places."""
+        z = (x - self.normal.mean) / self.normal.deviation - self.normal.deviation
+        return np.array([0.5 * math.erfc(each) for each in (z * math.sqrt(0.5)).tolist()])
 
     def place(self, level: float) -> float:
         """Return about the x whose loss log(1 - q + q e^x) is the level > 0."""
