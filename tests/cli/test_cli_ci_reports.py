@@ -132,39 +132,6 @@ def test_gitlab_of_a_budget_file(check: Callable[..., Outcome]) -> None:
     assert (within.status, within.stdout) == (0, "[]\n")
 
 
-def test_junit_of_questions(run: Callable[..., Outcome]) -> None:
-    """Each answer is a case; one without a budget passes, and says what was found."""
-    ask = ("compose", "gaussian:sigma=8", "--delta", "1e-5,1e-6", "--format", "junit")
-    cases = [*document(run(*ask).stdout).iter("testcase")]
-    assert [each.get("name") for each in cases] == [
-        "epsilon at delta 1e-5 of gaussian:sigma=8",
-        "epsilon at delta 1e-6 of gaussian:sigma=8",
-    ]
-    assert all(str(each[0].text).startswith("epsilon in [0.") for each in cases)
-    checked = run(*ask, "--max-epsilon", "0.48")
-    assert checked.status == 1
-    failed = [len(each.findall("failure")) for each in document(checked.stdout).iter("testcase")]
-    assert failed == [0, 1]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "convert gaussian:sigma=2 --to gdp --max-mu 0.4",
-        "convert gaussian:sigma=2 --to tradeoff --fpr 0.1",
-        "calibrate gaussian:sigma=_ --epsilon 1 --delta 1e-5",
-        "select gaussian:sigma=4 --runs geometric:mean=30 --delta 1e-6",
-        "subsample gaussian:sigma=5 --q 0.001 --orders 2,8",
-    ],
-)
-def test_junit_of_every_command(line: str, run: Callable[..., Outcome]) -> None:
-    """All of them have the format, as they have the others."""
-    done = run(*line.split(), "--format", "junit")
-    assert done.status == ("--max-mu" in line)
-    (case, *_) = document(done.stdout).iter("testcase")
-    assert case.get("classname") == f"privcalc.{line.split(maxsplit=1)[0]}"
-
-
 @pytest.mark.parametrize("name", ["a&b<c>.toml", "a\x01b.toml", 'a"b.toml'])
 def test_what_xml_has_no_form_for(
     name: str, run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -186,12 +153,3 @@ def test_one_document_is_for_one_question(form: str, run: Callable[..., Outcome]
     done = run("compose", "-", "--delta", "1e-5", "--format", form, stdin="gaussian:sigma=1\n")
     assert (done.status, done.stdout) == (2, "")
     assert f"--format {form} is one document" in done.stderr
-
-
-def test_findings_need_a_file(run: Callable[..., Outcome]) -> None:
-    """GitLab shows a finding at a line of a file, and nowhere else."""
-    done = run(
-        "compose", "gaussian:sigma=1", "--delta", "1e-5", "--max-epsilon", "3", "--format", "gitlab"
-    )
-    assert (done.status, done.stdout) == (2, "")
-    assert "name one with --file, or write --format junit" in done.stderr

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc import __version__
-from privcalc.bounds import Bound
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
@@ -99,110 +93,7 @@ class TestQuestion:
         assert accounting.calls[0]["deltas"] == (1e-5, 1e-6)
 
 
-class TestJson:
-    def test_keys_and_values(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """The object has the keys of the contract in their order, on one line."""
-        accounting.sampling = "Poisson"
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "--json")
-        assert outcome.stdout == (
-            f'{{"schema": "privcalc/result/v1", "version": "{__version__}", "command": "compose", '
-            '"spec": {"type": "gaussian", "standard_deviation": 2.0}, "text": "gaussian:sigma=2", '
-            '"relation": "add_or_remove_one", "assumed": [{"mechanism": "gaussian", '
-            '"parameter": "sensitivity", "value": 1, "relation": "add_or_remove_one"}], '
-            '"query": {"delta": 1e-05}, '
-            '"result": {"epsilon": {"lower": 2.25, "upper": 2.5}}, '
-            '"method": {"engine": "contour", "proof": "characteristic-function inversion", '
-            '"tolerance_met": true, "terms": {"aliasing": 1e-12}}}'
-            "\n"
-        )
-        assert (outcome.status, outcome.stderr) == (0, "")
-
-    def test_one_line_for_each_answer(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """Deltas come before epsilons, in the order of the options."""
-        assert accounting.calls == []
-        outcome = run("compose", GAUSSIAN, "--epsilon", "1", "--delta", "1e-5,0", "--json")
-        queries = [json.loads(line)["query"] for line in outcome.stdout.splitlines()]
-        assert queries == [{"delta": 1e-5}, {"delta": 0.0}, {"epsilon": 1.0}]
-
-    def test_infinity_is_a_string(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """No reader takes it for a small number."""
-        accounting.bound = Bound(math.inf, math.inf)
-        outcome = run("compose", GAUSSIAN, "--delta", "0", "--json")
-        result = json.loads(outcome.stdout)["result"]
-        assert result == {"epsilon": {"lower": "Infinity", "upper": "Infinity"}}
-
-    def test_unknown_lower_end_is_left_out(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """No key is null."""
-        accounting.bound = Bound(2.5)
-        outcome = run("compose", GAUSSIAN, "--delta", "0", "--json")
-        assert json.loads(outcome.stdout)["result"] == {"epsilon": {"upper": 2.5}}
-        assert "null" not in outcome.stdout
-
-    def test_profile(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """Without a query the answer is a curve of 21 points."""
-        assert accounting.calls == []
-        answer = json.loads(run("compose", GAUSSIAN, "--json").stdout)
-        assert answer["query"] == {}
-        assert len(answer["result"]["epsilon"]) == len(answer["result"]["delta"]) == 21
-
-    def test_estimate(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """The published quadrature gives no bracket, and standard error says so."""
-        assert accounting.calls == []
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "--engine", "afa", "--json")
-        assert json.loads(outcome.stdout)["result"] == {"epsilon": {"estimate": 2.375}}
-        assert outcome.stderr == (
-            "privcalc: warning: epsilon at delta 1e-5 is an estimate without certificate\n"
-        )
-
-
 class TestTable:
-    def test_plain(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """Plain columns name the relation and the sampling."""
-        accounting.sampling = "Poisson"
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5,1e-12", "--epsilon", "2")
-        assert outcome.stdout == (
-            "spec         gaussian:sigma=2\n"
-            "relation     add-or-remove-one (one data set has one record more)\n"
-            "sensitivity  1 (assumed)\n"
-            "sampling     Poisson where sampled "
-            "(each record joins each batch independently; for shuffling see @batches)\n"
-            "\n"
-            "delta  epsilon lower bound  epsilon upper bound\n"
-            "1e-5   2.25                 2.5\n"
-            "1e-12  2.25                 2.5\n"
-            "\n"
-            "epsilon  delta lower bound  delta upper bound\n"
-            "2        2.25               2.5\n"
-        )
-
-    def test_unknown_lower_end(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """Columns do not shift where the lower end is unknown."""
-        accounting.bound = Bound(2.5)
-        line = run("compose", GAUSSIAN, "--delta", "1e-5").stdout.splitlines()[-1]
-        assert line.split() == ["1e-5", "unknown", "2.5"]
-
-    def test_rounds_outward(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """Both ends are printed to the digits that tell them apart."""
-        accounting.bound = Bound(2.381689726157, 2.381689726140)
-        line = run("compose", GAUSSIAN, "--delta", "1e-5").stdout.splitlines()[-1]
-        assert line.split() == ["1e-5", "2.381689726", "2.381689727"]
-
-    def test_estimate_is_named_as_one(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """The column says that there is no certificate."""
-        assert accounting.calls == []
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "--engine", "afa")
-        assert "epsilon (estimate, not certified)" in outcome.stdout
-
     def test_colour_marks_the_verdict_only_on_request(
         self, run: Callable[..., Outcome], accounting: FakeAccounting
     ) -> None:
@@ -216,73 +107,6 @@ class TestTable:
 
 
 class TestOtherFormats:
-    def test_terse(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """The upper end alone, to ten digits and rounded up; the last of more are noise."""
-        for bound, printed in (
-            (Bound(2.3816897261570005, 2.375), "2.381689727"),
-            (Bound(math.nextafter(2.381689726, 3.0), 2.375), "2.381689727"),
-            (Bound.of(Fraction("2.381689726")), "2.381689726"),
-            (Bound(2.5, 2.375), "2.5"),
-            (Bound(2.0**-100), "7.888609053e-31"),
-        ):
-            accounting.bound = bound
-            outcome = run("compose", GAUSSIAN, "--delta", "1e-5,1e-6", "-t")
-            assert outcome.stdout == f"{printed}\n{printed}\n"
-
-    def test_csv(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """One row for each number, the same columns always."""
-        accounting.bound = Bound(math.inf, 2.25)
-        outcome = run("compose", "gaussian:sigma=2,sensitivity=3", "--delta", "1e-5", "--epsilon",
-                      "1", "--max-epsilon", "3", "--format", "csv")  # fmt: skip
-        rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
-        assert [(row["given"], row["at"], row["quantity"]) for row in rows] == [
-            ("delta", "1e-5", "epsilon"),
-            ("epsilon", "1", "delta"),
-        ]
-        assert rows[0]["spec"] == "gaussian:sigma=2,sensitivity=3"
-        assert (rows[0]["lower"], rows[0]["upper"]) == ("2.25", "Infinity")
-        assert (rows[0]["budget"], rows[0]["verdict"]) == ("3", "undecided")
-        assert (rows[1]["budget"], rows[1]["verdict"]) == ("", "")
-
-    def test_csv_profile(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """A curve has a row for each point."""
-        assert accounting.calls == []
-        outcome = run("compose", GAUSSIAN, "--format", "csv")
-        rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
-        assert len(rows) == 21
-        assert rows[1]["at"] == "0.25"
-        assert rows[1]["upper"] == "0.5"
-
-    def test_markdown(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """A table, the assumptions and the verdict."""
-        assert accounting.calls == []
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "--max-epsilon", "3", "--format",
-                      "markdown")  # fmt: skip
-        assert outcome.stdout == (
-            "**`gaussian:sigma=2`**\n"
-            "\n"
-            "| delta | epsilon lower bound | epsilon upper bound |\n"
-            "| ---: | ---: | ---: |\n"
-            "| 1e-5 | 2.25 | 2.5 |\n"
-            "\n"
-            "- relation: add-or-remove-one (one data set has one record more)\n"
-            "- sensitivity: 1 (assumed)\n"
-            "- sampling: none (every step uses every record)\n"
-            "- **within budget**: epsilon <= 2.5 at delta 1e-5, budget 3\n"
-        )
-
-    def test_github(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """Annotations: an error where a check fails, else a notice."""
-        assert accounting.calls == []
-        options = ("--delta", "1e-5", "--format", "github")
-        assert run("compose", "pure:epsilon=1%", *options).stdout == (
-            "::notice title=privacy::epsilon in [2.25, 2.5] at delta 1e-5 "
-            "(pure:epsilon=0.01; relation add-or-remove-one, sampling as stated)\n"
-        )
-        outcome = run("compose", GAUSSIAN, *options, "--max-epsilon", "1")
-        assert outcome.stdout.startswith("::error title=privacy budget::over budget: epsilon >= ")
-        assert run("compose", GAUSSIAN, "--format", "github").stdout.startswith("::notice")
-
     def test_quiet(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
         """Only the exit status speaks."""
         accounting.tolerance_met = False
@@ -322,20 +146,6 @@ class TestTalk:
         assert outcome.stderr == (
             "privcalc: warning: the bracket of epsilon at delta 1e-5 is wider than the tolerance: "
             "relative width 0.1; -v says why\n"
-        )
-
-    def test_verbose_shows_both_directions(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """Engine, error terms and directions are on standard error; the answer is unchanged."""
-        assert accounting.calls == []
-        plain = run("compose", GAUSSIAN, "--delta", "1e-5")
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "-v")
-        assert outcome.stdout == plain.stdout
-        assert outcome.stderr == (
-            f"epsilon at delta 1e-5: {INVERSION}, aliasing 1e-12\n"
-            f"  remove: [2.25, 2.5], {INVERSION}, aliasing 1e-12\n"
-            f"  add: [2.25, 2.5], {INVERSION}, aliasing 1e-12\n"
         )
 
 

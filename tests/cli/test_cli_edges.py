@@ -26,35 +26,6 @@ if TYPE_CHECKING:
 GAUSSIAN = "gaussian:sigma=5"
 SELECT = ("select", "pure:epsilon=1", "--runs", "fixed:n=1", "--delta", "0")
 # A question of which the answer is known, its budget, and the answer.
-BUDGETS = [
-    (("compose", GAUSSIAN, "--epsilon", "0"), "--max-delta", 0.0796556745),
-    (("convert", "pure:epsilon=0.5", "--delta", "0"), "--max-epsilon", 0.5),
-    (("convert", GAUSSIAN, "--epsilon", "0"), "--max-delta", 0.0796556745),
-    (("convert", GAUSSIAN, "--to", "zcdp"), "--max-rho", 0.02),
-    (("convert", GAUSSIAN, "--to", "gdp", "--delta", "1e-5"), "--max-mu", 0.2),
-    (("convert", GAUSSIAN, "--to", "risk"), "--max-advantage", 0.0796556745),
-    (SELECT, "--max-epsilon", 1.0),
-]
-
-
-@pytest.mark.parametrize(("question", "option", "value"), BUDGETS)
-def test_budgets(
-    question: tuple[str, ...], option: str, value: float, run: Callable[..., Outcome]
-) -> None:
-    """A little more than the answer is kept, a little less is exceeded, or excused."""
-    for factor, status, verdict in ((1.001, 0, "within"), (0.999, 1, "exceeded")):
-        budget = repr(float(f"{value * factor:.6g}"))
-        done = run(*question, option, budget, "--json")
-        checks = [each["check"] for each in map(json.loads, done.stdout.splitlines())
-                  if "check" in each]  # fmt: skip
-        assert checks == [{option[2:].replace("-", "_"): float(budget), "verdict": verdict}]
-        assert done.status == status
-        excused = run(*question, option, budget, "--json", "--exit-zero")
-        assert (excused.status, excused.stdout, excused.stderr) == (0, done.stdout, done.stderr)
-        table = run(*question, option, budget)
-        assert table.stdout.splitlines()[-1].startswith(
-            "within budget" if status == 0 else "over budget"
-        )
 
 
 def test_exit_zero_is_about_budgets_only(
@@ -66,29 +37,6 @@ def test_exit_zero_is_about_budgets_only(
     assert run(*check, stdin="pure:epsilon=1").status == 0
     assert run(*check, stdin="pure:epsilon=1\nx").status == 2
     assert run(*check, stdin="").status == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("convert", GAUSSIAN, "--max-epsilon", "1"), "--max-epsilon needs the delta"),
-        (("convert", GAUSSIAN, "--to", "gdp", "--max-rho", "1"), "it is for --to zcdp"),
-        (("convert", GAUSSIAN, "--delta", "0.1", "--max-mu", "1"), "it is for --to gdp"),
-        (("convert", GAUSSIAN, "--to", "risk", "--max-advantage", "2"), "between 0 and 1"),
-        (("convert", GAUSSIAN, "--filter", "zcdp:rho=1", "--delta", "1e-5", "--max-epsilon", "1"),
-         "--filter is not checked against a budget"),
-        ((*SELECT, "--max-delta", "1"), "--max-delta needs the epsilon"),
-        (("select", "gaussian:sigma=2@_", "--thresholds", "--epsilon-q", "1", "--delta", "1e-6",
-          "--runs", "geometric:mean=10", "--max-epsilon", "1"), "checks no budget"),
-    ],
-)  # fmt: skip
-def test_budgets_of_nothing(
-    arguments: tuple[str, ...], message: str, run: Callable[..., Outcome]
-) -> None:
-    """A budget that nothing would be compared with is refused."""
-    done = run(*arguments)
-    assert (done.status, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert message in done.stderr
 
 
 def test_profile_without_a_place(run: Callable[..., Outcome]) -> None:

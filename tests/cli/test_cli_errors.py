@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,89 +32,7 @@ def test_statuses_are_the_documented_ones() -> None:
     }
 
 
-class TestUsage:
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (("compse",), "no such command 'compse'. Did you mean 'compose'? (see privcalc"),
-            (("-v", *QUESTION), "no such option: -v (options stand after the command"),
-            (("--versio",), "no such option: --versio (did you mean --version?)"),
-            ((*QUESTION, "--eps", "3"), "no such option: --eps (did you mean --epsilon?)"),
-            ((*QUESTION, "--poisson", "3"), "no such option: --poisson (sampling stands after"),
-            ((*QUESTION, "--alpha", "3"), "no such option: --alpha (convert --fpr takes false"),
-            ((*QUESTION, "--zzz"), "no such option: --zzz (see privcalc compose --help)"),
-            ((*QUESTION, "--format", "xml"), "invalid value for '--format': 'xml' is not one of"),
-            ((*QUESTION, "--relation"), "option '--relation' requires an argument"),
-            (("compose", "--delta", "1e-5"), "missing argument 'SPEC...'"),
-            (("--schema", "x"), "invalid value for '--schema'"),
-        ],
-    )  # fmt: skip
-    def test_one_line(
-        self, arguments: tuple[str, ...], message: str, run: Callable[..., Outcome]
-    ) -> None:
-        """The parser's complaints are one line, with where to look."""
-        outcome = run(*arguments)
-        assert (outcome.status, outcome.stdout) == (2, "")
-        assert outcome.stderr.startswith(f"privcalc: {message}")
-        assert outcome.stderr.count("\n") == 1
-
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            ("compose", "x", "--json", "--fomat", "csv"),
-            ("compose", "x", "--format", "json", "--engine", "magic"),
-            ("compose", "x", "--format=json", "--delta"),
-        ],
-    )
-    def test_object_under_json(
-        self, arguments: tuple[str, ...], run: Callable[..., Outcome]
-    ) -> None:
-        """Even arguments that cannot be parsed get an error object where JSON was asked for."""
-        outcome = run(*arguments)
-        assert (outcome.status, outcome.stdout) == (2, "")
-        assert json.loads(outcome.stderr)["code"] == "usage"
-
-    def test_words_after_two_dashes_are_no_options(self, run: Callable[..., Outcome]) -> None:
-        """A specification is not an option."""
-        assert run("compose", "--", "--json").stderr.startswith("privcalc: ")
-
-    def test_no_arguments_show_the_help(self, run: Callable[..., Outcome]) -> None:
-        """The short help goes to standard error, with the status of an error."""
-        for arguments in ((), ("compose",)):
-            outcome = run(*arguments)
-            assert (outcome.status, outcome.stdout) == (2, "")
-            assert outcome.stderr.startswith("Usage: privcalc")
-
-
 class TestErrors:
-    def test_specification(self, run: Callable[..., Outcome]) -> None:
-        """The fault is pointed at, and the message says what to write."""
-        outcome = run("compose", "gausian:sigma=2", "--delta", "1e-5")
-        assert (outcome.status, outcome.stdout) == (2, "")
-        assert outcome.stderr == (
-            "privcalc: unknown mechanism: gausian\n"
-            "  gausian:sigma=2\n"
-            "  ^^^^^^^\n"
-            "hint: did you mean gaussian?\n"
-        )
-
-    def test_specification_under_json(self, run: Callable[..., Outcome]) -> None:
-        """The same as an object."""
-        error = json.loads(run("compose", "gausian:sigma=2", "--json").stderr)
-        assert error == {
-            "schema": "privcalc/error/v1",
-            "code": "spec",
-            "message": "unknown mechanism: gausian",
-            "hint": "did you mean gaussian?",
-            "text": "gausian:sigma=2",
-            "span": [0, 7],
-        }
-
-    def test_specification_on_github(self, run: Callable[..., Outcome]) -> None:
-        """The same as an annotation."""
-        outcome = run("compose", "gausian:sigma=2", "--format", "github")
-        assert outcome.stderr.startswith("::error title=privcalc::unknown mechanism: gausian%0A")
-
     def test_bytes_that_are_no_text(self, run: Callable[..., Outcome]) -> None:
         """Lone surrogates, which stand for such bytes, are never printed."""
         outcome = run("compose", "gaussian:sigma=\udcff1", "--delta", "1e-5")
@@ -202,32 +119,6 @@ class TestTopics:
         """The version is one line."""
         assert run("--version").stdout == f"privcalc {__version__}\n"
 
-    def test_language(self, run: Callable[..., Outcome]) -> None:
-        """The whole language, or one name of it, also among other options."""
-        overview = run("--help-spec")
-        assert "gaussian" in overview.stdout
-        assert "poisson" in overview.stdout
-        assert run("--help-spec", "rr").stdout.startswith("randomized-response: ")
-        assert run("--help-spec=rr").stdout.startswith("randomized-response: ")
-        assert run("--help-spec", "--version").stdout == overview.stdout
-
-    @pytest.mark.parametrize(
-        "arguments", [("--help-spec", "gaussian", "laplace"), ("--help-spec=gaussian", "laplace")]
-    )
-    def test_language_takes_one_name(
-        self, arguments: tuple[str, ...], run: Callable[..., Outcome]
-    ) -> None:
-        """A second name is not silently ignored."""
-        outcome = run(*arguments)
-        assert (outcome.status, outcome.stdout) == (2, "")
-        assert outcome.stderr == "privcalc: --help-spec takes one NAME, and 'laplace' follows it\n"
-
-    def test_language_without_such_a_name(self, run: Callable[..., Outcome]) -> None:
-        """An unknown name is an error with a suggestion."""
-        outcome = run("--help-spec", "gausian")
-        assert (outcome.status, outcome.stdout) == (2, "")
-        assert "did you mean gaussian?" in outcome.stderr
-
     @pytest.mark.parametrize("name", ["result", "spec", "error"])
     def test_schema(self, name: str, run: Callable[..., Outcome]) -> None:
         """Each schema is printed as it is shipped."""
@@ -237,25 +128,6 @@ class TestTopics:
     def test_completion(self, shell: str, run: Callable[..., Outcome]) -> None:
         """The completions of each shell are printed."""
         assert "gaussian:" in run("--show-completion", shell).stdout
-
-    def test_help_says_what_things_mean(self, run: Callable[..., Outcome]) -> None:
-        """The engines and the ranges are stated; nothing is announced."""
-        text = " ".join(run("compose", "--help-all").stdout.split())
-        assert "available yet" not in text
-        for words in (
-            "closed form, contour, fft, Renyi",
-            "rdp (upper end only)",
-            "> 0 and < 1; what costs nothing is narrower. A bracket of epsilon narrower than 1e-12",
-            "at 21 values of epsilon",
-        ):
-            assert words in text
-
-    @pytest.mark.parametrize("option", ["-h", "--help"])
-    def test_help(self, option: str, run: Callable[..., Outcome]) -> None:
-        """Both spellings work everywhere, and the help has examples."""
-        assert run(option).stdout.startswith("Usage: privcalc [OPTIONS] COMMAND")
-        assert "--file ./privacy.toml\n\nOptions:\n" in run("compose", option).stdout
-        assert run("compose", "--help-all").stdout.rstrip().endswith("--max-epsilon 5")
 
 
 class TestHostileText:
@@ -304,37 +176,6 @@ class TestHostileText:
         )
         assert (done.status, len(done.stdout.split())) == (2, 1)
         assert "\x1b" not in done.stderr
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (("compose", "gaussian:sigma=1", "--delta", "7%7"), "--delta takes a number such"),
-            (
-                ("compose", "gaussian:a=1,\n::b"),
-                "got '\\n'%0A  gaussian:a=1, ::b%0A",
-            ),
-            (("compose", "gaussian:sigma=1%%"), "%25"),
-            (("compose", "gaussian:sigma=1", "--fomat"), "no such option: --fomat"),
-            (
-                ("convert", "gaussian:sigma=1", "--orders", "2"),
-                "--orders says nothing to --to profile",
-            ),
-            (("calibrate", "gaussian:sigma=1", "--mu", "1"), ""),
-            (("select", "gaussian:sigma=1", "--runs", "x:y", "--delta", "0.1"), "--runs: "),
-            (("subsample", "gaussian:sigma=1"), "subsample needs to know the sample"),
-        ],
-    )
-    def test_errors_are_annotations(
-        self, arguments: tuple[str, ...], message: str, run: Callable[..., Outcome]
-    ) -> None:
-        """One workflow command, on one line, with what would end it escaped."""
-        for options in (("--format", "github"), ("--format=github",)):
-            done = run(*arguments, *options)
-            assert (done.status, done.stdout) == (2, "")
-            assert done.stderr.startswith("::error title=privcalc::")
-            assert message in done.stderr
-            assert done.stderr.count("\n") == 1
-            assert not re.search("%(?!25|0A|0D)", done.stderr)
 
     def test_properties_of_annotations(self) -> None:
         """A colon or a comma would end a property."""

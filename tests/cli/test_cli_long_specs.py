@@ -69,17 +69,6 @@ def test_up_to_a_megabyte(
     assert error["message"].startswith("a specification has at most 1,000,000 characters")
 
 
-def test_the_span_of_an_error_object_is_of_its_text(run: Callable[..., Outcome]) -> None:
-    """A text of more than ten thousand characters is cut to what is around the fault."""
-    for before in (1, 3_000):
-        text = f"{to_text(ledger(before + 1))}+gdp:nu=1+{to_text(ledger(before + 1))}"
-        error = json.loads(run("compose", text, *AT, "--json").stderr)
-        assert error["text"][slice(*error["span"])] == "nu"
-        assert error["text"] in text
-        assert len(error["text"]) <= 10_000
-        assert (error["text"] == text) == (before == 1)
-
-
 def test_histories_keep_their_name(
     run: Callable[..., Outcome],
     accounting: FakeAccounting,
@@ -102,27 +91,6 @@ def test_histories_keep_their_name(
     again = run("compose", "-", *AT, stdin=printed)
     assert again.stdout.splitlines()[0] == f"spec         {steps}"
     assert accounting.calls[0]["tree"] == accounting.calls[-1]["tree"]
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize(
-    ("line", "first"),
-    [
-        ("convert SPEC --to zcdp", ZCDP),
-        ("convert SPEC --to zcdp --group 2", f"({ZCDP})@group:k=2"),
-        ("convert max(SPEC,gdp:mu=0.1) --to zcdp -v", "2 disjoint parts: 1 (zcdp), 1 gdp"),
-        ("compose max(SPEC,gdp:mu=0.1) --delta 1e-6 -v", "2 disjoint parts: 1 (zcdp), 1 gdp"),
-        ("select SPEC --runs geometric:mean=3 --delta 1e-6", f"({ZCDP})@select:runs="),
-        ("subsample SPEC --q 0.1 --orders 4", f"({ZCDP})@poisson:q=0.1"),
-        ("convert SPEC --filter zcdp:rho=2 --delta 1e-6", ZCDP),
-    ],
-)
-def test_commands(line: str, first: str, run: Callable[..., Outcome]) -> None:
-    """No command repeats a long specification, not even to explain itself."""
-    done = run(*(word.replace("SPEC", CURVES) for word in line.split()))
-    assert done.status == 0
-    assert done.stdout.splitlines()[0].startswith(f"spec      {first}")
-    assert "0.0010" not in done.stdout + done.stderr
 
 
 def test_a_statement_has_long_lists_of_numbers(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -24,11 +22,6 @@ from privcalc.exact import exact
 from privcalc.render.words import written
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Outcome
 
 
 @pytest.mark.parametrize(
@@ -147,52 +140,3 @@ def test_ratios_keep_their_text_and_value(text: str, number: Fraction, shown: st
     value = read_number("--x", text)
     assert (exact(value), written(value)) == (number, shown)
     assert repr(value) == repr(float(number))
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    ("arguments", "shown", "plain"),
-    [
-        (("compose", "gaussian:sigma=1", "--delta", "1/60000"), "\n1/60000  ", 1 / 60_000),
-        (("compose", "gaussian:sigma=1", "--epsilon", "1/3"), "\n1/3      ", 1 / 3),
-        (("convert", "zcdp:rho=1", "--delta", "1/60000"), "at delta 1/60000: Renyi", 1 / 60_000),
-        (("convert", "pure:epsilon=1", "--to", "rdp", "--orders", "7/3"), "\n7/3  ", 7 / 3),
-        (("convert", "pure:epsilon=1", "--to", "tradeoff", "--fpr", "1/3"), "\n1/3  ", 1 / 3),
-        (
-            ("convert", "pure:epsilon=1", "--to", "risk", "--fpr", "1/7", "--prior", "1/3"),
-            "\n1/3  ",
-            1 / 3,
-        ),
-        (("subsample", "pure:epsilon=1", "--q", "1/300", "--orders", "2"), "q=1/300 (", 1 / 300),
-        (
-            ("select", "pure:epsilon=1", "--runs", "poisson:mean=2", "--delta", "1/60000"),
-            "\n1/60000  ",
-            1 / 60_000,
-        ),
-        (
-            ("calibrate", "pure:epsilon=_", "--epsilon", "5/3", "--delta", "1/60000"),
-            "--delta 1/60000 --max-epsilon 5/3",
-            5 / 3,
-        ),
-    ],
-)
-def test_tables_show_ratios_as_written(
-    arguments: tuple[str, ...], shown: str, plain: float, run: Callable[..., Outcome]
-) -> None:
-    """In tables of every command; JSON and CSV have the number, but in a specification."""
-    assert shown in run(*arguments).stdout
-    for form in ("json", "csv"):
-        done = run(*arguments, "--format", form)
-        sampled = r"q=1/300|\"sampling_probability\": \"1/300\""
-        assert not re.search(r"\d/\d", re.sub(sampled, "", done.stdout))
-    line = run(*arguments, "--json").stdout.splitlines()[-1]
-    assert repr(plain) in line
-    json.loads(line)
-
-
-def test_budgets_are_said_as_written(run: Callable[..., Outcome]) -> None:
-    """The verdict has the place and the budget in the words of the command line."""
-    check = ("compose", "pure:epsilon=1", "--delta", "1/60000", "--max-epsilon", "9/2")
-    assert run(*check).stdout.endswith(" at delta 1/60000, budget 9/2\n")
-    github = run(*check, "--format", "github").stdout
-    assert " at delta 1/60000, budget 9/2 (pure:epsilon=1; " in github

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from privcalc.spec import registry
-from tests.cli.slips import REASONS, arguments, slips
+from tests.transcripts import HERE, entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,55 +19,21 @@ if TYPE_CHECKING:
 
     from tests.conftest import Outcome
 
-HEADINGS = re.compile(r"^# (.*)|^\$ (.*)", re.MULTILINE)
-
-
-def headed() -> dict[str, str]:
-    """Return the heading that each line of the file stands below."""
-    found, heading = {}, ""
-    for above, line in HEADINGS.findall(REASONS.read_text(encoding="utf-8")):
-        heading = above or heading
-        if line:
-            found[line] = heading
-    return found
-
-
-HEADED = headed()
-CASES = [
-    pytest.param(line, words, id=line, marks=pytest.mark.slow if HEADED[line] == "Slow" else ())
-    for line, words in slips(REASONS)
-]
-
-
-@pytest.mark.few(15)
-@pytest.mark.parametrize(("line", "message"), CASES)
-def test_the_sentence(line: str, message: str, run: Callable[..., Outcome]) -> None:
-    """It is what the file has, and each is one line beside the number or below it."""
-    done = run(*arguments(line))
-    printed = "".join(f"{each}\n" for each in (done.stdout + done.stderr).splitlines() if each)
-    assert printed == message
-    explained = re.search(
-        r"^why |^privcalc: note: (?!sensitivity |noise_multiplier )|::notice .*; ",
-        message,
-        re.MULTILINE,
-    )
-    heading = HEADED[line]
-    assert heading == "Sensitivities" or bool(explained) is (heading != "Nothing to say")
-
-
 ENOUGH = [
-    pytest.param(line, found, id=line, marks=pytest.mark.slow if HEADED[line] == "Slow" else ())
-    for line, message in slips(REASONS)
-    for found in re.findall(r"more often than delta \S+: a delta above (\S+) has", message)
+    pytest.param(each.line, found, id=each.line)
+    for each in entries(HERE / "reasons.txt")
+    for found in re.findall(
+        r"more often than delta \S+: a delta above (\S+) has", each.out + each.err
+    )
 ]
 
 
 @pytest.mark.few(4)
-@pytest.mark.dear("privcalc compose partition-selection:epsilon=0")
+@pytest.mark.dear("compose partition-selection:epsilon=0")
 @pytest.mark.parametrize(("line", "delta"), ENOUGH)
 def test_what_is_said_to_be_enough_is(line: str, delta: str, run: Callable[..., Outcome]) -> None:
     """At that delta epsilon is finite, and at a little less it is not."""
-    words = arguments(line)[:2]
+    words = shlex.split(line)[:2]
 
     def upper(at: str) -> float:
         done = run(*words, "--delta", at)
@@ -164,31 +131,12 @@ def test_nothing_unclear_is_unexplained(
         assert all(each.strip() == each and "  " not in each for each in data.get("reasons", ()))
 
 
-@pytest.mark.slow
-def test_what_was_asked_for_needs_no_reason(run: Callable[..., Outcome]) -> None:
-    """A bracket as wide as the tolerance, a decided budget, and narrow ones have none."""
-    noisy = ("compose", "noisy-max:sigma=2,candidates=28", "--delta", "1e-9", "--json")
-    assert "reasons" in json.loads(run(*noisy).stdout)
-    for more in (("--tolerance", "0.1"), ("--max-epsilon", "50")):
-        assert "reasons" not in json.loads(run(*noisy, *more).stdout)
-    assert "reasons" in json.loads(run(*noisy, "--max-epsilon", "6.3").stdout)
-    assert "reasons" not in json.loads(run("compose", "gdp:mu=1", *noisy[2:]).stdout)
-
-
 def test_a_sentence_is_said_once(run: Callable[..., Outcome]) -> None:
     """Below the table of many answers, and of a stream."""
     many = run("compose", "zcdp:rho=1", "--delta", "1e-5,1e-6,1e-7", "--epsilon", "1")
     assert sum(line.startswith("why ") for line in many.stdout.splitlines()) == 1
     stream = run("compose", "-", "--delta", "1e-5", "-t", stdin="zcdp:rho=1\n" * 3)
     assert stream.stderr.count("a bound of Renyi divergences") == 1
-
-
-def test_every_format_has_it(run: Callable[..., Outcome]) -> None:
-    """On standard output, or beside it where that is numbers alone."""
-    for form in ("table", "markdown", "statement", "github", "json", "csv"):
-        done = run("compose", "zcdp:rho=1", "--delta", "1e-5", "--format", form)
-        place = done.stderr if form == "csv" else done.stdout
-        assert place.count("a bound of Renyi divergences") == 1, form
 
 
 def test_an_answer_with_reasons_is_a_question(run: Callable[..., Outcome]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import subprocess
 import sys
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.select_answers import ALWAYS, GAUSSIAN, GEOMETRIC
+from tests.cli.select_answers import GAUSSIAN, GEOMETRIC
 from tests.cli.test_cli_process import HEAVY, modules
 from tests.cli.test_cli_schema import objects, validator
 
@@ -20,53 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Outcome
-THRESHOLDS = (
-    "--thresholds", "--epsilon-q", "1.5", "--delta", "1e-6", "--runs", "geometric:mean=10",
-)  # fmt: skip
 
 
 class TestFormats:
-    def test_csv(self, run: Callable[..., Outcome]) -> None:
-        """A row for each number."""
-        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6,1e-8", "--format", "csv")
-        assert done.status == 0
-        rows = list(csv.DictReader(io.StringIO(done.stdout)))
-        assert {row["at"] for row in rows} == {"1e-6", "1e-8"}
-        assert {row["given"] for row in rows} == {"delta"}
-        names = {row["quantity"] for row in rows}
-        assert ALWAYS | {"epsilon", "base_epsilon", "rdp", "liu_talwar"} <= names
-        answer = next(row for row in rows if row["quantity"] == "epsilon")
-        assert 1.7813 < float(answer["lower"]) < float(answer["upper"]) < 1.7896
-        published = next(row for row in rows if row["quantity"] == "paper")
-        assert published["lower"] == ""
-        assert float(published["upper"]) == pytest.approx(2.288311, abs=6e-7)
-
-    def test_markdown(self, run: Callable[..., Outcome]) -> None:
-        """The tables and what is said below them."""
-        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--format", "markdown")
-        assert done.status == 0
-        assert "| delta | method | upper bound | C | candidates |" in done.stdout
-        assert "| 1e-6 | pointwise | " in done.stdout
-        assert "- runs: geometric: mean 30, no run 0" in done.stdout
-
-    def test_github(self, run: Callable[..., Outcome]) -> None:
-        """One annotation for each answer."""
-        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6,1e-8", "--format", "github")
-        assert done.status == 0
-        assert done.stdout.count("::notice title=privacy::") == 2
-        assert "epsilon in [1.788" in done.stdout
-
-    def test_quiet_and_boxes(self, run: Callable[..., Outcome]) -> None:
-        """Nothing with -q; a terminal gets boxes."""
-        assert run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "-q").stdout == ""
-        assert run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", terminal=True).status == 0
-
-    def test_methods_are_explained(self, run: Callable[..., Outcome]) -> None:
-        """Under -v each method has its source."""
-        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "-v")
-        for words in ("paper: as published", "Papernot, Steinke 2022", "Liu, Talwar 2019"):
-            assert words in done.stderr
-
     def test_standard_input(self, run: Callable[..., Outcome]) -> None:
         """Each line is a question of its own, and a bad one does not stop the others."""
         lines = [GAUSSIAN, "nonsense", '{"type": "gaussian", "standard_deviation": 4.0}']
@@ -90,93 +44,7 @@ class TestFormats:
         assert found["query"] == {"delta": 1e-6}
 
 
-class TestThresholds:
-    def test_json(self, run: Callable[..., Outcome]) -> None:
-        """Both points, the total, and the largest count of each candidate."""
-        [found] = objects(
-            run("select", "gaussian:sigma=20@_", "gaussian:sigma=1@_", *THRESHOLDS, "--json")
-        )
-        result = found["result"]
-        assert found["query"] == {"delta": 1e-6, "epsilon_q": 1.5}
-        assert set(result) == {"thresholds", "epsilon", "counts", "runs"}
-        assert set(result["thresholds"]) == {"epsilon_1", "delta_1", "epsilon_hat"}
-        assert result["thresholds"]["epsilon_hat"] == pytest.approx(1.66479, abs=6e-6)
-        assert result["epsilon"]["upper"] == pytest.approx(2.28257, abs=6e-6)
-        assert "lower" not in result["epsilon"]
-        # The thresholds are those of a Gaussian with mu = 0.344346: n <= (mu sigma)^2 = 47.43.
-        assert result["counts"] == [47, 0]
-
-    def test_the_table(self, run: Callable[..., Outcome]) -> None:
-        """The thresholds, what they mean, and what the paper would charge."""
-        done = run("select", "gaussian:sigma=20@_", *THRESHOLDS)
-        assert done.status == 0
-        assert "gaussian:sigma=20@_: 47" in done.stdout
-        assert "charges 2.74235 with epsilon_1 = 0.361035" in done.stdout
-        assert float(run("select", *THRESHOLDS, "-t").stdout) == pytest.approx(2.28257, abs=6e-6)
-
-    def test_without_candidates(self, run: Callable[..., Outcome]) -> None:
-        """The thresholds stand by themselves."""
-        [found] = objects(run("select", *THRESHOLDS, "--json"))
-        assert found["result"]["counts"] == []
-
-
-REFUSALS: list[tuple[tuple[str, ...], str]] = [
-    ((GAUSSIAN, "--delta", "1e-6"), "missing option '--runs'"),
-    ((GAUSSIAN, *GEOMETRIC), "--delta D or --epsilon E"),
-    (GEOMETRIC, "--delta D or --epsilon E|needs a SPEC"),
-    ((*GEOMETRIC, "--delta", "1e-6"), "needs a SPEC"),
-    ((GAUSSIAN, *GEOMETRIC, "--delta", "2"), "between 0 and 1, got 2"),
-    ((GAUSSIAN, *GEOMETRIC, "--epsilon", "-1"), "--epsilon"),
-    ((GAUSSIAN, "--runs", "", "--delta", "1e-6"), "such as geometric:mean=30"),
-    ((GAUSSIAN, "--runs", "zipf:mean=3", "--delta", "1e-6"), "got zipf"),
-    ((GAUSSIAN, "--runs", "geometric", "--delta", "1e-6"), "either mean or gamma"),
-    ((GAUSSIAN, "--runs", "geometric:", "--delta", "1e-6"), "--runs"),
-    ((GAUSSIAN, "--runs", "geometric:mean=0.5", "--delta", "1e-6"), "mean must be > 1"),
-    ((GAUSSIAN, "--runs", "geometric:mean=_", "--delta", "1e-6"), "--runs has a free parameter"),
-    ((GAUSSIAN, "--runs", "geometric:mean=3,gamma=0.1", "--delta", "1e-6"), "either mean or gamma"),
-    ((GAUSSIAN, "--runs", "geometric:n=3", "--delta", "1e-6"), "no parameter of geometric"),
-    ((GAUSSIAN, "--runs", "geometric:mean=3@2", "--delta", "1e-6"), "one distribution"),
-    ((GAUSSIAN, "--runs", "geometric:mean=3+geometric:mean=3", "--delta", "1e-6"), "--runs"),
-    ((GAUSSIAN, "--runs", "tnb:mean=3", "--delta", "1e-6"), "shape"),
-    ((GAUSSIAN, "--runs", "tnb:shape=-1,mean=3", "--delta", "1e-6"), "shape must be > -1"),
-    ((GAUSSIAN, "--runs", "poisson:mean=0", "--delta", "1e-6"), "mean must be > 0"),
-    ((GAUSSIAN, "--runs", "binomial:n=20,mean=21", "--delta", "1e-6"), "<= 20, got 21"),
-    ((GAUSSIAN, "--runs", "fixed:n=0", "--delta", "1e-6"), "n must be >= 1"),
-    ((GAUSSIAN, "--runs", "fixed:n=2.5", "--delta", "1e-6"), "whole number"),
-    ((GAUSSIAN, "--runs", "distribution:file=./none.csv", "--delta", "1e-6"), "cannot be read"),
-    (("gaussian:sigma=_", *GEOMETRIC, "--delta", "1e-6"), "calibrate"),
-    (("gausian:sigma=4", *GEOMETRIC, "--delta", "1e-6"), "gaussian"),
-    ((GAUSSIAN, *GEOMETRIC, "--delta", "0"), "no method proves a finite epsilon"),
-    ((GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--engine", "afa"), "afa"),
-    ((GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--epsilon-q", "2"), "without --thresholds"),
-    ((*GEOMETRIC, "--delta", "1e-6", "--thresholds"), "--epsilon-q E and one --delta D"),
-    ((*THRESHOLDS, "--delta", "1e-7"), "--epsilon-q E and one --delta D"),
-    ((*THRESHOLDS, "--epsilon", "1"), "--epsilon-q E and one --delta D"),
-    ((*THRESHOLDS[:-1], "poisson:mean=10"), "geometric, logarithmic and tnb runs"),
-    ((GAUSSIAN, *THRESHOLDS), "leaves one count open"),
-    (("gaussian:sigma=_@3", *THRESHOLDS), "leaves one count open"),
-    (("gaussian:sigma=_@_", *THRESHOLDS), "leaves one count open"),
-    (("pure:epsilon=0@_", *THRESHOLDS), "every count"),
-]  # fmt: skip
-
-
 class TestRefusals:
-    @pytest.mark.parametrize(("arguments", "messages"), REFUSALS)
-    def test_refusals(
-        self, arguments: tuple[str, ...], messages: str, run: Callable[..., Outcome]
-    ) -> None:
-        """One line on standard error (and a caret), nothing printed, status 2."""
-        done = run("select", *arguments)
-        assert (done.status, done.stdout) == (2, "")
-        assert done.stderr.startswith("privcalc: ")
-        assert any(message in done.stderr for message in messages.split("|"))
-        others = done.stderr.splitlines()[1:]
-        assert all(line.startswith(("  ", "hint: ")) for line in others)
-        done = run("select", *arguments, "--json")
-        assert (done.status, done.stdout) == (2, "")
-        [line] = done.stderr.splitlines()
-        validator("error").validate(json.loads(line))
-
     @pytest.mark.parametrize(
         ("lines", "message"),
         [
@@ -201,17 +69,6 @@ class TestRefusals:
         assert (done.status, done.stdout) == (2, "")
         [line] = done.stderr.splitlines()
         assert message in line
-
-    def test_carets_point_into_the_runs(self, run: Callable[..., Outcome]) -> None:
-        """The text shown is that of the option."""
-        done = run("select", GAUSSIAN, "--runs", "tnb:shape=-1,mean=3", "--delta", "1e-6")
-        _, text, caret = done.stderr.splitlines()
-        assert text == "  tnb:shape=-1,mean=3"
-        assert text[caret.index("^") :].startswith("-1")
-        assert caret.count("^") == 2
-        done = run("select", GAUSSIAN, "--runs", "zipf:mean=3", "--delta", "1e-6", "--json")
-        error = json.loads(done.stderr)
-        assert (error["text"], error["span"]) == ("zipf:mean=3", [0, 4])
 
 
 class TestImports:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc import __version__
 from privcalc.render.words import unit
 from privcalc.spec.parse import parse
 
@@ -38,53 +37,6 @@ def table(text: str) -> dict[str, str]:
     return {name: value.replace("\\|", "|") for name, value in rows}
 
 
-@pytest.mark.parametrize(
-    ("spec", "stated"),
-    [
-        ("zcdp:rho=0.5@3", True),
-        ("pure:epsilon=1+(gdp:mu=1+rdp:order=2,epsilon=1)@2", True),
-        ("gaussian:sigma=3", False),
-        ("zcdp:rho=0.5+gaussian:sigma=3", False),
-        ("pure:epsilon=1@poisson:q=0.1", False),
-    ],
-)
-def test_sampling_of_guarantees(spec: str, stated: bool, run: Callable[..., Outcome]) -> None:
-    """Whether every step used every record is known where there is a mechanism, and said in CSV."""
-    question = ("compose", spec, "--delta", "1e-5", "--format")
-    rows = table(run(*question, "statement").stdout)
-    assert rows["sampling"].startswith("as stated (") == stated
-    assert (",as stated," in run(*question, "csv").stdout) == stated
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("line", QUESTIONS)
-def test_a_statement_says_all(line: str, run: Callable[..., Outcome]) -> None:
-    """Two sentences, then the table; the command in it prints the same statement."""
-    words = line.split()
-    done = run(*words, "--format", "statement")
-    # What a replaced record changes is said of any format.
-    said = "zcdp" in line or "replace-one" in line
-    # So is that the best of several runs is known between two ends only.
-    wide = "privcalc: warning: the bracket of epsilon at delta 0 is wider than the tolerance"
-    errors = re.sub(rf"^{wide}.*\n", "", done.stderr) if "approx" in line else done.stderr
-    assert (done.status, "" if said else errors) == (0, "")
-    sentences, blank, *_ = done.stdout.splitlines()
-    assert blank == ""
-    assert len(re.findall(r"\.(?: |$)", sentences)) == 2
-    rows = table(done.stdout)
-    answer = json.loads(run(*words, "--json").stdout.splitlines()[0])
-    assert rows["mechanism"] == f"`{answer['text']}`"
-    assert rows["relation"].startswith(answer["relation"].replace("_", "-"))
-    stated = "zcdp" in line or "approx" in line
-    sampling = "as stated (the guarantees take it into account)"
-    assert rows["sampling"] == (sampling if stated else "none (every step uses every record)")
-    assert rows["proved by"] == f"privcalc {__version__}, engine {answer['method']['engine']}"
-    assert rows["unit of privacy"] in sentences
-    assert rows["relation"] in sentences
-    command = shlex.split(rows["command"].strip("`"))
-    assert run(*command[1:]).stdout == done.stdout
-
-
 @pytest.mark.parametrize("line", QUESTIONS[:4])
 def test_both_ends_are_rounded_outward(line: str, run: Callable[..., Outcome]) -> None:
     """What is stated contains the bracket, in the table and in the sentence."""
@@ -107,27 +59,6 @@ def test_both_ends_are_rounded_outward(line: str, run: Callable[..., Outcome]) -
         assert f"no {name} below {low[1]} holds" in text
 
 
-def test_several_numbers_stand_in_the_table(run: Callable[..., Outcome]) -> None:
-    """A sentence names one number only where there is one."""
-    text = run(*QUESTIONS[-1].split(), "--format", "statement").stdout
-    assert {"epsilon at delta 1e-5", "epsilon at delta 1e-6"} <= table(text).keys()
-    assert text.startswith("Of the mechanism `gaussian:sigma=3@10` the numbers in the table")
-
-
-def test_rivals_are_no_part_of_it(run: Callable[..., Outcome]) -> None:
-    """Of a selection the price and the distribution of the runs are stated."""
-    rows = table(run(*QUESTIONS[6].split(), "--format", "statement").stdout)
-    assert {"epsilon at delta 0", "one run at delta 0", "runs"} <= rows.keys()
-    assert not {"paper", "tight", "candidates.paper"} & {key.split(" at ")[0] for key in rows}
-
-
-def test_a_verdict_is_stated(run: Callable[..., Outcome]) -> None:
-    """With its status."""
-    done = run(*QUESTIONS[0].split(), "--max-epsilon", "0.1", "--format", "statement")
-    assert done.status == 1
-    assert table(done.stdout)["budget"].startswith("over budget: epsilon >= ")
-
-
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
@@ -144,76 +75,6 @@ def test_a_verdict_is_stated(run: Callable[..., Outcome]) -> None:
 def test_unit_of_privacy(spec: str, words: str) -> None:
     """It is what all mechanisms protect."""
     assert unit(parse(spec).tree) == words
-
-
-def test_sampling_is_stated(run: Callable[..., Outcome]) -> None:
-    """With what is assumed of it, and that it is no shuffling."""
-    line = "compose gaussian:sigma=9@poisson:q=1% --delta 1e-3 --format statement"
-    text = run(*line.split()).stdout
-    words = "Poisson where sampled (each record joins each batch independently; not shuffling)"
-    assert table(text)["sampling"] == words
-    assert words in text.splitlines()[0]
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    ("spec", "sampling", "unit"),
-    [
-        (
-            "gaussian:sigma=3@batches:t=10+gaussian:sigma=3@poisson:q=0.1",
-            (
-                "Poisson at @poisson (each record joins each batch independently) and shuffled"
-                " batches of fixed size at @batches (each pass goes through the records in an order"
-                " that is drawn anew)"
-            ),
-            "one record",
-        ),
-        (
-            "gaussian-mixture:sigma=2,sensitivities=0,1,2,probabilities=0.81,0.18,0.01@100",
-            (
-                "drawn contributions in the mixture (how much a record contributes is drawn anew in"
-                " every use, as the probabilities say)"
-            ),
-            (
-                "one record (a record being what the mixture draws the part of, such as all data of"
-                " one person)"
-            ),
-        ),
-        (
-            "matrix-gaussian:sigma=9,strategy=banded,steps=20,participations=2,separation=10",
-            (
-                "planned participations in matrix-gaussian (each record joins at most as many"
-                " steps, and as far apart, as participations and separation say; of samples, by"
-                " lot)"
-            ),
-            "one record",
-        ),
-        (
-            "gaussian:sigma=1@poisson:q=0.001,max=1200,n=1000000@100",
-            (
-                "Poisson with a cap where sampled (each record joins each batch independently, and"
-                " a batch of more than max is cut to max by lot; not shuffling)"
-            ),
-            "one record",
-        ),
-    ],
-)
-def test_words_of_sampling(
-    spec: str, sampling: str, unit: str, run: Callable[..., Outcome]
-) -> None:
-    """Every kind that occurs is named, and a cap, and what a mixture draws."""
-    text = run("compose", spec, "--delta", "1e-5", "--format", "statement").stdout
-    rows = table(text)
-    assert (rows["sampling"], rows["unit of privacy"]) == (sampling, unit)
-    assert sampling in text.splitlines()[0]
-
-
-def test_neighbours_of_a_group(run: Callable[..., Outcome]) -> None:
-    """They differ in as many records as the unit of privacy has."""
-    line = "compose gaussian:sigma=9@group:k=3 --delta 1e-3 --format statement"
-    rows = table(run(*line.split()).stdout)
-    assert rows["unit of privacy"] == "3 records together"
-    assert rows["relation"] == "add-or-remove-one, 3 times (one data set has 3 records more)"
 
 
 def test_rows_are_words(run: Callable[..., Outcome], tmp_path: Path) -> None:
@@ -251,24 +112,6 @@ def test_a_line_of_a_pipe_can_be_asked_again(command: str, run: Callable[..., Ou
             each.pop("command")
         assert rows[0] == rows[1]
         assert rows[0]["relation"].startswith("replace-one" if question == brought else "add-or")
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("compose gdp:mu=1 --delta 1e-5 --engine afa", "an estimate only"),
-        ("compose gdp:mu=1 --delta 0", "finite"),
-        ("compose gdp:mu=1 --delta 1e-5 -t", "-t prints a bare number"),
-        ("compose gdp:mu=1 --delta 1e-5 --json", "--json contradicts"),
-    ],
-)
-def test_what_is_no_guarantee_is_not_stated(
-    line: str, words: str, run: Callable[..., Outcome]
-) -> None:
-    """One line says why, and nothing is printed."""
-    done = run(*line.split(), "--format", "statement")
-    assert (done.status, done.stdout) == (2, "")
-    assert words in done.stderr
 
 
 def test_data_dependent_numbers_are_not_stated(

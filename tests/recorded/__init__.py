@@ -1,1 +1,0 @@
-"""Answers and refusals of hundreds of lines, recorded: what a change must not change unseen."""

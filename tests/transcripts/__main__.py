@@ -1,0 +1,5 @@
+"""See `tests/transcripts/__init__.py`."""
+
+from tests.transcripts import main
+
+main()
