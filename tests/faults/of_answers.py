@@ -308,8 +308,8 @@ OF_ANSWERS = (
     Fault(
         "sweep-last",
         "commands/sweep.py",
-        "found = self._at(Fraction(step, self.steps - 1), *ends)",
-        "found = self._at(Fraction(step, self.steps), *ends)",
+        "share = Fraction(step, self.steps - 1)",
+        "share = Fraction(step, self.steps)",
         "commands",
         "test_sweep.py",
     ),
