@@ -103,9 +103,6 @@ RULES = {
     "privcalc.render": Rule(_ABOVE),
     # What is drawn, for a terminal and by matplotlib, which is an extra.
     "privcalc.picture": Rule(f"{_ABOVE} privcalc.render"),
-    "privcalc.picture.file": Rule(
-        f"{_ABOVE} privcalc.render privcalc.picture", in_functions="matplotlib"
-    ),
     "privcalc.picture.figure": Rule(f"{_ABOVE} privcalc.render privcalc.picture matplotlib"),
     "privcalc.render.table": Rule(f"{_ABOVE} privcalc.render rich"),
     # What a command asks, and its answers as reports.

@@ -54,20 +54,6 @@ def terminal(mode: str) -> Terminal:
     return Terminal(boxed=True, colour=colour, columns=size.columns, lines=size.lines)
 
 
-def shows_more() -> bool:
-    """Say whether standard output shows more than ASCII: it is UTF-8, and nobody asked for C.
-
-    In the locale C Python writes UTF-8 all the same, and where LANG alone says so it has set
-    LC_CTYPE to one of its own.
-    """
-    if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
-        return False
-    of_python = ("", "C.UTF-8", "C.utf8", "UTF-8")
-    own = os.environ.get("LC_CTYPE", "")
-    locale = os.environ.get("LC_ALL") or ("" if own in of_python else own)
-    return (locale or os.environ.get("LANG")) not in ("C", "POSIX")
-
-
 MOST_JOBS = 256
 # One document for one question; what prints many answers would not be one.
 DOCUMENTS = ("junit", "gitlab")
@@ -134,7 +120,7 @@ def read_output(
     if plot and (terse or quiet or chosen != "table"):
         raise UsageError("--plot draws on standard output; --plot-file FILE goes with all else")
     if plot_file is not None:
-        from privcalc.picture.file import check_file
+        from privcalc.picture.picture import check_file
 
         check_file(plot_file)
     return Output(chosen, terse, quiet, verbose, terminal(color), processes, plot, plot_file)
@@ -177,9 +163,10 @@ class Printer:
         """Print all answers to one question; return the status that they amount to."""
         printed = self.rendered(reports)
         if self._output.plot_file is not None:
-            from privcalc.picture import file, picture
+            from privcalc.picture.figure import write
+            from privcalc.picture.picture import picture
 
-            file.write(picture.picture(reports)[0], self._output.plot_file)
+            write(picture(reports)[0], self._output.plot_file)
         self.emit(printed)
         return printed.status
 
@@ -294,7 +281,7 @@ class Printer:
         # The last line of a screen is that of the next prompt.
         left = terminal.lines - len(above) - len(below) - 1
         yield from above
-        yield from draw(found, columns=terminal.columns, fine=shows_more(), lines=left)
+        yield from draw(found, columns=terminal.columns, lines=left)
         yield from below
 
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
