@@ -268,16 +268,17 @@ class Printer:
         """Draw the curve in the place of its table; other answers have theirs."""
         from privcalc.picture.picture import picture
         from privcalc.picture.terminal import draw
-        from privcalc.render.plain import facts, verdicts
+        from privcalc.render.plain import aligned, verdicts
         from privcalc.render.words import names
 
         found, rest = picture(reports)
         terminal = self._output.terminal
-        width = terminal.columns if terminal.boxed else None
-        above = [*facts((*names(reports), ("spec", found.title), *found.facts), width=width)]
-        below = [*verdicts(reports, colour=terminal.colour, width=width)]
+        above = [*aligned((*names(reports), ("spec", found.title), *found.facts))]
+        below = [*verdicts(reports, colour=terminal.colour)]
         if rest:
             below = ["", *self._tables(rest)]
+        if terminal.boxed:
+            above, below = _broken(above, terminal.columns), _broken(below, terminal.columns)
         # The last line of a screen is that of the next prompt.
         left = terminal.lines - len(above) - len(below) - 1
         yield from above
@@ -290,16 +291,15 @@ class Printer:
             from privcalc.render.plain import markdown_lines
 
             yield from markdown_lines(reports)
-        elif terminal.boxed and _fits(reports, terminal.columns):
+        elif terminal.boxed:
             from privcalc.render import table
 
             text = table.render(reports, colour=terminal.colour, width=terminal.columns)
-            yield text.rstrip("\n")
+            yield from text.rstrip("\n").split("\n")
         else:
             from privcalc.render import plain
 
-            width = terminal.columns if terminal.boxed else None
-            yield from plain.lines(reports, colour=terminal.colour, width=width)
+            yield from plain.lines(reports, colour=terminal.colour)
 
     def _messages(self, reports: Sequence[Report], place: str) -> Iterator[str]:
         """Say on standard error what the format on standard output has no place for."""
@@ -339,8 +339,9 @@ def _is_plain(report: Report) -> bool:
     return numbers and report.method.tolerance_met and report.check is None
 
 
-def _fits(reports: Sequence[Report], columns: int) -> bool:
-    """Say whether boxed tables have room; what does not fit would be cut."""
-    from privcalc.render.plain import boxed_width
+def _broken(lines: Sequence[str], columns: int) -> list[str]:
+    """Break lines at spaces; a specification has none, and can be copied."""
+    from textwrap import wrap
 
-    return boxed_width(reports) <= columns
+    broken = (wrap(line, columns, break_long_words=False) or [""] for line in lines)
+    return [piece for pieces in broken for piece in pieces]

@@ -13,8 +13,9 @@ from privcalc.bounds import Bound
 from privcalc.errors import UsageError
 from privcalc.record import record
 from privcalc.render.assumptions import NAME, assumptions
+from privcalc.render.neighbours import sampling_name
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import remarks, sampling_name, title, written
+from privcalc.render.words import remarks, title, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
