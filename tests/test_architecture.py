@@ -129,7 +129,7 @@ RULES = {
 
 # The one import that points upward, of every module of two packages, and the table of commands, of
 # which only the one that is asked for is loaded.
-BY_NAME = {"privcalc.spec.registry", "privcalc.cli.commands"}
+BY_NAME = {"privcalc.spec.registry", "privcalc.cli.commands", "privcalc.cli.output"}
 
 # What is read without the rest, and so a file of its own, however short.
 ALONE = {"privcalc.version", "privcalc.package_data"}

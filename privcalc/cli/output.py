@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
@@ -57,6 +59,16 @@ def terminal(mode: str) -> Terminal:
 MOST_JOBS = 256
 # One document for one question; what prints many answers would not be one.
 DOCUMENTS = ("junit", "gitlab")
+# The module and the function of each format, and whether that takes one answer at a time.
+FORMATS = {
+    "terse": ("plain", "terse_line", True),
+    "json": ("data", "json_line", True),
+    "csv": ("data", "csv_lines", True),
+    "github": ("github", "lines", True),
+    "markdown": ("plain", "markdown_lines", False),
+    "junit": ("checks", "junit", False),
+    "gitlab": ("checks", "gitlab", False),
+}
 
 
 @record
@@ -229,40 +241,20 @@ class Printer:
         self._started = True
 
     def _lines(self, reports: Sequence[Report], text: str) -> Iterator[str]:
-        # Each format is imported when it is used: starting up is most of the run time.
-        form = self._output.format
-        if self._output.terse:
-            from privcalc.render.plain import terse_line
-
-            yield from (terse_line(report) for report in reports)
-        elif form == "json":
-            from privcalc.render.data import json_line
-
-            yield from (json_line(report) for report in reports)
-        elif form == "csv":
-            from privcalc.render.data import csv_lines
-
-            for report in reports:
-                yield from csv_lines(report)
-        elif form == "github":
-            from privcalc.render import github
-
-            for report in reports:
-                yield from github.lines(report)
-        elif form in DOCUMENTS:
-            from privcalc.render import checks
-
-            yield from (checks.junit if form == "junit" else checks.gitlab)(reports)
-        else:
-            yield from self._page(reports, text)
-
-    def _page(self, reports: Sequence[Report], text: str) -> Iterator[str]:
-        """Return what people read: a statement, a picture or tables."""
-        if self._output.format == "statement":
+        form = "terse" if self._output.terse else self._output.format
+        if form == "statement":
             from privcalc.render import statement
 
             return statement.lines(reports, self._output.command, text)
-        return self._picture(reports) if self._output.plot else self._tables(reports)
+        if form == "table":
+            return self._picture(reports) if self._output.plot else self._tables(reports)
+        # Each format is imported when it is used: starting up is most of the run time.
+        module, name, each = FORMATS[form]
+        render = getattr(import_module(f"privcalc.render.{module}"), name)
+        if not each:
+            return iter(render(reports))
+        found = map(render, reports)
+        return chain.from_iterable([each] if isinstance(each, str) else each for each in found)
 
     def _picture(self, reports: Sequence[Report]) -> Iterator[str]:
         """Draw the curve in the place of its table; other answers have theirs."""
@@ -287,19 +279,14 @@ class Printer:
 
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
         terminal = self._output.terminal
-        if self._output.format == "markdown":
-            from privcalc.render.plain import markdown_lines
-
-            yield from markdown_lines(reports)
-        elif terminal.boxed:
+        if terminal.boxed:
             from privcalc.render import table
 
             text = table.render(reports, colour=terminal.colour, width=terminal.columns)
-            yield from text.rstrip("\n").split("\n")
-        else:
-            from privcalc.render import plain
+            return iter(text.rstrip("\n").split("\n"))
+        from privcalc.render import plain
 
-            yield from plain.lines(reports, colour=terminal.colour)
+        return plain.lines(reports, colour=terminal.colour)
 
     def _messages(self, reports: Sequence[Report], place: str) -> Iterator[str]:
         """Say on standard error what the format on standard output has no place for."""

@@ -44,8 +44,7 @@ def warnings(reports: Sequence[Report], place: str = "", *, verbose: bool = Fals
         elif not report.method.tolerance_met and not _decided(report):
             if not verbose and _narrow(report):
                 continue
-            silent = verbose or report.reasons or not _says_why(report)
-            why = "" if silent else "; -v says why"
+            why = "" if verbose or report.reasons else "; -v says why"
             yield f"privcalc: {place}warning: {_fault(report)}{why}"
 
 
@@ -67,13 +66,6 @@ def _narrow(report: Report) -> bool:
     return whole and bool(bounds) and "parameter" not in report.result and _width(bounds) < enough
 
 
-def _says_why(report: Report) -> bool:
-    """Say whether -v has a reason, and not widths alone."""
-    notes = [*report.method.notes, *(n for each in report.directions for n in each.method.notes)]
-    outcomes = (note.partition(": ")[2] or note for note in notes)
-    return bool(report.details) or any(not each.startswith(_WIDTH) for each in outcomes)
-
-
 def failed_checks(reports: Sequence[Report], place: str = "") -> Iterator[str]:
     """Say why the exit status is 1."""
     for report in reports:
@@ -86,7 +78,7 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
     for report in reports:
         method = report.method
         yield f"{place}{subject(report)}: {proof_words(method)}{_terms(method.terms)}"
-        said: set[str] = set()
+        said = {note for each in report.directions for note in each.method.notes}
         for direction in report.directions:
             value = "no number"
             if direction.bound is not None:
@@ -96,7 +88,6 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
             terms = _terms(direction.method.terms)
             yield f"  {direction.adjacency}: {value}, {proof_words(direction.method)}{terms}"
             yield from (f"    {line}" for line in _tried(direction.method.notes))
-            said.update(direction.method.notes)
         yield from (f"  {line}" for line in _tried(n for n in method.notes if n not in said))
         yield from (f"  {line}" for line in report.details)
 
@@ -110,10 +101,10 @@ def subject(report: Report, *, unproved: bool = False) -> str:
     names = [
         key
         for key, value in report.result.items()
-        if isinstance(value, Bound | Estimate)
-        and not key.startswith("base_")
-        and not (unproved and isinstance(value, Bound) and value.lower is not None)
+        if isinstance(value, Estimate)
+        or (isinstance(value, Bound) and not (unproved and value.lower is not None))
     ]
+    names = [key for key in names if not key.startswith("base_")]
     return f"{' and '.join(names)} at {report.place[0]} {written(report.place[1])}"
 
 

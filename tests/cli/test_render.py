@@ -217,24 +217,6 @@ class TestTried:
         assert list(messages.warnings([wide], verbose=True)) == [f"privcalc: warning: {words}"]
 
     @pytest.mark.parametrize(
-        ("notes", "why"),
-        [
-            ((), ""),
-            (("contour: relative width 0.1", "fft: relative width 0.2"), ""),
-            (("contour: relative width 0.1", "fft: too many steps"), "; -v says why"),
-            (("few compositions of a small sample",), "; -v says why"),
-        ],
-    )
-    def test_reasons_are_pointed_to_where_there_are_some(
-        self, notes: tuple[str, ...], why: str
-    ) -> None:
-        """Widths that engines reached are no reason: -v would say nothing more."""
-        wide = report({"epsilon": Bound(2.5, 2.25)}, notes=notes)
-        method = replace(wide.method, tolerance_met=False, notes=notes)
-        (said,) = messages.warnings([replace(wide, method=method, directions=())])
-        assert said.endswith(f"relative width 0.1{why}")
-
-    @pytest.mark.parametrize(
         ("bound", "said"),
         [
             (Bound(2.5, 2.5 * (1 - 0.9e-6)), 0),
