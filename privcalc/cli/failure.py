@@ -14,7 +14,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from privcalc.errors import FileError, PrivcalcError, SpecError, UsageError
+from privcalc.errors import FileError, PrivcalcError, SpecError
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -171,13 +171,9 @@ def failure(error: Exception, *, line: int | None = None) -> Failure:
     """Describe any exception; what was not raised on purpose is an internal error."""
     if isinstance(error, FileError):
         return replace(failure(error.cause, line=error.line), file=error.file)
-    if isinstance(error, SpecError):
-        return Failure(error.code, _one_line(error), error.text, error.span, error.hint, line)
-    if isinstance(error, UsageError) and error.hint:
-        span = error.span if error.text else None
-        return Failure(error.code, _one_line(error), error.text, span, error.hint, line)
     if isinstance(error, PrivcalcError):
-        return Failure(error.code, _one_line(error), hint=error.hint, line=line)
+        span = error.span if error.text or isinstance(error, SpecError) else None
+        return Failure(error.code, _one_line(error), error.text, span, error.hint, line)
     if isinstance(error, OSError):
         return Failure("internal", error.strerror or _one_line(error), line=line)
     kind = type(error).__name__
