@@ -42,7 +42,7 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import excess_slope, log_loss_excess
 from privcalc.numerics.work import left, spend
 from privcalc.record import record
-from privcalc.renyi.best_order import wide_grid
+from privcalc.renyi.best_order import vertices, wide_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -304,22 +304,11 @@ class _Side:
             inner = best[(best > 0) & (best < len(c) - 1)][:MOST_BEST]
             near = [0.5 * (logs[inner] + logs[inner + step]) for step in (-1, 1)]
             if narrowing == NARROWINGS:
-                near = [_vertices(logs, values)]
+                lowest = vertices(logs, values.T)
+                near = [lowest[np.isfinite(lowest)]]
             new = np.setdiff1d(np.exp(np.concatenate(near)), c)
             position = np.argsort(np.append(c, new), kind="stable")
             values = np.concatenate([values, self._solved(new, q)])[position]
             c = np.append(c, new)[position]
         kept: Array = c[np.unique(np.argmin(values, axis=0))]
         return kept
-
-
-def _vertices(logs: Array, values: Array) -> Array:
-    """Return where parabolas through the best value of each column and its neighbours are least."""
-    best = np.clip(np.argmin(values, axis=0), 1, len(logs) - 2)
-    columns = np.arange(values.shape[1])
-    before, middle, after = (values[best + step, columns] for step in (-1, 0, 1))
-    down, up = logs[best] - logs[best - 1], logs[best + 1] - logs[best]
-    fall, rise = (before - middle) / down, (after - middle) / up
-    move = 0.5 * (fall * up - rise * down) / (fall + rise)
-    inside = (move > -down) & (move < up)
-    return np.asarray((logs[best] + move)[inside])
