@@ -201,7 +201,7 @@ def wanted_form(arguments: Sequence[str]) -> str:
 
 
 def wants_traceback(arguments: Sequence[str]) -> bool:
-    """Say whether an internal error is to be shown whole: with -v, or PRIVCALC_DEBUG set."""
+    """Return whether an internal error is to be shown whole: with -v, or PRIVCALC_DEBUG set."""
     verbose = any(word == "--verbose" or re.fullmatch("-[a-z]*v[a-z]*", word) for word in arguments)
     return verbose or bool(os.environ.get("PRIVCALC_DEBUG"))
 

@@ -319,7 +319,7 @@ class Printer:
 
 
 def _is_plain(report: Report) -> bool:
-    """Say whether an answer is a proved number that is as narrow as was asked."""
+    """Return whether an answer is a proved number that is as narrow as was asked."""
     from privcalc.render.report import Estimate
 
     numbers = not any(isinstance(value, Estimate) for value in report.result.values())

@@ -49,7 +49,7 @@ def warnings(reports: Sequence[Report], place: str = "", *, verbose: bool = Fals
 
 
 def _decided(report: Report) -> bool:
-    """Say whether a budget was decided: then nothing narrower was asked for."""
+    """Return whether a budget was decided: then nothing narrower was asked for."""
     return report.check is not None and report.check.verdict is not Verdict.UNDECIDED
 
 
@@ -59,7 +59,7 @@ _NARROW, _NARROW_SELECTION = 1e-6, 1e-3
 
 
 def _narrow(report: Report) -> bool:
-    """Say whether all that is missing is width, and little of it."""
+    """Return whether all that is missing is width, and little of it."""
     bounds = _wide(report)
     whole = all(bound.lower is not None and math.isfinite(bound.upper) for bound in bounds)
     enough = _NARROW_SELECTION if report.command == "select" else _NARROW

@@ -55,7 +55,7 @@ class LeastCurve(RenyiCurve):
 
     @property
     def cheap(self) -> bool:
-        """Say whether all are."""
+        """Return whether all are."""
         return all(curve.cheap for curve in self.curves)
 
     @property
@@ -92,7 +92,7 @@ class SumCurve(StatedCurve):
 
     @property
     def cheap(self) -> bool:
-        """Say whether every part is."""
+        """Return whether every part is."""
         return all(curve.cheap for curve, _ in self.terms)
 
     @property
@@ -147,7 +147,7 @@ class WorseCurve(StatedCurve):
 
     @property
     def cheap(self) -> bool:
-        """Say whether both are."""
+        """Return whether both are."""
         return self.first.cheap and self.second.cheap
 
     @property
@@ -242,7 +242,7 @@ class LawCurve(RenyiCurve):
 
     @property
     def cheap(self) -> bool:
-        """Say whether K is in closed form."""
+        """Return whether K is in closed form."""
         return self.law.properties.renyi_in_closed_form
 
     def line(self, c: Array) -> tuple[float, Array]:

@@ -295,7 +295,7 @@ class MuSearch:
         return corners(points)
 
     def _divisible(self, corner: Corner) -> bool:
-        """Say whether a corner may be cut off by another line, in spite of noise."""
+        """Return whether a corner may be cut off by another line, in spite of noise."""
         left, right = self.deltas[corner.left], self.deltas.get(corner.right)
         if left.upper < SMALLEST_DELTA:
             return False

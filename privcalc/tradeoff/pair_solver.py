@@ -282,7 +282,7 @@ class Query:
         return [self.log, *found]
 
     def gains(self) -> bool:
-        """Say whether the upper end fell by much in the last round, and begin another."""
+        """Return whether the upper end fell by much in the last round, and begin another."""
         gain, self.before = self.before - self.high, self.high
         return gain > GAIN * abs(self.high)
 
