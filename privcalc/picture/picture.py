@@ -144,7 +144,7 @@ def picture(reports: Sequence[Report]) -> tuple[Picture, list[Report]]:
     Raises:
         UsageError: they have no curve, or more than one.
     """
-    curves = [report for report in reports if isinstance(_columns(report)[0][1], list)]
+    curves = [report for report in reports if isinstance(next(iter(report.result.values())), list)]
     if len(curves) == 1:
         return _of_columns(curves[0]), [report for report in reports if report is not curves[0]]
     if curves or len({report.place and report.place[0] for report in reports}) > 1:
@@ -156,7 +156,7 @@ def picture(reports: Sequence[Report]) -> tuple[Picture, list[Report]]:
 
 def _of_columns(report: Report) -> Picture:
     """Return the picture of an answer that is a curve: its first column is where."""
-    (place, places), *columns = _columns(report)
+    (place, places), *columns = report.result.items()
     # Both ends of the exact curve say what these do.
     names = {name for name, _ in columns}
     hidden = {"lower", "tight"} if "exact" in names else {"lower"} if "tight" in names else set()
@@ -173,7 +173,7 @@ def _of_places(reports: Sequence[Report]) -> Picture:
     """Return the picture of answers to one question at several places."""
     first = reports[0]
     place = first.place[0] if first.place else ""
-    columns = dict(_columns(first))
+    columns = first.result
     if "sufficient" in columns:
         # The value that is wanted lies between these two.
         parameter = str(first.result["parameter"])
@@ -248,10 +248,6 @@ def _assumed(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
     facts = dict(assumptions(reports))
     given = f", {NAME} {facts[NAME]}" if NAME in facts else ""
     return ("relation", facts["relation"]), ("sampling", sampling_name(reports[0]) + given)
-
-
-def _columns(report: Report) -> list[tuple[str, Quantity | Estimate]]:
-    return list(report.result.items())
 
 
 def _place(report: Report) -> float:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
+from privcalc.render.data import numbers
 from privcalc.render.report import Estimate
 from privcalc.render.words import bracket, number, short_exponent, written
 
@@ -155,11 +156,8 @@ def _fault(report: Report) -> str:
 
 def _wide(report: Report) -> list[Bound]:
     """Return the brackets of an answer that are no single number."""
-    columns = (value if isinstance(value, list) else [value] for value in report.result.values())
-    cells = [each for column in columns for each in column]
-    parts = (each.values() if isinstance(each, dict) else (each,) for each in cells)
-    bounds = [each for part in parts for each in part if isinstance(each, Bound)]
-    return [bound for bound in bounds if bound.width > 0.0]
+    found = (value for *_, value in numbers(report))
+    return [value for value in found if isinstance(value, Bound) and value.width > 0.0]
 
 
 def _width(bounds: Iterable[Bound]) -> float:
