@@ -83,7 +83,7 @@ class FileError(PrivcalcError):
     """
 
     def __init__(self, cause: PrivcalcError, file: str, line: int | None) -> None:
-        """Keep the place beside what is wrong there."""
+        """Keep what is wrong and its place."""
         super().__init__(f"{file}, line {line}: {cause}" if line else f"{file}: {cause}")
         self.cause = cause
         self.file = file

@@ -132,7 +132,7 @@ def _join(canvas: list[list[str]], curve: Placed) -> None:
 
 
 def _labels(places: dict[int, str], width: int) -> str:
-    """Return the labels below the ticks, each centred where there is room, none upon another."""
+    """Return the labels below the ticks, each centred where it fits, none upon another."""
     line = ""
     for column, label in sorted(places.items()):
         start = max(min(column - len(label) // 2, width - len(label)), 0)
@@ -157,7 +157,7 @@ def _legend(picture: Picture, seen: set[str]) -> Iterator[str]:
     yield from curves[1:]
 
 
-# What is smaller, or larger, has no room for ticks among the doubles. What differs by so little, in
+# Smaller or larger ranges have too few doubles for ticks. What differs by so little, in
 # relation to itself, is flat: the labels of its ticks would be alike.
 TINY, HUGE, FLAT = 1e-290, 1.7e308, 1e-9
 
