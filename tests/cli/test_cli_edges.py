@@ -106,7 +106,6 @@ class TestNarrow:
         "arguments",
         [
             ("compose", GAUSSIAN, "--delta", "1e-5", "--max-epsilon", "0.1"),
-            ("subsample", GAUSSIAN, "--q", "0.1", "--orders", "2", "--delta", "1e-5"),
             (*SELECT,),
         ],
     )
