@@ -136,7 +136,7 @@ class Bound:
         return self.upper - self.lower
 
     def within_tolerance(self, relative: float, floor: float) -> bool:
-        """Say whether the bracket is as narrow as was wished; one without upper end is not."""
+        """Return whether the bracket is as narrow as was wished; one without upper end is not."""
         width = self.width
         return width < math.inf and width <= max(relative * abs(self.upper), floor)
 

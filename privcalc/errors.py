@@ -12,11 +12,21 @@ class PrivcalcError(Exception):
     ('spec', 'gaussian has no parameter sgma (did you mean sigma?)')
 
     Attributes:
+        text: the specification, or the value, as it was written (one line), or "".
+        span: half-open range [start, stop) of `text` that is at fault.
         hint: what to write instead, or "".
     """
 
     code = "internal"
-    hint = ""
+
+    def __init__(
+        self, message: str, *, text: str = "", span: tuple[int, int] = (0, 0), hint: str = ""
+    ) -> None:
+        """Keep what is wrong, where, and what to write instead."""
+        super().__init__(message)
+        self.text = text
+        self.span = span
+        self.hint = hint
 
     @property
     def message(self) -> str:
@@ -39,45 +49,19 @@ class UsageError(PrivcalcError):
 
     code = "usage"
 
-    def __init__(
-        self, message: str, *, text: str = "", span: tuple[int, int] = (0, 0), hint: str = ""
-    ) -> None:
-        """Keep the value at fault, where it has a place in it, and what to write instead.
-
-        The attributes are those of `SpecError`; most errors of this kind have none.
-        """
-        super().__init__(message)
-        self.text = text
-        self.span = span
-        self.hint = hint
-
 
 class SpecError(PrivcalcError):
     """A specification cannot be read: syntax, an unknown name, a value out of range.
 
-        >>> import privcalc
-        >>> try:
-        ...     privcalc.compose("gaussian:sgma=1", delta=1e-5)
-        ... except privcalc.SpecError as error:
-        ...     error.text[slice(*error.span)], error.hint
-        ('sgma', 'did you mean sigma?')
-
-    Attributes:
-        text: the specification as it was written (one line), or "" if there is none.
-        span: half-open range [start, stop) of `text` that is at fault.
-        hint: what to write instead, or "".
+    >>> import privcalc
+    >>> try:
+    ...     privcalc.compose("gaussian:sgma=1", delta=1e-5)
+    ... except privcalc.SpecError as error:
+    ...     error.text[slice(*error.span)], error.hint
+    ('sgma', 'did you mean sigma?')
     """
 
     code = "spec"
-
-    def __init__(
-        self, message: str, *, text: str = "", span: tuple[int, int] = (0, 0), hint: str = ""
-    ) -> None:
-        """Keep the place of the fault beside the message."""
-        super().__init__(message)
-        self.text = text
-        self.span = span
-        self.hint = hint
 
 
 class FileError(PrivcalcError):
@@ -99,7 +83,7 @@ class FileError(PrivcalcError):
     """
 
     def __init__(self, cause: PrivcalcError, file: str, line: int | None) -> None:
-        """Keep the place beside what is wrong there."""
+        """Keep what is wrong and its place."""
         super().__init__(f"{file}, line {line}: {cause}" if line else f"{file}: {cause}")
         self.cause = cause
         self.file = file

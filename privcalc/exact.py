@@ -10,6 +10,8 @@ other number is a `Written`.
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -67,6 +69,9 @@ def _decimal(value: float) -> Fraction:
 Nearest = tuple[float, float, Fraction | None]
 
 
+_Operation = Callable[[Fraction, Fraction], Fraction]
+
+
 @record
 class Enclosed:
     """A number >= 0 between two rationals, which are the same where it is known.
@@ -96,29 +101,25 @@ class Enclosed:
 
     def __mul__(self, other: Enclosed | int | Fraction) -> Enclosed:
         """Multiply by a number >= 0."""
-        if isinstance(other, Enclosed):
-            own, its = self.exact, other.exact
-            if own is not None and its is not None:
-                number = own * its
-                return Enclosed(number, number)
-            square = None
-            if self.squared is not None and other.squared is not None:
-                square = self.squared * other.squared
-            return Enclosed(self.low * other.low, self.high * other.high, square)
-        return self * Enclosed(Fraction(other), Fraction(other))
+        return self._with(other, operator.mul)
 
     def __truediv__(self, other: Enclosed | int | Fraction) -> Enclosed:
         """Divide by a positive number."""
-        if isinstance(other, Enclosed):
-            own, its = self.exact, other.exact
-            if own is not None and its is not None:
-                number = own / its
-                return Enclosed(number, number)
-            square = None
-            if self.squared is not None and other.squared is not None:
-                square = self.squared / other.squared
-            return Enclosed(self.low / other.high, self.high / other.low, square)
-        return self / Enclosed(Fraction(other), Fraction(other))
+        return self._with(other, operator.truediv)
+
+    def _with(self, other: Enclosed | int | Fraction, form: _Operation) -> Enclosed:
+        if not isinstance(other, Enclosed):
+            other = Enclosed(Fraction(other), Fraction(other))
+        own, its = self.exact, other.exact
+        if own is not None and its is not None:
+            number = form(own, its)
+            return Enclosed(number, number)
+        square = None
+        if self.squared is not None and other.squared is not None:
+            square = form(self.squared, other.squared)
+        ends = other.low, other.high
+        low, high = ends if form is operator.mul else ends[::-1]
+        return Enclosed(form(self.low, low), form(self.high, high), square)
 
     @classmethod
     def about(cls, value: float, error: float, known: Fraction | None) -> Enclosed:

@@ -103,9 +103,6 @@ RULES = {
     "privcalc.render": Rule(_ABOVE),
     # What is drawn, for a terminal and by matplotlib, which is an extra.
     "privcalc.picture": Rule(f"{_ABOVE} privcalc.render"),
-    "privcalc.picture.file": Rule(
-        f"{_ABOVE} privcalc.render privcalc.picture", in_functions="matplotlib"
-    ),
     "privcalc.picture.figure": Rule(f"{_ABOVE} privcalc.render privcalc.picture matplotlib"),
     "privcalc.render.table": Rule(f"{_ABOVE} privcalc.render rich"),
     # Each command, with its options, and its answers as reports.
@@ -129,7 +126,7 @@ RULES = {
 
 # The one import that points upward, of every module of two packages, and the table of commands, of
 # which only the one that is asked for is loaded.
-BY_NAME = {"privcalc.spec.registry", "privcalc.commands.command"}
+BY_NAME = {"privcalc.spec.registry", "privcalc.commands.command", "privcalc.cli.output"}
 
 # What is read without the rest, and so a file of its own, however short.
 ALONE = {"privcalc.version", "privcalc.package_data"}

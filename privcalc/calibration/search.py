@@ -373,7 +373,7 @@ class Crossing:
         return True
 
     def _wide(self, good: Probe, bad: Probe) -> bool:
-        """Say whether the brackets are so wide that a smaller gap would mean nothing.
+        """Return whether the brackets are so wide that a smaller gap would mean nothing.
 
         At a jump they are not: there one of the two is far from the budget.
         """

@@ -14,7 +14,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from privcalc.errors import FileError, PrivcalcError, SpecError, UsageError
+from privcalc.errors import FileError, PrivcalcError, SpecError
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -171,13 +171,9 @@ def failure(error: Exception, *, line: int | None = None) -> Failure:
     """Describe any exception; what was not raised on purpose is an internal error."""
     if isinstance(error, FileError):
         return replace(failure(error.cause, line=error.line), file=error.file)
-    if isinstance(error, SpecError):
-        return Failure(error.code, _one_line(error), error.text, error.span, error.hint, line)
-    if isinstance(error, UsageError) and error.hint:
-        span = error.span if error.text else None
-        return Failure(error.code, _one_line(error), error.text, span, error.hint, line)
     if isinstance(error, PrivcalcError):
-        return Failure(error.code, _one_line(error), hint=error.hint, line=line)
+        span = error.span if error.text or isinstance(error, SpecError) else None
+        return Failure(error.code, _one_line(error), error.text, span, error.hint, line)
     if isinstance(error, OSError):
         return Failure("internal", error.strerror or _one_line(error), line=line)
     kind = type(error).__name__
@@ -205,7 +201,7 @@ def wanted_form(arguments: Sequence[str]) -> str:
 
 
 def wants_traceback(arguments: Sequence[str]) -> bool:
-    """Say whether an internal error is to be shown whole: with -v, or PRIVCALC_DEBUG set."""
+    """Return whether an internal error is to be shown whole: with -v, or PRIVCALC_DEBUG set."""
     verbose = any(word == "--verbose" or re.fullmatch("-[a-z]*v[a-z]*", word) for word in arguments)
     return verbose or bool(os.environ.get("PRIVCALC_DEBUG"))
 

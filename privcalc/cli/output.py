@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
@@ -54,23 +56,19 @@ def terminal(mode: str) -> Terminal:
     return Terminal(boxed=True, colour=colour, columns=size.columns, lines=size.lines)
 
 
-def shows_more() -> bool:
-    """Say whether standard output shows more than ASCII: it is UTF-8, and nobody asked for C.
-
-    In the locale C Python writes UTF-8 all the same, and where LANG alone says so it has set
-    LC_CTYPE to one of its own.
-    """
-    if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
-        return False
-    of_python = ("", "C.UTF-8", "C.utf8", "UTF-8")
-    own = os.environ.get("LC_CTYPE", "")
-    locale = os.environ.get("LC_ALL") or ("" if own in of_python else own)
-    return (locale or os.environ.get("LANG")) not in ("C", "POSIX")
-
-
 MOST_JOBS = 256
 # One document for one question; what prints many answers would not be one.
 DOCUMENTS = ("junit", "gitlab")
+# The module and the function of each format, and whether that takes one answer at a time.
+FORMATS = {
+    "terse": ("plain", "terse_line", True),
+    "json": ("data", "json_line", True),
+    "csv": ("data", "csv_lines", True),
+    "github": ("github", "lines", True),
+    "markdown": ("plain", "markdown_lines", False),
+    "junit": ("checks", "junit", False),
+    "gitlab": ("checks", "gitlab", False),
+}
 
 
 @record
@@ -134,7 +132,7 @@ def read_output(
     if plot and (terse or quiet or chosen != "table"):
         raise UsageError("--plot draws on standard output; --plot-file FILE goes with all else")
     if plot_file is not None:
-        from privcalc.picture.file import check_file
+        from privcalc.picture.picture import check_file
 
         check_file(plot_file)
     return Output(chosen, terse, quiet, verbose, terminal(color), processes, plot, plot_file)
@@ -178,9 +176,10 @@ class Printer:
         """Print all answers to one question; return the status that they amount to."""
         printed = self.rendered(reports)
         if self._output.plot_file is not None:
-            from privcalc.picture import file, picture
+            from privcalc.picture.figure import write
+            from privcalc.picture.picture import picture
 
-            file.write(picture.picture(reports)[0], self._output.plot_file)
+            write(picture(reports)[0], self._output.plot_file)
         self.emit(printed)
         return printed.status
 
@@ -243,77 +242,52 @@ class Printer:
         self._started = True
 
     def _lines(self, reports: Sequence[Report], text: str) -> Iterator[str]:
-        # Each format is imported when it is used: starting up is most of the run time.
-        form = self._output.format
-        if self._output.terse:
-            from privcalc.render.plain import terse_line
-
-            yield from (terse_line(report) for report in reports)
-        elif form == "json":
-            from privcalc.render.data import json_line
-
-            yield from (json_line(report) for report in reports)
-        elif form == "csv":
-            from privcalc.render.data import csv_lines
-
-            for report in reports:
-                yield from csv_lines(report)
-        elif form == "github":
-            from privcalc.render import github
-
-            for report in reports:
-                yield from github.lines(report)
-        elif form in DOCUMENTS:
-            from privcalc.render import checks
-
-            yield from (checks.junit if form == "junit" else checks.gitlab)(reports)
-        else:
-            yield from self._page(reports, text)
-
-    def _page(self, reports: Sequence[Report], text: str) -> Iterator[str]:
-        """Return what people read: a statement, a picture or tables."""
-        if self._output.format == "statement":
+        form = "terse" if self._output.terse else self._output.format
+        if form == "statement":
             from privcalc.render import statement
 
             return statement.lines(reports, self._output.command, text)
-        return self._picture(reports) if self._output.plot else self._tables(reports)
+        if form == "table":
+            return self._picture(reports) if self._output.plot else self._tables(reports)
+        # Each format is imported when it is used: starting up is most of the run time.
+        module, name, each = FORMATS[form]
+        render = getattr(import_module(f"privcalc.render.{module}"), name)
+        if not each:
+            return iter(render(reports))
+        found = map(render, reports)
+        return chain.from_iterable([each] if isinstance(each, str) else each for each in found)
 
     def _picture(self, reports: Sequence[Report]) -> Iterator[str]:
         """Draw the curve in the place of its table; other answers have theirs."""
         from privcalc.picture.picture import picture
         from privcalc.picture.terminal import draw
-        from privcalc.render.plain import facts, verdicts
+        from privcalc.render.plain import aligned, verdicts
         from privcalc.render.words import names
 
         found, rest = picture(reports)
         terminal = self._output.terminal
-        width = terminal.columns if terminal.boxed else None
-        above = [*facts((*names(reports), ("spec", found.title), *found.facts), width=width)]
-        below = [*verdicts(reports, colour=terminal.colour, width=width)]
+        above = [*aligned((*names(reports), ("spec", found.title), *found.facts))]
+        below = [*verdicts(reports, colour=terminal.colour)]
         if rest:
             below = ["", *self._tables(rest)]
+        if terminal.boxed:
+            above, below = _broken(above, terminal.columns), _broken(below, terminal.columns)
         # The last line of a screen is that of the next prompt.
         left = terminal.lines - len(above) - len(below) - 1
         yield from above
-        yield from draw(found, columns=terminal.columns, fine=shows_more(), lines=left)
+        yield from draw(found, columns=terminal.columns, lines=left)
         yield from below
 
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
         terminal = self._output.terminal
-        if self._output.format == "markdown":
-            from privcalc.render.plain import markdown_lines
-
-            yield from markdown_lines(reports)
-        elif terminal.boxed and _fits(reports, terminal.columns):
+        if terminal.boxed:
             from privcalc.render import table
 
             text = table.render(reports, colour=terminal.colour, width=terminal.columns)
-            yield text.rstrip("\n")
-        else:
-            from privcalc.render import plain
+            return iter(text.rstrip("\n").split("\n"))
+        from privcalc.render import plain
 
-            width = terminal.columns if terminal.boxed else None
-            yield from plain.lines(reports, colour=terminal.colour, width=width)
+        return plain.lines(reports, colour=terminal.colour)
 
     def _messages(self, reports: Sequence[Report], place: str) -> Iterator[str]:
         """Say on standard error what the format on standard output has no place for."""
@@ -346,15 +320,16 @@ class Printer:
 
 
 def _is_plain(report: Report) -> bool:
-    """Say whether an answer is a proved number that is as narrow as was asked."""
+    """Return whether an answer is a proved number that is as narrow as was asked."""
     from privcalc.render.report import Estimate
 
     numbers = not any(isinstance(value, Estimate) for value in report.result.values())
     return numbers and report.method.tolerance_met and report.check is None
 
 
-def _fits(reports: Sequence[Report], columns: int) -> bool:
-    """Say whether boxed tables have room; what does not fit would be cut."""
-    from privcalc.render.plain import boxed_width
+def _broken(lines: Sequence[str], columns: int) -> list[str]:
+    """Break lines at spaces; a specification has none, and can be copied."""
+    from textwrap import wrap
 
-    return boxed_width(reports) <= columns
+    broken = (wrap(line, columns, break_long_words=False) or [""] for line in lines)
+    return [piece for pieces in broken for piece in pieces]

@@ -42,7 +42,7 @@ class Progress:
     def __enter__(self) -> Self:
         """Begin with a question; many begin with the first of them, when all processes are there.
 
-        A process that is made beside a thread might never go on.
+        A process that is forked while another thread runs may deadlock.
         """
         if self._total is None:
             self._wait()

@@ -236,17 +236,14 @@ def _plotted(reports: Sequence[Report], file: str | PathLike[str] | None) -> Dra
     """Draw answers, into a file too where one is given."""
     from os import fspath
 
-    from privcalc.picture.file import check_file, check_library, write
-    from privcalc.picture.picture import picture
+    from privcalc.picture.picture import check_file, check_library, picture
 
-    if file is None:
-        check_library("plot")
-        from privcalc.picture.figure import figure
+    name = "" if file is None else fspath(file)
+    check_file(name, "plot") if name else check_library("plot")
+    from privcalc.picture.figure import figure, write
 
-        return figure(picture(reports)[0])
-    name = fspath(file)
-    check_file(name, "plot")
-    return write(picture(reports)[0], name, "plot")
+    drawn = picture(reports)[0]
+    return write(drawn, name, "plot") if name else figure(drawn)
 
 
 def _printed(bound: Bound) -> Bound:

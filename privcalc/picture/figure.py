@@ -1,28 +1,36 @@
-"""A picture as a figure of matplotlib, which notebooks show as it is."""
+"""A picture drawn by matplotlib: a figure, which notebooks show, and files (SVG, PNG, PDF)."""
 
 from __future__ import annotations
 
 from io import BytesIO
 from math import inf
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from privcalc.render.words import number
+from privcalc.errors import UsageError
 from privcalc.version import __version__
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from matplotlib.axes import Axes
-    from matplotlib.axis import XAxis, YAxis
 
     from privcalc.picture.picture import Curve, Picture
 
 # Each curve has a line and a mark of its own, so that nothing hangs on colour.
 LINES, MARKS, GREYS = ("-", "--", "-.", ":"), "os^D", ("0.0", "0.3", "0.45", "0.55")
+
+
+# No date: the same picture is the same bytes.
+_METADATA = {
+    ".svg": {"Date": None, "Creator": f"privcalc {__version__}"},
+    ".pdf": {"CreationDate": None, "Creator": f"privcalc {__version__}"},
+    ".png": {"Software": f"privcalc {__version__}"},
+}
 
 
 def style() -> AbstractContextManager[None]:
@@ -55,11 +63,26 @@ def figure(picture: Picture) -> Drawn:
     return found
 
 
+def write(picture: Picture, name: str, option: str = "--plot-file") -> Drawn:
+    """Draw a picture into a file, and return it.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    with style():
+        found = figure(picture)
+        try:
+            found.savefig(name, metadata=_METADATA[Path(name).suffix.lower()])
+        except OSError as error:
+            raise UsageError(f"{option}: {name}: {error.strerror or error}") from None
+    return found
+
+
 def _draw(picture: Picture, axes: Axes) -> None:
     for axis, drawn in ((picture.x, axes.xaxis), (picture.y, axes.yaxis)):
         drawn.set_label_text(axis.label, parse_math=False)
         if axis.logarithmic:
-            _logarithmic(axes, drawn)
+            axes.set(**{f"{drawn.axis_name}scale": "log"})
     axes.grid(visible=True, color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
     single = len(picture.curves) == 1
@@ -83,22 +106,6 @@ def _draw(picture: Picture, axes: Axes) -> None:
         axes.set_xlim(-0.02, 1.02)
         axes.set_ylim(-0.02, 1.02)
     axes.legend(fontsize=8.0, frameon=False)
-
-
-def _logarithmic(axes: Axes, axis: XAxis | YAxis) -> None:
-    """Make one axis logarithmic, with plain numbers at its ticks."""
-
-    def label(value: float, _: float = 0.0) -> str:
-        return number(float(f"{value:.3g}"))
-
-    def between(value: float, _: float) -> str:
-        """Label some of the ticks between powers of ten where there are few of these."""
-        low, high = axis.get_view_interval()
-        return label(value) if high < 30.0 * low and f"{value:e}"[0] in "2346" else ""
-
-    axes.set(**{f"{axis.axis_name}scale": "log"})
-    axis.set_major_formatter(label)
-    axis.set_minor_formatter(between)
 
 
 def _lines(axes: Axes, curve: Curve, label: str, style: dict[str, Any]) -> None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, isclose, isfinite, isinf, log10
+from functools import partial
+from importlib.util import find_spec
+from itertools import accumulate
+from math import isfinite, isinf
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound, round_up
+from privcalc.bounds import Bound
 from privcalc.errors import UsageError
 from privcalc.record import record
 from privcalc.render.assumptions import NAME, assumptions
+from privcalc.render.neighbours import sampling_name
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import number, remarks, sampling_name, title, written
+from privcalc.render.words import remarks, title, written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from privcalc.render.report import Number, Quantity, Report, Row
+
+FORMATS = (".svg", ".png", ".pdf")
 
 LABELS = {
     "alpha": "false positive rate (alpha)",
@@ -30,9 +37,6 @@ LABELS = {
     "tight": "sampled",
 }
 """What axes and curves are called, where it is not their name."""
-
-LOGARITHMIC = frozenset({"delta", "orders"})
-"""Quantities that range over powers of ten."""
 
 FALLS = frozenset({("epsilon", "delta"), ("delta", "epsilon"), ("alpha", "beta")})
 RISES = frozenset({("orders", "renyi_epsilon"), ("orders", "exact"), ("orders", "base")})
@@ -71,18 +75,12 @@ class Curve:
     Attributes:
         name: for the legend.
         points: those that can be drawn.
-        width: the largest distance of both ends, as a part of the upper one; where the axis is not
-            logarithmic, as a part of the largest. None where an end is not known.
+        narrow: whether both ends are known everywhere, and no further apart than a line is wide.
     """
 
     name: str
     points: tuple[Point, ...]
-    width: float | None
-
-    @property
-    def narrow(self) -> bool:
-        """Whether the band is no wider than a line."""
-        return self.width is not None and self.width < VISIBLE
+    narrow: bool
 
 
 @record
@@ -104,7 +102,7 @@ class Picture:
         y: the vertical axis.
         curves: at least one, with at least one point each.
         unit: whether both axes are [0, 1], with the line of random guesses: 1 - x.
-        remarks: what cannot be seen: how narrow the band is, and what lies outside.
+        remarks: what cannot be seen: ends that are missing, and points that lie outside.
     """
 
     title: str
@@ -116,13 +114,37 @@ class Picture:
     remarks: tuple[str, ...]
 
 
+def check_file(name: str, option: str = "--plot-file") -> None:
+    """Refuse a file that cannot be drawn, before anything is computed.
+
+    Args:
+        name: of the file.
+        option: what the file was given to.
+
+    Raises:
+        UsageError: it ends in no known format, its folder is missing, or matplotlib is.
+    """
+    path = Path(name)
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"{option} ends in {', '.join(FORMATS[:-1])} or .pdf, got {name}")
+    if not path.parent.is_dir():
+        raise UsageError(f"{option}: there is no folder {path.parent}")
+    check_library(option)
+
+
+def check_library(option: str) -> None:
+    """Refuse to draw where matplotlib, which is an extra, is missing."""
+    if find_spec("matplotlib") is None:
+        raise UsageError(f"{option} needs matplotlib: pip install 'privcalc[plot]'")
+
+
 def picture(reports: Sequence[Report]) -> tuple[Picture, list[Report]]:
     """Return the picture of the answers to one question, and the answers that are not in it.
 
     Raises:
         UsageError: they have no curve, or more than one.
     """
-    curves = [report for report in reports if isinstance(_columns(report)[0][1], list)]
+    curves = [report for report in reports if isinstance(next(iter(report.result.values())), list)]
     if len(curves) == 1:
         return _of_columns(curves[0]), [report for report in reports if report is not curves[0]]
     if curves or len({report.place and report.place[0] for report in reports}) > 1:
@@ -134,7 +156,7 @@ def picture(reports: Sequence[Report]) -> tuple[Picture, list[Report]]:
 
 def _of_columns(report: Report) -> Picture:
     """Return the picture of an answer that is a curve: its first column is where."""
-    (place, places), *columns = _columns(report)
+    (place, places), *columns = report.result.items()
     # Both ends of the exact curve say what these do.
     names = {name for name, _ in columns}
     hidden = {"lower", "tight"} if "exact" in names else {"lower"} if "tight" in names else set()
@@ -151,7 +173,7 @@ def _of_places(reports: Sequence[Report]) -> Picture:
     """Return the picture of answers to one question at several places."""
     first = reports[0]
     place = first.place[0] if first.place else ""
-    columns = dict(_columns(first))
+    columns = first.result
     if "sufficient" in columns:
         # The value that is wanted lies between these two.
         parameter = str(first.result["parameter"])
@@ -174,15 +196,12 @@ def _picture(
     found: Sequence[tuple[str, Sequence[tuple[float, Quantity | Row | Estimate]]]],
 ) -> Picture:
     """Put curves on axes that fit them."""
-    report = reports[0]
-    swept = report.at is not None
     points = {name: _monotone(_points(pairs), place, name) for name, pairs in found}
     everything = [point for each in points.values() for point in each]
-    ends = [end for point in everything for end in _ends(point)]
-    y_log = quantity in LOGARITHMIC or place == "orders" or (swept and _decades(ends))
-    x_log = place in LOGARITHMIC or (swept and _decades([point.x for point in everything]))
-    x_log = x_log and all(point.x > 0.0 for point in everything)
-    y_log = y_log and any(end > 0.0 for end in ends)
+    unit = place == "alpha"
+    x_log = not unit and _logarithmic([point.x for point in everything])
+    ends = [end for point in everything if isfinite(end := _end(point))]
+    y_log = not unit and _logarithmic(ends, zeros=quantity == "delta")
     drawn = {name: [p for p in each if _drawable(p, y_log)] for name, each in points.items()}
     if y_log:
         drawn = _without_depths(drawn)
@@ -191,21 +210,25 @@ def _picture(
         raise UsageError("there is nothing to draw: every point is 0 or infinite")
     chosen = [pair for pair in (*assumptions(reports), *remarks(reports)) if pair[0] in EXPLAINED]
     left = [point for point in everything if not _drawable(point, y_log)]
-    whole = "the upper" if y_log else "the largest"
     return Picture(
         title=title(reports),
         facts=(*_assumed(reports), *chosen),
         x=Axis(LABELS.get(place, place), x_log),
-        y=Axis(_quantity_label(report, quantity), y_log),
+        y=Axis(_quantity_label(reports[0], quantity), y_log),
         curves=curves,
-        unit=place == "alpha",
-        remarks=(*_widths(curves, whole), *_outside(left, len(everything))),
+        unit=unit,
+        remarks=(*_one_sided(curves), *_outside(left, len(everything))),
     )
 
 
-def _decades(numbers: Sequence[float]) -> bool:
-    """Say whether numbers range over a power of ten or more, and are positive."""
-    return 0.0 < 10.0 * min(numbers, default=0.0) <= max(numbers, default=0.0)
+def _logarithmic(numbers: Sequence[float], *, zeros: bool = False) -> bool:
+    """Return whether an axis is logarithmic: its numbers range over a power of ten or more.
+
+    They are positive, unless zeros may be left out.
+    """
+    positive = [each for each in numbers if each > 0.0]
+    enough = bool(positive) and (zeros or len(positive) == len(numbers))
+    return enough and 10.0 * min(positive) <= max(positive)
 
 
 def _quantity_label(report: Report, quantity: str) -> str:
@@ -215,9 +238,9 @@ def _quantity_label(report: Report, quantity: str) -> str:
         return label
     if "sufficient" in report.result:
         return f"{label} that meets the target"
-    fixed = [f"{k} {written(v)}" for k, v in report.query.items() if (k, v) != report.at]
-    kept = [each for each in fixed if not each.startswith("swept_")]
-    return " at ".join([label, *kept])
+    fixed = {k: v for k, v in report.query.items() if not k.startswith("swept_")}
+    places = [f"{k} {written(v)}" for k, v in fixed.items() if (k, v) != report.at]
+    return " at ".join([label, *places])
 
 
 def _assumed(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
@@ -225,10 +248,6 @@ def _assumed(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
     facts = dict(assumptions(reports))
     given = f", {NAME} {facts[NAME]}" if NAME in facts else ""
     return ("relation", facts["relation"]), ("sampling", sampling_name(reports[0]) + given)
-
-
-def _columns(report: Report) -> list[tuple[str, Quantity | Estimate]]:
-    return list(report.result.items())
 
 
 def _place(report: Report) -> float:
@@ -276,18 +295,18 @@ def _monotone(points: Sequence[Point], place: str, name: str) -> list[Point]:
 
 def _falling(points: Sequence[Point]) -> list[Point]:
     """Return points of what is no larger at each than at the one before it."""
-    uppers: list[float | None] = []
-    for point in points:
-        known = [each for each in (point.upper, *uppers[-1:]) if each is not None]
-        uppers.append(min(known, default=None))
-    lowers: list[float | None] = []
-    for point in reversed(points):
-        known = [each for each in (point.lower, *lowers[-1:]) if each is not None]
-        lowers.append(max(known, default=None))
+    uppers = accumulate((p.upper for p in points), partial(_known, min))
+    lowers = list(accumulate((p.lower for p in reversed(points)), partial(_known, max)))
     return [
         Point(point.x, lower, upper)
         for point, lower, upper in zip(points, reversed(lowers), uppers, strict=True)
     ]
+
+
+def _known(better: Callable[..., float], first: float | None, second: float | None) -> float | None:
+    """Return the better of two ends, either of which may be missing."""
+    known = [end for end in (first, second) if end is not None]
+    return better(known) if known else None
 
 
 def _without_depths(drawn: Mapping[str, list[Point]]) -> dict[str, list[Point]]:
@@ -302,133 +321,43 @@ def _without_depths(drawn: Mapping[str, list[Point]]) -> dict[str, list[Point]]:
     }
 
 
-def _ends(point: Point) -> list[float]:
-    return [end for end in (point.lower, point.upper) if end is not None and isfinite(end)]
+def _end(point: Point) -> float:
+    """Return the upper end, or the only one."""
+    return point.upper if point.upper is not None else point.lower or 0.0
 
 
 def _drawable(point: Point, logarithmic: bool) -> bool:  # noqa: FBT001
-    """Say whether the upper end, or the only one, has a place on the axis.
+    """Return whether the upper end, or the only one, has a place on the axis.
 
     A lower end that has none is drawn at the foot of the picture, below which nothing is said.
     """
-    end = point.lower if point.upper is None else point.upper
-    return end is not None and isfinite(end) and (end > 0.0 or not logarithmic)
+    return isfinite(_end(point)) and (_end(point) > 0.0 or not logarithmic)
 
 
 def _curve(name: str, points: Sequence[Point], logarithmic: bool) -> Curve:  # noqa: FBT001
-    """Return a curve with the width of its band."""
+    """Return a curve; how wide its band looks depends on the axis."""
     both = [(p.lower, p.upper) for p in points if p.lower is not None and p.upper is not None]
     most = max((upper for _, upper in both), default=0.0)
-    widths = [(b - a) / ((b if logarithmic else most) or 1.0) for a, b in both]
-    width = max(widths) if len(both) == len(points) else None
-    return Curve(LABELS.get(name, name), tuple(sorted(points, key=lambda p: p.x)), width)
+    close = all(b - a < VISIBLE * (b if logarithmic else most) or a == b for a, b in both)
+    narrow = close and len(both) == len(points)
+    return Curve(LABELS.get(name, name), tuple(sorted(points, key=lambda p: p.x)), narrow)
 
 
-def _widths(curves: Sequence[Curve], whole: str) -> list[str]:
-    """Say what is proved at the points, and how wide the bands are that look like lines."""
-    known = [curve.width for curve in curves if curve.width is not None]
-    said = []
-    if known:
-        widest = max(known)
-        # Two roundings of the width are less than one part in a thousand billion.
-        apart = f", at most {round_up(widest * (1 + 1e-12), 1)} of {whole} apart"
-        words = apart if widest else " and equal"
-        said.append(f"at the points both ends are proved{words if widest < VISIBLE else ''}")
-    if any(not p.lower for c in curves for p in c.points if p.upper and p.lower is not None):
-        said.append("a lower end that is not drawn lies below the picture")
-    if len(known) < len(curves):
-        said.append("points without a band are proved from one side only")
-    return said
+def _one_sided(curves: Sequence[Curve]) -> Iterator[str]:
+    """Say which ends are not drawn."""
+    points = [point for curve in curves for point in curve.points]
+    if any(not p.lower and p.upper for p in points if p.lower is not None):
+        yield "a lower end that is not drawn lies below the picture"
+    if any(p.lower is None or p.upper is None for p in points):
+        yield "points without a band are proved from one side only"
 
 
-def _outside(left: Sequence[Point], number: int) -> list[str]:
+def _outside(left: Sequence[Point], number: int) -> Iterator[str]:
     """Say how many points are not drawn, and where they are."""
-    infinite = sum(isinf(point.upper or 0.0) for point in left)
-    zero = len(left) - infinite
-    said = []
-    if infinite:
-        said.append(f"not drawn: {infinite} of {number} points, which have no finite upper end")
-    if zero:
-        said.append(f"not drawn: {zero} of {number} points, which are 0")
-    return said
-
-
-# What is smaller, or larger, has no room for ticks among the doubles. What differs by so little, in
-# relation to itself, is flat: the labels of its ticks would be alike.
-TINY, HUGE, FLAT = 1e-290, 1.7e308, 1e-9
-
-
-@record
-class Scale:
-    """Numbers from `low` to `high` along an axis of length 1, low < high.
-
-    Attributes:
-        low: the number at 0.
-        high: the number at 1.
-        logarithmic: both are positive, and equal ratios are equally long.
-    """
-
-    low: float
-    high: float
-    logarithmic: bool
-
-    @classmethod
-    def around(cls, values: Sequence[float], *, logarithmic: bool) -> Scale:
-        """Return the scale that finite numbers fill; positive ones if it is logarithmic."""
-        kept = [value for value in values if value > 0.0 or not logarithmic]
-        low, high = min(kept), max(kept)
-        if logarithmic and log10(high) - log10(low) < 1.0:
-            # A part of a decade is read more easily with its own ticks.
-            return cls.around(kept, logarithmic=False)
-        if high - low < max(TINY, FLAT * max(abs(low), abs(high))):
-            # A flat curve stands in the middle. No curve is as large as the doubles go.
-            low, high = (low - 1.0, high + 1.0) if abs(low) < 1.0 else (low / 2.0, high * 1.5)
-            low, high = max(min(low, high), -HUGE), min(max(low, high), HUGE)
-        return cls(low, high, logarithmic)
-
-    def place(self, value: float) -> float:
-        """Return where a number stands, in [0, 1]: what lies outside stands at the end."""
-        if self.logarithmic:
-            if value <= 0.0:
-                return 0.0
-            # Differences of logs do not overflow, as a ratio of 1 to 1e-300 and less would.
-            found = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
-        else:
-            # Halves, because the range itself may overflow.
-            found = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
-        return min(max(found, 0.0), 1.0)
-
-    def ticks(self, most: int) -> list[tuple[float, str]]:
-        """Return at most so many round numbers on the axis: the place and the label of each."""
-        if self.logarithmic:
-            first, last = ceil(log10(self.low) - 1e-9), floor(log10(self.high) + 1e-9)
-            if last <= first:
-                # One power of ten alone is no scale.
-                wide = (f"{digit}e{k}" for k in range(first - 1, last + 2) for digit in (1, 2, 5))
-                inside = (float(each) for each in wide if self.low <= float(each) <= self.high)
-                return [(self.place(each), number(each)) for each in inside][:most]
-            step = _round_step((last - first) / max(most - 1, 1), least=1.0)
-            powers = range(first - first % -int(step), last + 1, int(step))
-            return [(self.place(10.0**k), f"1e{k}" if k else "1") for k in powers]
-        # The least round step that does not give too many.
-        step = _round_step((self.high / most - self.low / most) / 2.0)
-        while True:
-            first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
-            if last - first < most:
-                break
-            step = _round_step(step * 1.5)
-        return [(self.place(k * step), _label(k, step)) for k in range(first, last + 1)]
-
-
-def _round_step(least_step: float, least: float = 1e-300) -> float:
-    """Return the least 1, 2 or 5 times a power of ten that is not below a number."""
-    wanted = max(least_step, least)
-    power = 10.0 ** floor(log10(wanted))
-    for factor in (1.0, 2.0, 5.0):
-        if factor * power > wanted or isclose(factor * power, wanted):
-            return factor * power
-    return 10.0 * power
-
-
-def _label(multiple: int, step: float) -> str:
-    return number(float(f"{multiple * step:.12g}"))
+    infinite = sum(isinf(_end(point)) for point in left)
+    for count, where in (
+        (infinite, "which have no finite upper end"),
+        (len(left) - infinite, "which are 0"),
+    ):
+        if count:
+            yield f"not drawn: {count} of {number} points, {where}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import ceil, floor, log10
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from privcalc.picture.picture import Scale
 from privcalc.record import record
+from privcalc.render.words import number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from privcalc.picture.picture import Curve, Picture
 
@@ -21,43 +22,22 @@ NARROWEST, USUAL, WIDEST = 40, 80, 120
 # Rows for each tick of the vertical axis.
 FOR_TICK = 2.5
 
-
-@record
-class Marks:
-    """The characters of a picture: those of all terminals, or finer ones.
-
-    Attributes:
-        upper: the mark of a proved upper end, of one curve after another.
-        lower: the mark of a lower end, where it is not in the same place.
-        between: what fills the band.
-        joining: what joins points; nothing is proved there.
-        guess: the line of random guesses.
-        axes: vertical line, its tick, corner, horizontal line, its tick.
-    """
-
-    upper: str
-    lower: str
-    between: str
-    joining: str
-    guess: str
-    axes: tuple[str, str, str, str, str]
+# Of one curve after another: a proved upper end, and a lower end that is not in the same place.
+UPPER, LOWER = "*#x@", "o=+%"
+BAND, GUESS = ":", "\\"
+# Joins points; nothing is proved there.
+JOINING = "."
 
 
-FINE = Marks("●■▲◆", "○□△◇", "░", "·", "╲", ("│", "┤", "└", "─", "┬"))
-PLAIN = Marks("*#x@", "o=+%", ":", ".", "\\", ("|", "+", "'", "-", "+"))
-
-
-def draw(picture: Picture, *, columns: int, fine: bool, lines: int = 0) -> Iterator[str]:
+def draw(picture: Picture, *, columns: int, lines: int = 0) -> Iterator[str]:
     """Draw a picture.
 
     Args:
         picture: what to draw.
         columns: how wide the terminal is.
-        fine: whether it shows more than ASCII.
         lines: how many it has, of which no more are taken than a picture of that width needs; it
             has as many as it has to.
     """
-    marks = FINE if fine else PLAIN
     columns = min(max(columns, NARROWEST), WIDEST)
     x, y = _scales(picture)
     below = [line for remark in picture.remarks for line in _remark(remark, columns)]
@@ -67,19 +47,18 @@ def draw(picture: Picture, *, columns: int, fine: bool, lines: int = 0) -> Itera
     rows = {round(p * (height - 1)): label for p, label in y.ticks(max(6, int(height / FOR_TICK)))}
     margin = max(map(len, rows.values()), default=0)
     width = columns - margin - 3
-    canvas = _canvas(picture, x, y, (width, height), marks)
-    line, tick, corner, across, mark = marks.axes
+    canvas = _canvas(picture, x, y, (width, height))
     yield picture.y.label
     for row in range(height - 1, -1, -1):
         label = rows.get(row, "")
         text = "".join(canvas[row]).rstrip()
-        yield f"{label:>{margin}} {tick if label else line}{text}"
+        yield f"{label:>{margin}} {'+' if label else '|'}{text}"
     places = {round(place * (width - 1)): label for place, label in x.ticks(width // 10)}
-    ruler = "".join(mark if column in places else across for column in range(width))
-    yield f"{'':>{margin}} {corner}{ruler}"
+    ruler = "".join("+" if column in places else "-" for column in range(width))
+    yield f"{'':>{margin}} '{ruler}"
     yield " " * (margin + 2) + _labels(places, width)
     yield picture.x.label.rjust(columns - 1)
-    yield from _legend(picture, marks, {mark for row in canvas for mark in row})
+    yield from _legend(picture, {mark for row in canvas for mark in row})
     yield from below
 
 
@@ -98,25 +77,23 @@ def _scales(picture: Picture) -> tuple[Scale, Scale]:
     )
 
 
-def _canvas(
-    picture: Picture, x: Scale, y: Scale, size: tuple[int, int], marks: Marks
-) -> list[list[str]]:
+def _canvas(picture: Picture, x: Scale, y: Scale, size: tuple[int, int]) -> list[list[str]]:
     """Return the rows of characters from the lowest on."""
     width, height = size
     canvas = [[" "] * width for _ in range(height)]
     if picture.unit:
         for column in range(width):
-            canvas[round((1 - column / (width - 1)) * (height - 1))][column] = marks.guess
+            canvas[round((1 - column / (width - 1)) * (height - 1))][column] = GUESS
     placed = [_placed(curve, x, y, size) for curve in picture.curves]
     for curve in placed:
-        _join(canvas, curve, marks)
+        _join(canvas, curve)
     # Marks last: what is proved hides what joins it.
     for index, curve in reversed(list(enumerate(placed))):
         for column, low, high in curve:
             if low is not None and low >= 0.0:
-                canvas[round(low)][column] = marks.lower[index % len(marks.lower)]
+                canvas[round(low)][column] = LOWER[index % len(LOWER)]
             if high is not None:
-                canvas[round(high)][column] = marks.upper[index % len(marks.upper)]
+                canvas[round(high)][column] = UPPER[index % len(UPPER)]
     return canvas
 
 
@@ -136,7 +113,7 @@ def _placed(curve: Curve, x: Scale, y: Scale, size: tuple[int, int]) -> Placed:
     return [(round(x.place(p.x) * (width - 1)), row(p.lower), row(p.upper)) for p in curve.points]
 
 
-def _join(canvas: list[list[str]], curve: Placed, marks: Marks) -> None:
+def _join(canvas: list[list[str]], curve: Placed) -> None:
     """Draw lines between neighbouring points, and the band between the lines."""
     for (left, *start), (right, *end) in pairwise(curve):
         for column in range(left, right + 1):
@@ -148,14 +125,14 @@ def _join(canvas: list[list[str]], curve: Placed, marks: Marks) -> None:
             low, high = rows
             if low is not None and high is not None:
                 for row in range(max(low + 1, 0), high):
-                    canvas[row][column] = marks.between
+                    canvas[row][column] = BAND
             for each in rows:
                 if each is not None and each >= 0:
-                    canvas[each][column] = marks.joining
+                    canvas[each][column] = JOINING
 
 
 def _labels(places: dict[int, str], width: int) -> str:
-    """Return the labels below the ticks, each centred where there is room, none upon another."""
+    """Return the labels below the ticks, each centred where it fits, none upon another."""
     line = ""
     for column, label in sorted(places.items()):
         start = max(min(column - len(label) // 2, width - len(label)), 0)
@@ -164,13 +141,13 @@ def _labels(places: dict[int, str], width: int) -> str:
     return line
 
 
-def _legend(picture: Picture, marks: Marks, seen: set[str]) -> Iterator[str]:
+def _legend(picture: Picture, seen: set[str]) -> Iterator[str]:
     """Name the marks that can be seen: one line for all of one curve, or a line for each."""
-    names = {marks.between: "between", marks.guess: "random guess"}
+    names = {BAND: "between", GUESS: "random guess"}
     others = [f"{mark} {name}" for mark, name in names.items() if mark in seen]
     curves = []
     for index, curve in enumerate(picture.curves):
-        high, low = (each[index % len(each)] for each in (marks.upper, marks.lower))
+        high, low = (each[index % len(each)] for each in (UPPER, LOWER))
         ends = [f"{high} at most"] * (high in seen) + [f"{low} at least"] * (low in seen)
         # Lower ends that have no mark of their own stand where the upper ones do, or are 0.
         if low not in seen and (curve.narrow or all(point.lower for point in curve.points)):
@@ -178,3 +155,72 @@ def _legend(picture: Picture, marks: Marks, seen: set[str]) -> Iterator[str]:
         curves.append(("" if len(picture.curves) == 1 else f"{curve.name}: ") + "  ".join(ends))
     yield "  ".join([*curves[:1], *others])
     yield from curves[1:]
+
+
+# Smaller or larger ranges have too few doubles for ticks. What differs by so little, in
+# relation to itself, is flat: the labels of its ticks would be alike.
+TINY, HUGE, FLAT = 1e-290, 1.7e308, 1e-9
+
+
+@record
+class Scale:
+    """Numbers from `low` to `high` along an axis of length 1, low < high.
+
+    Attributes:
+        low: the number at 0.
+        high: the number at 1.
+        logarithmic: both are positive, and equal ratios are equally long.
+    """
+
+    low: float
+    high: float
+    logarithmic: bool
+
+    @classmethod
+    def around(cls, values: Sequence[float], *, logarithmic: bool) -> Scale:
+        """Return the scale that finite numbers fill; positive ones if it is logarithmic."""
+        inside = [value for value in values if value > 0.0 or not logarithmic]
+        low, high = min(inside), max(inside)
+        if high - low < max(TINY, FLAT * max(abs(low), abs(high))):
+            # A flat curve stands in the middle. No curve is as large as the doubles go.
+            low, high = (low - 1.0, high + 1.0) if abs(low) < 1.0 else (low / 2.0, high * 1.5)
+            low, high = max(min(low, high), -HUGE), min(max(low, high), HUGE)
+        # A part of a decade is read more easily with its own ticks.
+        return cls(low, high, logarithmic and high / 10.0 >= low > 0.0)
+
+    def place(self, value: float) -> float:
+        """Return where a number stands, in [0, 1]: what lies outside stands at the end."""
+        if self.logarithmic and value <= 0.0:
+            return 0.0
+        low, value, high = map(self._along, (self.low, value, self.high))
+        return min(max((value - low) / (high - low), 0.0), 1.0)
+
+    def _along(self, value: float) -> float:
+        """Return what grows evenly along the axis; halves, as the range itself may overflow."""
+        return log10(value) if self.logarithmic else value / 2
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """Return at most so many round numbers on the axis: the place and the label of each."""
+        if not self.logarithmic:
+            found = _multiples(self.low, self.high, most)
+            return [(self.place(each), number(each)) for each in found]
+        powers = [int(k) for k in _multiples(log10(self.low), log10(self.high), most, least=1.0)]
+        if len(powers) > 1:
+            return [(self.place(10.0**k), f"1e{k}" if k else "1") for k in powers]
+        # One power of ten alone is no scale.
+        first = floor(log10(self.low))
+        wide = (float(f"{digit}e{k}") for k in range(first, first + 3) for digit in (1, 2, 5))
+        inside = [each for each in wide if self.low <= each <= self.high]
+        return [(self.place(each), number(each)) for each in inside][:most]
+
+
+def _multiples(low: float, high: float, most: int, least: float = 1e-300) -> list[float]:
+    """Return the multiples between two numbers of the least round step that gives so few."""
+    step = max((high / most - low / most) / 2.0, least)
+    while True:
+        power = 10.0 ** floor(log10(step))
+        step = next(f * power for f in (1.0, 2.0, 5.0, 10.0) if f * power >= step * (1.0 - 1e-9))
+        first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+        if last - first < most:
+            return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+        step *= 1.5

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from privcalc.record import record
 from privcalc.relation import Relation
-from privcalc.render.words import number, relation_words, sampling_words
+from privcalc.render.neighbours import listed, records_together, relation_words, sampling_words
+from privcalc.render.words import number
 from privcalc.spec.entry import number_text
 from privcalc.spec.registry import entry, spelled, under
-from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped
+from privcalc.spec.tree import Leaf, Repeated, Several, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from privcalc.render.report import Report
-    from privcalc.spec.entry import Parameter
     from privcalc.spec.tree import Node
 
 NAME = "sensitivity"
@@ -81,8 +81,8 @@ def _given(reports: Sequence[Report]) -> tuple[Given, ...]:
         for spec in (report.spec, *report.candidates)
     }
     calls = (each for pair in specs.values() for each in under(*pair))
-    leaves = ((leaf, relation) for leaf, relation, _ in calls if isinstance(leaf, Leaf))
-    return tuple(dict.fromkeys(each for pair in leaves for each in _of_leaf(*pair)))
+    found = (_of_leaf(leaf, here) for leaf, here, _ in calls if isinstance(leaf, Leaf))
+    return tuple(dict.fromkeys(each for several in found for each in several))
 
 
 def _of_leaf(leaf: Leaf, relation: Relation) -> Iterator[Given]:
@@ -101,16 +101,12 @@ def _of_leaf(leaf: Leaf, relation: Relation) -> Iterator[Given]:
                 yield Given(name, parameter.spelling, None, found, assumed=False, relation=relation)
                 break
         else:
-            default = _number(parameter)
+            default = parameter.default
+            if not isinstance(default, int | float):
+                raise TypeError(f"{parameter.name} has no default, and cannot be left out")
+            # As a plain number: 1 for 1.0.
+            default = int(default) if default == int(default) else default
             yield Given(name, parameter.spelling, default, None, assumed=True, relation=relation)
-
-
-def _number(parameter: Parameter) -> float:
-    """Return the default, as a plain number: 1 for 1.0."""
-    value = parameter.default
-    if not isinstance(value, int | float):
-        raise TypeError(f"{parameter.name} has no default, and nobody can have left it out")
-    return int(value) if value == int(value) else value
 
 
 def sensitivities(reports: Sequence[Report]) -> str:
@@ -181,7 +177,8 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
     changes = "a record that is replaced changes a sum of records clipped to norm C by up to 2 C"
     guessed = [each for each in replaced if each.assumed and each.parameter == NAME]
     if guessed:
-        yield f"sensitivity 1 is assumed of {_listed(guessed)}, and {changes}", _TO_WRITE
+        mechanisms = _listed(each.mechanism for each in guessed)
+        yield f"sensitivity 1 is assumed of {mechanisms}, and {changes}", _TO_WRITE
     multiples = [each for each in replaced if each.multiple is not None]
     if multiples:
         yield _of_multiples(multiples, changes)
@@ -191,42 +188,21 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
 
 def _partly_grouped(tree: Node) -> Iterator[tuple[str, str]]:
     """Say which parts of a sum have several records of a person where others have one."""
-    if isinstance(tree, Repeated):
-        yield from _partly_grouped(tree.event)
-        return
+    while isinstance(tree, Repeated):
+        tree = tree.event
     if not isinstance(tree, Several):
         return
-    sizes: dict[int, list[str]] = {}
+    alone: list[str] = []
+    grouped: list[str] = []
     for part in tree.events:
-        size, names = _group_of(part)
-        known = sizes.setdefault(size, [])
-        known += [name for name in names if name not in known]
-    alone, most = sizes.get(1), max(sizes)
-    if alone and most > 1:
-        grouped = list(dict.fromkeys(name for size in sizes if size > 1 for name in sizes[size]))
+        names = [entry(each.name).spelling for each in leaves(part)]
+        (grouped if max(records_together(part)) > 1 else alone).extend(names)
+    if alone and grouped:
+        most = max(records_together(tree))
         yield (
-            f"@group is of {_and(grouped)} only: of {_and(alone)} a person has one record",
+            f"@group is of {_listed(grouped)} only: of {_listed(alone)} a person has one record",
             f"write (A+B)@group:k={most} where a person's records are in all parts",
         )
-
-
-def _group_of(tree: Node) -> tuple[int, list[str]]:
-    """Return how many records a person has at most in a part, and what is in it."""
-    if isinstance(tree, Leaf):
-        return 1, [entry(tree.name).spelling]
-    if isinstance(tree, Several):
-        parts = [_group_of(each) for each in tree.events]
-        return max(size for size, _ in parts), [name for _, names in parts for name in names]
-    size, names = _group_of(tree.event)
-    here = dict(tree.parameters).get("records", 1) if isinstance(tree, Wrapped) else 1
-    is_group = isinstance(tree, Wrapped) and tree.name == "group" and isinstance(here, int)
-    return size * here if is_group and isinstance(here, int) else size, names
-
-
-def _and(names: Sequence[str]) -> str:
-    names = [*names[:_MOST], f"{len(names) - _MOST} more"] if len(names) > _MOST + 1 else names
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _of_multiples(multiples: Sequence[Given], changes: str) -> tuple[str, str]:
@@ -238,11 +214,15 @@ def _of_multiples(multiples: Sequence[Given], changes: str) -> tuple[str, str]:
     parameter = known.parameter(noise)
     spelling = noise if parameter is None else parameter.spelling
     amount = "S" if others else number_text(value)
+    mechanisms = _listed(each.mechanism for each in multiples)
     return (
-        f"{name} of {_listed(multiples)} counts the noise in sensitivities, and {changes}",
+        f"{name} of {mechanisms} counts the noise in sensitivities, and {changes}",
         f"write {spelling}={amount},sensitivity=2 where the noise is {amount} C",
     )
 
 
-def _listed(found: Sequence[Given]) -> str:
-    return _and(list(dict.fromkeys(each.mechanism for each in found)))
+def _listed(names: Iterable[str]) -> str:
+    """Join names, each once, and not more than a few."""
+    found = list(dict.fromkeys(names))
+    more = len(found) - _MOST
+    return listed([*found[:_MOST], f"{more} more"] if more > 1 else found)

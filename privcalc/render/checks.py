@@ -11,7 +11,7 @@ import json
 import re
 from posixpath import normpath
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree import ElementTree as ET
 
 from privcalc.bounds import Verdict
 from privcalc.errors import UsageError
@@ -36,28 +36,23 @@ def junit(reports: Sequence[Report]) -> Iterator[str]:
     failure says is its text, too: GitLab shows that, and not the message.
     """
     failed = sum(1 for each in reports if _fails(each))
-    counts = f'tests="{len(reports)}" failures="{failed}" errors="0"'
-    yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield f'<testsuites name="privcalc" {counts}>'
-    yield f'<testsuite name="privacy budget" {counts}>'
+    counts = {"tests": str(len(reports)), "failures": str(failed), "errors": "0"}
+    root = ET.Element("testsuites", {"name": "privcalc", **counts})
+    suite = ET.SubElement(root, "testsuite", {"name": "privacy budget", **counts})
     for each in reports:
-        yield from _case(each)
-    yield "</testsuite>"
-    yield "</testsuites>"
-
-
-def _case(report: Report) -> Iterator[str]:
-    names = f"name={_quoted(_name(report))} classname={_quoted(f'privcalc.{report.command}')}"
-    check, said = report.check, sentence(report)
-    yield f"<testcase {names}>"
-    if check is not None and _fails(report):
-        if report.source is not None:
-            said = f"{normpath(report.source[0])}:{report.source[1]}: {said}"
-        start = f"type={_quoted(check.verdict.value)} message={_quoted(check.sentence)}"
-        yield f"<failure {start}>{_text(said)}</failure>"
-    else:
-        yield f"<system-out>{_text(said)}</system-out>"
-    yield "</testcase>"
+        names = {"name": _xml(_name(each)), "classname": f"privcalc.{each.command}"}
+        case = ET.SubElement(suite, "testcase", names)
+        check, said = each.check, sentence(each)
+        if check is not None and _fails(each):
+            if each.source is not None:
+                said = f"{normpath(each.source[0])}:{each.source[1]}: {said}"
+            attributes = {"type": check.verdict.value, "message": _xml(check.sentence)}
+            ET.SubElement(case, "failure", attributes).text = _xml(said)
+        else:
+            ET.SubElement(case, "system-out").text = _xml(said)
+    ET.indent(root, "")
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield ET.tostring(root, encoding="unicode")
 
 
 def _name(report: Report) -> str:
@@ -102,9 +97,5 @@ def _fails(report: Report) -> bool:
     return report.check is not None and report.check.verdict is not Verdict.WITHIN
 
 
-def _quoted(text: str) -> str:
-    return quoteattr(_NO_XML.sub("\ufffd", text))
-
-
-def _text(text: str) -> str:
-    return escape(_NO_XML.sub("\ufffd", text))
+def _xml(text: str) -> str:
+    return _NO_XML.sub("\ufffd", text)

@@ -4,8 +4,8 @@ CSV has the long form: one row per number, the same columns for every command. E
 specification, and describes a long one; JSON has the whole. Numbers are written in full (they read
 back as the same doubles), infinity as `Infinity`; a cell that does not apply is empty. What is
 proved from above is in `upper` and from below in `lower`; a number that bounds nothing (a count,
-the value of a free parameter) is in `value`. What was fixed beside the place of a number, such as
-the delta of a sweep, is in `query`.
+the value of a free parameter) is in `value`. What was fixed in addition to the place of a number,
+such as the delta of a sweep, is in `query`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.render.assumptions import NAME, assumed, sensitivities
+from privcalc.render.neighbours import STATED, stated
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import STATED, least, number, stated, title
+from privcalc.render.words import least, number, title
 from privcalc.spec.json import to_json
 from privcalc.version import __version__
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
 from privcalc.render.assumptions import NAME, sensitivities
+from privcalc.render.neighbours import sampling_name
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import (
     COLUMNS,
@@ -16,15 +17,13 @@ from privcalc.render.words import (
     named,
     number,
     one_sided,
-    sampling_name,
     title,
     written,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from privcalc.render.report import Report
+from privcalc.render.report import Report
 
 
 def lines(report: Report) -> Iterator[str]:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
+from privcalc.render.data import numbers
 from privcalc.render.report import Estimate
 from privcalc.render.words import bracket, number, short_exponent, written
 
@@ -44,13 +45,12 @@ def warnings(reports: Sequence[Report], place: str = "", *, verbose: bool = Fals
         elif not report.method.tolerance_met and not _decided(report):
             if not verbose and _narrow(report):
                 continue
-            silent = verbose or report.reasons or not _says_why(report)
-            why = "" if silent else "; -v says why"
+            why = "" if verbose or report.reasons else "; -v says why"
             yield f"privcalc: {place}warning: {_fault(report)}{why}"
 
 
 def _decided(report: Report) -> bool:
-    """Say whether a budget was decided: then nothing narrower was asked for."""
+    """Return whether a budget was decided: then nothing narrower was asked for."""
     return report.check is not None and report.check.verdict is not Verdict.UNDECIDED
 
 
@@ -60,18 +60,11 @@ _NARROW, _NARROW_SELECTION = 1e-6, 1e-3
 
 
 def _narrow(report: Report) -> bool:
-    """Say whether all that is missing is width, and little of it."""
+    """Return whether all that is missing is width, and little of it."""
     bounds = _wide(report)
     whole = all(bound.lower is not None and math.isfinite(bound.upper) for bound in bounds)
     enough = _NARROW_SELECTION if report.command == "select" else _NARROW
     return whole and bool(bounds) and "parameter" not in report.result and _width(bounds) < enough
-
-
-def _says_why(report: Report) -> bool:
-    """Say whether -v has a reason, and not widths alone."""
-    notes = [*report.method.notes, *(n for each in report.directions for n in each.method.notes)]
-    outcomes = (note.partition(": ")[2] or note for note in notes)
-    return bool(report.details) or any(not each.startswith(_WIDTH) for each in outcomes)
 
 
 def failed_checks(reports: Sequence[Report], place: str = "") -> Iterator[str]:
@@ -86,7 +79,7 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
     for report in reports:
         method = report.method
         yield f"{place}{subject(report)}: {proof_words(method)}{_terms(method.terms)}"
-        said: set[str] = set()
+        said = {note for each in report.directions for note in each.method.notes}
         for direction in report.directions:
             value = "no number"
             if direction.bound is not None:
@@ -96,7 +89,6 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
             terms = _terms(direction.method.terms)
             yield f"  {direction.adjacency}: {value}, {proof_words(direction.method)}{terms}"
             yield from (f"    {line}" for line in _tried(direction.method.notes))
-            said.update(direction.method.notes)
         yield from (f"  {line}" for line in _tried(n for n in method.notes if n not in said))
         yield from (f"  {line}" for line in report.details)
 
@@ -110,10 +102,10 @@ def subject(report: Report, *, unproved: bool = False) -> str:
     names = [
         key
         for key, value in report.result.items()
-        if isinstance(value, Bound | Estimate)
-        and not key.startswith("base_")
-        and not (unproved and isinstance(value, Bound) and value.lower is not None)
+        if isinstance(value, Estimate)
+        or (isinstance(value, Bound) and not (unproved and value.lower is not None))
     ]
+    names = [key for key in names if not key.startswith("base_")]
     return f"{' and '.join(names)} at {report.place[0]} {written(report.place[1])}"
 
 
@@ -164,11 +156,8 @@ def _fault(report: Report) -> str:
 
 def _wide(report: Report) -> list[Bound]:
     """Return the brackets of an answer that are no single number."""
-    columns = (value if isinstance(value, list) else [value] for value in report.result.values())
-    cells = [each for column in columns for each in column]
-    parts = (each.values() if isinstance(each, dict) else (each,) for each in cells)
-    bounds = [each for part in parts for each in part if isinstance(each, Bound)]
-    return [bound for bound in bounds if bound.width > 0.0]
+    found = (value for *_, value in numbers(report))
+    return [value for value in found if isinstance(value, Bound) and value.width > 0.0]
 
 
 def _width(bounds: Iterable[Bound]) -> float:

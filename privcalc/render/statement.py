@@ -11,16 +11,9 @@ from privcalc.bounds import Bound
 from privcalc.errors import UsageError
 from privcalc.render.assumptions import NAME, assumptions
 from privcalc.render.data import numbers
+from privcalc.render.neighbours import unit
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import (
-    bracket,
-    number,
-    one_sided,
-    remarks,
-    title,
-    unit,
-    written,
-)
+from privcalc.render.words import bracket, number, one_sided, remarks, title, written
 from privcalc.spec.registry import SHOWN
 
 if TYPE_CHECKING:

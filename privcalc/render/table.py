@@ -1,4 +1,4 @@
-"""Boxed tables for a terminal: the only module that imports rich."""
+"""Boxed tables for a terminal, where headings are broken that do not fit; rich draws them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from privcalc.bounds import Verdict
 from privcalc.render.assumptions import assumptions
-from privcalc.render.plain import grids
+from privcalc.render.grid import grids
 from privcalc.render.words import remarks, title
 
 if TYPE_CHECKING:
@@ -23,8 +23,15 @@ if TYPE_CHECKING:
 _STYLES = {Verdict.WITHIN: "green", Verdict.EXCEEDED: "bold red", Verdict.UNDECIDED: "yellow"}
 
 
-def render(reports: Sequence[Report], *, colour: bool, width: int | None = None) -> str:
-    """Render the answers to one question; verdicts stand last."""
+def render(reports: Sequence[Report], *, colour: bool, width: int) -> str:
+    """Render the answers to one question; verdicts stand last.
+
+    Args:
+        reports: the answers.
+        colour: whether to use any.
+        width: of the terminal. Where it is too narrow for the numbers, lines are longer: no number
+            is ever cut.
+    """
     console = Console(
         file=sys.stdout,
         width=width,
@@ -41,11 +48,14 @@ def render(reports: Sequence[Report], *, colour: bool, width: int | None = None)
         console.print(Text(f"{name}{title(reports)}", style="bold"), soft_wrap=True)
         for grid in grids(reports):
             table = Table(box=box.ROUNDED, show_edge=True)
-            for name in grid.header:
-                table.add_column(Text(name), justify="right", no_wrap=True)
+            needed = 1
+            for name, *cells in zip(grid.header, *grid.rows, strict=True):
+                longest = max(map(len, (*name.split(), *cells)))
+                table.add_column(Text(name), justify="right", min_width=longest)
+                needed += longest + 3
             for row in grid.rows:
-                table.add_row(*(Text(cell) for cell in row))
-            console.print(table)
+                table.add_row(*(Text(cell, no_wrap=True) for cell in row))
+            console.print(table, width=max(width, needed), crop=False)
         for name, words in assumptions(reports):
             console.print(Text(f"{name}: {words}", style="dim"))
         for name, words in remarks(reports):

@@ -191,14 +191,16 @@ def search(curve: RenyiCurve, convert: Conversion) -> tuple[float, float]:
             if not (values < math.inf).any() or left() <= 0.0:
                 break
             spend(PER_NARROWING)
-            vertex, foretold = _parabola(c, values)
-            best = float(c[int(np.argmin(values))])
+            place = int(np.argmin(values))
+            around = slice(place - 1, place + 2) if 0 < place < len(c) - 1 else [place] * 3
+            with np.errstate(all="ignore"):
+                lowest, foretold = vertex(np.log(c[around]), values[around])
             # Curves that are sums over whole orders have their kinks there.
-            near = [math.floor(best), math.ceil(best), vertex]
+            near = [math.floor(c[place]), math.ceil(c[place]), np.exp(lowest)]
             new = np.append(between(c, values, 1 if narrowing else 2), near)
             c, values = _joined(curve, convert, (c, values), new[new > 0.0])
-            if vertex in c:
-                found = float(values[np.searchsorted(c, vertex)])
+            if near[2] in c:
+                found = float(values[np.searchsorted(c, near[2])])
                 if abs(found - foretold) <= FORETOLD * (1e-3 + abs(foretold)):
                     break
     except OutOfWorkError:
@@ -256,26 +258,29 @@ def between(c: Array, values: Array, wanted: int) -> Array:
     return np.concatenate(new) if new else np.empty(0)
 
 
-def _parabola(c: Array, values: Array) -> tuple[float, float]:
-    """Return the minimum of the parabola through the best three points, and the value foretold.
+def vertex(logs: Array, values: Array) -> tuple[Array, Array]:
+    """Return where parabolas through three points each have their minimum, and what it is.
 
-    The parabola is in log c; nan where there is no such minimum.
+    Args:
+        logs: log c of the points, increasing along the first axis.
+        values: the values there.
+
+    Returns:
+        log c, which is nan where there is no minimum between the outer points, and the value.
     """
-    position = int(np.argmin(values))
-    if position in {0, len(c) - 1}:
-        return math.nan, math.nan
-    before, middle, after = (float(each) for each in values[position - 1 : position + 2])
-    if not max(before, after) < math.inf:
-        return math.nan, math.nan
-    down = math.log(c[position] / c[position - 1])
-    up = math.log(c[position + 1] / c[position])
-    fall, rise = (before - middle) / down, (after - middle) / up
+    down, up = logs[1] - logs[0], logs[2] - logs[1]
+    fall, rise = (values[0] - values[1]) / down, (values[2] - values[1]) / up
     curvature = (fall + rise) / (down + up)
     slope = (rise * down - fall * up) / (down + up)
-    if not curvature > 0.0:
-        return math.nan, math.nan
     move = -0.5 * slope / curvature
-    return float(c[position] * math.exp(move)), middle + 0.5 * slope * move
+    inside = (curvature > 0.0) & (move > -down) & (move < up)
+    return np.where(inside, logs[1] + move, np.nan), values[1] + 0.5 * slope * move
+
+
+def vertices(logs: Array, values: Array) -> Array:
+    """Return log c of the vertex at the best order of each row of values; logs fit the columns."""
+    best = np.clip(values.argmin(axis=1), 1, len(logs) - 2) + np.array([[-1], [0], [1]])
+    return vertex(logs[best], values[np.arange(len(values)), best])[0]
 
 
 # Orders minus 1 of the grid for many questions: steps of a factor 1.33.
@@ -350,7 +355,7 @@ class ManyEpsilons:
         values = self._values(epsilons, near)
         best: Array = values.min(axis=1)
         best[some] = np.fmin(best[some], at_anchors)
-        c = self._vertices(values)
+        c = np.exp(vertices(np.log(self._c), values))
         good = np.flatnonzero(np.isfinite(c))
         if len(good):
             new = self._convert(c[good], self._curve.upper(c[good]), epsilons[good])
@@ -384,19 +389,6 @@ class ManyEpsilons:
         coarse = self._c[1:] / self._c[:-1] > STEP ** (1.5 / FINER)
         inside = (self._c[1:] > low) & (self._c[:-1] < high) & (self._k[:-1] < np.inf)
         return np.flatnonzero(coarse & inside)
-
-    def _vertices(self, values: Array) -> Array:
-        """Return the minima of parabolas in log c through the best order and both neighbours."""
-        best = np.clip(values.argmin(axis=1), 1, len(self._c) - 2)
-        rows = np.arange(len(best))
-        left, middle, right = (values[rows, best + step] for step in (-1, 0, 1))
-        logs = np.log(self._c)
-        down, up = logs[best] - logs[best - 1], logs[best + 1] - logs[best]
-        fall, rise = (left - middle) / down, (right - middle) / up
-        curvature = (fall + rise) / (down + up)
-        move = -0.5 * (rise * down - fall * up) / (down + up) / curvature
-        inside = (curvature > 0.0) & (move > -down) & (move < up)
-        return np.where(inside, np.exp(logs[best] + move), np.nan)
 
     def _at_infinity(self, epsilons: Array) -> Array:
         """Return log(1 - e^{epsilon - limit}), rounded up; see `log_delta_at_infinity`."""

@@ -13,7 +13,7 @@ from privcalc.numerics.work import left, remembered, spend
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from privcalc.losses.law import LossLaw
@@ -42,8 +42,27 @@ def stated(curve: RenyiCurve, c: Array, orders: Sequence[Fraction]) -> Array:
     return curve.stated(c, orders) if isinstance(curve, StatedCurve) else curve.upper(c)
 
 
+class OfSeveral(StatedCurve):
+    """A curve that is formed of others."""
+
+    @property
+    def curves(self) -> tuple[RenyiCurve, ...]:
+        """Return these."""
+        raise NotImplementedError
+
+    @property
+    def cheap(self) -> bool:
+        """Return whether all are."""
+        return all(curve.cheap for curve in self.curves)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Return those of all."""
+        return tuple(sorted({c for curve in self.curves for c in curve.corners}))
+
+
 @record
-class LeastCurve(RenyiCurve):
+class LeastCurve(OfSeveral):
     """The least of several bounds on one curve."""
 
     curves: tuple[RenyiCurve, ...]
@@ -53,16 +72,6 @@ class LeastCurve(RenyiCurve):
         """Return the least limit."""
         return min(curve.limit for curve in self.curves)
 
-    @property
-    def cheap(self) -> bool:
-        """Say whether all are."""
-        return all(curve.cheap for curve in self.curves)
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Return those of all."""
-        return _corners(self.curves)
-
     def upper(self, c: Array) -> Array:
         """Return the least upper bound."""
         least: Array = np.min([curve.upper(c) for curve in self.curves], axis=0)
@@ -70,7 +79,7 @@ class LeastCurve(RenyiCurve):
 
 
 @record
-class SumCurve(StatedCurve):
+class SumCurve(OfSeveral):
     """Adaptive composition: the sum of curves, each used a number of times.
 
     n additions and products of non-negative numbers are off by n + 1 units, relatively; a law that
@@ -91,14 +100,9 @@ class SumCurve(StatedCurve):
         return total + math.fsum(abs(limit) for limit in limits) * 4.0 * UNIT
 
     @property
-    def cheap(self) -> bool:
-        """Say whether every part is."""
-        return all(curve.cheap for curve, _ in self.terms)
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Return those of all parts."""
-        return _corners([curve for curve, _ in self.terms])
+    def curves(self) -> tuple[RenyiCurve, ...]:
+        """Return the parts."""
+        return tuple(curve for curve, _ in self.terms)
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the sums of the lines, rounded up."""
@@ -131,7 +135,7 @@ class SumCurve(StatedCurve):
 
 
 @record
-class WorseCurve(StatedCurve):
+class WorseCurve(OfSeveral):
     """The larger of two curves at every order: a bound on both directions.
 
     No one pair need attain it at every order, and where one takes over there is a kink.
@@ -146,14 +150,9 @@ class WorseCurve(StatedCurve):
         return max(self.first.limit, self.second.limit)
 
     @property
-    def cheap(self) -> bool:
-        """Say whether both are."""
-        return self.first.cheap and self.second.cheap
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Return those of both."""
-        return _corners((self.first, self.second))
+    def curves(self) -> tuple[RenyiCurve, ...]:
+        """Return both."""
+        return self.first, self.second
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return a line above both."""
@@ -201,10 +200,6 @@ class DerivedCurve(RenyiCurve):
         raise NotImplementedError
 
 
-def _corners(curves: Iterable[RenyiCurve]) -> tuple[float, ...]:
-    return tuple(sorted({c for curve in curves for c in curve.corners}))
-
-
 def _rounded(parts: list[Array], c: Array, sign: float) -> Array:
     """Add up, and move the sum by its rounding."""
     total, size = np.zeros(len(c)), np.zeros(len(c))
@@ -242,7 +237,7 @@ class LawCurve(RenyiCurve):
 
     @property
     def cheap(self) -> bool:
-        """Say whether K is in closed form."""
+        """Return whether K is in closed form."""
         return self.law.properties.renyi_in_closed_form
 
     def line(self, c: Array) -> tuple[float, Array]:

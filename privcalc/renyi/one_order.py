@@ -142,7 +142,7 @@ def tangents_for_log_delta(c: Array, k: Array, log_delta: float, infinite_mass: 
     def balance(log_fall: Array) -> Array:
         """Return a number of the sign of the derivative, in [-1, 1]."""
         fall = np.exp(log_fall)
-        log_numerator = _rough_log_numerator(c, k, fall, infinite_mass)
+        log_numerator = _log_numerator(c, k, fall, infinite_mass)
         log_powers = log_numerator - growth - log_delta
         ratio = np.logaddexp(0.0, log_powers + c * fall) / c
         share = (-np.expm1(-fall) - infinite_mass) / -np.expm1(-ratio)
@@ -296,17 +296,6 @@ def _log_numerator(c: Array, k: Array, fall: Array, infinite_mass: float) -> Arr
     error = error + (24.0 + 4.0 * (c * fall + np.abs(k))) * lost
     log_part = np.log(part + lost + UNIT * MARGIN * error + 1e-300)
     value: Array = k + log_part + UNIT * MARGIN * (10.0 * np.abs(log_part) + 2.0 * np.abs(k) + 4.0)
-    return value
-
-
-def _rough_log_numerator(c: Array, k: Array, fall: Array, infinite_mass: float) -> Array:
-    """Return log N to about 8 digits, for the search."""
-    dropped = -np.expm1(-fall)
-    x = c * dropped
-    bend = np.where(x < 1e-4, x * x * (0.5 - x / 3.0), x - np.log1p(x))
-    bend = bend + c * np.where(fall < 1e-4, fall * fall * (0.5 - fall / 6.0), fall - dropped)
-    part = -np.expm1(-bend - k) + (1.0 + c) * infinite_mass * np.exp(-c * fall - k)
-    value: Array = k + np.log(part)
     return value
 
 

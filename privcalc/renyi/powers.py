@@ -39,10 +39,11 @@ import numpy as np
 
 from privcalc.numerics.enclosure import Enclosure, exp, expm1, log, log1p, maximum, where
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.search import halved
 from privcalc.numerics.sums import excess_slope, log_loss_excess
 from privcalc.numerics.work import left, spend
 from privcalc.record import record
-from privcalc.renyi.best_order import wide_grid
+from privcalc.renyi.best_order import vertices, wide_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,12 +53,8 @@ if TYPE_CHECKING:
 
 # log y is searched in this range; 1 - p is then as small as e^-690 (1 - q).
 LEAST_LOG, LARGEST_LOG = -690.0, 690.0
-# Bisections down to this width, and steps of false position after them.
-NEAR, SECANTS = 0.4, 9
-# Work of one trial, however few its values.
-PER_TRIAL = 1500.0
-# What is added to log y at last, in units, until the bound is proved; each time four times as much.
-FIRST_STEP, STEPS = 8.0, 24
+# Bisections, which leave 5e-12 of y; work of one, however few its values.
+BISECTIONS, PER_TRIAL = 48, 1500.0
 
 
 @record
@@ -208,40 +205,10 @@ def log_right_side(sides: Sides) -> Array:
 
 
 def crossing(proved: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """Return about the least log y that is proved; infinity where none is.
-
-    Whatever is returned has been tried itself.
-    """
-    at_high = proved(high)
-    found = np.where(at_high >= 0.0, high, np.inf)
-    at_low = np.full(low.shape, -np.inf)
-    width = float(np.max(high - low, initial=NEAR))
-    bisections = math.ceil(math.log2(width / NEAR)) if width < np.inf else 0
-    spend((PER_TRIAL + 4.0 * low.size) * (bisections + SECANTS + STEPS))
-    for step in range(bisections + SECANTS):
-        share = np.full(low.shape, 0.5)
-        if step >= bisections:
-            secant = at_low / (at_low - at_high)
-            # Never quite the ends, so that a side that stays is left at last.
-            inside = np.isfinite(secant) & (step % 4 != 3)
-            share = np.where(inside, np.clip(secant, 1e-3, 1.0 - 1e-3), share)
-        middle = low + share * (high - low)
-        value = proved(middle)
-        yes = value >= 0.0
-        found = np.where(yes, np.minimum(found, middle), found)
-        low, at_low = np.where(yes, low, middle), np.where(yes, at_low, value)
-        high, at_high = np.where(yes, middle, high), np.where(yes, value, at_high)
-    step_size = FIRST_STEP * UNIT
-    secant = at_low / (at_low - at_high)
-    start = low + np.where(np.isfinite(secant), np.clip(secant, 0.0, 1.0), 1.0) * (high - low)
-    for _ in range(STEPS):
-        trial = start + step_size * (1.0 + np.abs(start))
-        better = trial < found
-        if not np.any(better):
-            break
-        found = np.where(better & (proved(trial) >= 0.0), trial, found)
-        step_size *= 4.0
-    return found
+    """Return about the least log y that is proved; infinity where none is."""
+    spend((PER_TRIAL + 4.0 * low.size) * BISECTIONS)
+    found = halved(lambda log_y: proved(log_y) >= 0.0, low, high, BISECTIONS)[1]
+    return np.where(proved(found) >= 0.0, found, np.inf)
 
 
 # The best order is searched for at so many type I errors at most; others use what was found there.
@@ -304,22 +271,11 @@ class _Side:
             inner = best[(best > 0) & (best < len(c) - 1)][:MOST_BEST]
             near = [0.5 * (logs[inner] + logs[inner + step]) for step in (-1, 1)]
             if narrowing == NARROWINGS:
-                near = [_vertices(logs, values)]
+                lowest = vertices(logs, values.T)
+                near = [lowest[np.isfinite(lowest)]]
             new = np.setdiff1d(np.exp(np.concatenate(near)), c)
             position = np.argsort(np.append(c, new), kind="stable")
             values = np.concatenate([values, self._solved(new, q)])[position]
             c = np.append(c, new)[position]
         kept: Array = c[np.unique(np.argmin(values, axis=0))]
         return kept
-
-
-def _vertices(logs: Array, values: Array) -> Array:
-    """Return where parabolas through the best value of each column and its neighbours are least."""
-    best = np.clip(np.argmin(values, axis=0), 1, len(logs) - 2)
-    columns = np.arange(values.shape[1])
-    before, middle, after = (values[best + step, columns] for step in (-1, 0, 1))
-    down, up = logs[best] - logs[best - 1], logs[best + 1] - logs[best]
-    fall, rise = (before - middle) / down, (after - middle) / up
-    move = 0.5 * (fall * up - rise * down) / (fall + rise)
-    inside = (move > -down) & (move < up)
-    return np.asarray((logs[best] + move)[inside])

@@ -394,7 +394,7 @@ def _evaluated(base: RenyiCurve, c: Array, *, upper: bool) -> Array | None:
 
 
 def _affordable(base: RenyiCurve, largest: int) -> bool:
-    """Say whether every order may be evaluated: a cheap one takes a sum over all atoms."""
+    """Return whether every order may be evaluated: a cheap one takes a sum over all atoms."""
     if largest <= PROBE:
         return True
     before = left()
@@ -441,12 +441,12 @@ class BaseCurve:
 
     @property
     def attained(self) -> bool:
-        """Say whether one pair attains the curve."""
+        """Return whether one pair attains the curve."""
         return self.symmetric
 
     @property
     def infinite(self) -> bool:
-        """Say whether every divergence is infinite."""
+        """Return whether every divergence is infinite."""
         return bool(np.isinf(self.curve.upper(np.array([SMALLEST]))[0]))
 
     @classmethod

@@ -44,7 +44,7 @@ def _root(terms: Iterable[tuple[float, int]], sign: float) -> float:
     """Return the root of a sum of squares, moved by 8 units, and by one of the smallest doubles.
 
     Squares of doubles may leave their range: they are of parts of the largest mu. What underflows
-    then is nothing beside 1, and what overflows only an upper end may be.
+    then is negligible against 1, and what overflows only an upper end may be.
     """
     known = list(terms)
     largest = max((mu for mu, _ in known), default=0.0)

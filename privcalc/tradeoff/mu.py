@@ -132,8 +132,8 @@ def _quantile_below(t: float) -> float:
     return -tail_quantile(math.log1p(-t) * (1.0 + 8.0 * UNIT))[1]
 
 
-# At most so many values of delta in each direction, so many at once, and of narrow ones.
-MOST_DELTAS, MOST_FINE, AT_ONCE, FEW = 600, 400, 32, 2
+# At most so many values of delta in each direction, and so many corners at once.
+MOST_DELTAS, AT_ONCE = 600, 32
 # Work for each corner of a polygon.
 PER_CORNER = 20.0
 # How often the epsilons around the best are halved where there is no use in upper ends.
@@ -183,8 +183,6 @@ class MuSearch:
         """Split the composition, and prepare for many deltas."""
         self.far = LargeEpsilons.of(self.part.upper)
         self._many = PrivacyProfile(self.part.upper, self.tolerance, engine=self.engine)
-        self._fine: PrivacyProfile | None = None
-        self._coarse: set[float] = set()
 
     def start(self) -> None:
         """Evaluate delta at 0 and at epsilons of all sizes."""
@@ -229,15 +227,13 @@ class MuSearch:
 
     def refine(self, floor: float, cap: float, tolerance: float) -> None:
         """Add epsilons where corners need more than the best value."""
-        budget = MOST_DELTAS if self._fine is None else MOST_FINE
-        at_once = AT_ONCE if self._fine is None else FEW
+        budget = MOST_DELTAS
         while budget > 0 and left_over() > 0.0:
             # No polygon is below the upper ends of delta, nor the corners that stay as they are.
-            tops = [top for epsilon, top in self.tops.items() if epsilon not in self._coarse]
             every = self._corners()
             charge(PER_CORNER * len(every))
             stay = [each.mu for each in every if not self._divisible(each)]
-            least = max(floor, self.best, *tops, *stay, 0.0)
+            least = max(floor, self.best, *self.tops.values(), *stay, 0.0)
             # What is above all values found owing to noise may be as much again.
             wanted = least * (1.0 + 0.5 * tolerance) + (least - max(floor, self.best))
             if wanted >= cap:
@@ -251,20 +247,9 @@ class MuSearch:
                     self._ask([best.tangent])
                 return
             high.sort(key=lambda corner: -corner.mu)
-            new = [epsilon for corner in high[:at_once] for epsilon in self._next(corner)]
-            new = list(dict.fromkeys(new))[: min(2 * at_once, budget)]
+            new = [self._between(corner) for corner in high[: min(AT_ONCE, budget)]]
             budget -= len(new)
             self._ask(new)
-
-    def sharpen(self, tolerance: float) -> None:
-        """Ask for narrower deltas from now on."""
-        self._fine = PrivacyProfile(self.part.upper, tolerance, engine=self.engine)
-        self._coarse = set(self.deltas)
-
-    def _next(self, corner: Corner) -> list[float]:
-        """Return what may cut off a corner: its lines, narrower, or a new one in between."""
-        again = [e for e in (corner.left, corner.right) if e in self._coarse]
-        return again or [self._between(corner)]
 
     def approach(self) -> None:
         """Look for larger values around the best."""
@@ -310,12 +295,10 @@ class MuSearch:
         return corners(points)
 
     def _divisible(self, corner: Corner) -> bool:
-        """Say whether a corner may be cut off by another line, in spite of noise."""
+        """Return whether a corner may be cut off by another line, in spite of noise."""
         left, right = self.deltas[corner.left], self.deltas.get(corner.right)
         if left.upper < SMALLEST_DELTA:
             return False
-        if corner.left in self._coarse or corner.right in self._coarse:
-            return True
         if corner.right - corner.left <= NARROW * corner.right:
             return False
         if self._between(corner) in self.failed or self._between(corner) in self.deltas:
@@ -333,16 +316,15 @@ class MuSearch:
 
     def _ask(self, epsilons: list[float]) -> None:
         """Bracket deltas, one by one if not all of them can be."""
-        new = [e for e in epsilons if e not in self.deltas or e in self._coarse]
+        new = [e for e in epsilons if e not in self.deltas]
         try:
-            answers = (self._fine or self._many).brackets(new)
+            answers = self._many.brackets(new)
         except NotCertifiedError:
             if len(new) > 1:
                 for epsilon in new:
                     self._ask([epsilon])
             else:
                 self.failed.update(new)
-                self._coarse.difference_update(new)
             return
         proofs = [each.proof for each in answers]
         if proofs:
@@ -352,10 +334,6 @@ class MuSearch:
 
     def _keep(self, epsilon: float, bound: Bound) -> None:
         """Keep a bracket."""
-        before = self.deltas.get(epsilon)
-        if before is not None:
-            bound = bound.intersection(before)
-            self._coarse.discard(epsilon)
         self.deltas[epsilon] = bound
         if bound.upper < SMALLEST_DELTA:
             return
@@ -368,8 +346,8 @@ class MuSearch:
             self.values[epsilon] = least_mu(epsilon, bound.lower, above=False)
 
 
-# Relative widths of deltas that are asked for everywhere, and where that is not enough.
-COARSE, FINE = 3e-3, 1e-6
+# The least relative width of deltas that is asked for.
+FINE = 1e-6
 # Floors and caps that agree so well are equal but for rounding.
 SAME = 1e-12
 
@@ -441,7 +419,7 @@ def smallest_mu(
     floor = max((gaussian_floor(lower) for lower in lowers), default=0.0)
     if floor >= cap * (1.0 - SAME):
         return GaussianEquivalent(Bound(cap, min(floor, cap)), math.inf)
-    searches = [MuSearch(part, max(tolerance, COARSE), engine) for part in parts]
+    searches = [MuSearch(part, max(tolerance, FINE), engine) for part in parts]
     _find(searches, floor, cap, tolerance)
     upper = min(cap, max(search.upper for search in searches))
     if not lowers:
@@ -465,8 +443,3 @@ def _find(searches: list[MuSearch], floor: float, cap: float, tolerance: float) 
             continue
         search.refine(best, cap, tolerance)
         best = max(best, search.best)
-        wide = best * (1.0 + tolerance) < min(search.upper, cap) and tolerance < COARSE
-        if wide:
-            search.sharpen(max(tolerance, FINE))
-            search.refine(best, cap, tolerance)
-            best = max(best, search.best)

@@ -15,6 +15,7 @@ import numpy as np
 
 from privcalc.bounds import Bound, Proof
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.search import halved
 from privcalc.record import field, mutable
 from privcalc.renyi.powers import allowed_powers
 from privcalc.tradeoff.brackets import Curve, complement, one_minus
@@ -35,13 +36,8 @@ CHUNK, CHUNK_DEVIATIONS = 25, 3.0
 GROWTH = 1.5
 SMALLEST_DEVIATION = 1e-9
 MOST_CHUNKS = 60
-# Epsilons tried before the search is refined, and rounds of that.
-GRID = 65
-REFINEMENTS = 62
-SECANTS = 12
-SMALLEST = 1e-15
-# How near a mass has to come to its target, relatively.
-NEAR = 1e-10
+# Epsilons tried first, and how often the interval between two of them is halved.
+GRID, HALVINGS = 65, 50
 LARGEST_EPSILON = 700.0
 # Points of a table, where there is nothing to interpolate with but delta itself.
 TABLE = 48
@@ -92,40 +88,8 @@ class Thresholds:
         index = len(grid) - np.searchsorted(falling[::-1], targets, side="left")
         low = grid[np.clip(index - 1, 0, GRID - 1)]
         high = grid[np.clip(index, 0, GRID - 1)]
-        start = falling[np.clip(index - 1, 0, GRID - 1)], falling[np.clip(index, 0, GRID - 1)]
-        found = self._refined(mass, targets, (low, high), start)
+        found = halved(lambda x: ~(self._mass(mass, x) > targets), low, high, HALVINGS)[1]
         return np.where(index == 0, 0.0, found)
-
-    def _refined(
-        self, mass: Mass, targets: Array, ends: tuple[Array, Array], values: tuple[Array, Array]
-    ) -> Array:
-        """Close in on the crossings: by false position in logs, and by halving at a jump."""
-        low, high = ends[0].copy(), ends[1].copy()
-        goals = np.log(targets)
-        above, below = (np.log(np.maximum(value, 1e-320)) for value in values)
-        best = 0.5 * (low + high)
-        open_ = np.flatnonzero(high > low)
-        for trial in range(REFINEMENTS):
-            if not len(open_):
-                break
-            left, right, goal = low[open_], high[open_], goals[open_]
-            middle = 0.5 * (left + right)
-            if trial < SECANTS and trial % 3 < 2:
-                rise = above[open_] - below[open_]
-                share = np.where(rise > 0.0, (above[open_] - goal) / np.maximum(rise, 1e-300), 0.5)
-                inside = left + np.clip(share, 0.0, 1.0) * (right - left)
-                nudge = 1e-9 * (right - left)
-                middle = np.clip(inside, left + nudge, right - nudge)
-            value = np.log(np.maximum(self._mass(mass, middle), 1e-320))
-            best[open_] = middle
-            over = value > goal
-            low[open_] = np.where(over, middle, left)
-            above[open_] = np.where(over, value, above[open_])
-            high[open_] = np.where(over, right, middle)
-            below[open_] = np.where(over, below[open_], value)
-            wide = high[open_] - low[open_] > SMALLEST * np.maximum(1.0, high[open_])
-            open_ = open_[(np.abs(value - goal) > NEAR) & wide]
-        return best
 
     def masses(self, epsilons: Array) -> tuple[Array, Array]:
         """Return delta, with infinite losses, and P(L > epsilon), in any order of epsilons."""
@@ -282,7 +246,7 @@ class Query:
         return [self.log, *found]
 
     def gains(self) -> bool:
-        """Say whether the upper end fell by much in the last round, and begin another."""
+        """Return whether the upper end fell by much in the last round, and begin another."""
         gain, self.before = self.before - self.high, self.high
         return gain > GAIN * abs(self.high)
 

@@ -17,10 +17,10 @@ from privcalc.cli.output import Output, Printer, Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.relation import Relation
-from privcalc.render import data, github, messages, plain, table, words
+from privcalc.render import data, github, grid, messages, plain, table, words
 from privcalc.render.assumptions import assumptions
+from privcalc.render.neighbours import relation_words, sampling_name
 from privcalc.render.report import Check, Estimate, Report
-from privcalc.render.words import relation_words, sampling_name
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
@@ -104,38 +104,31 @@ class TestBoxedTable:
         assert os.waitstatus_to_exitcode(status) == 0
         assert "╭───────┬" in printed.decode()
 
-    def test_headings_then_rows_are_broken(self) -> None:
-        """Headings take several lines where that is enough; else each row is a list."""
+    def test_headings_are_broken_where_a_terminal_is_narrow(self) -> None:
+        """They take as many lines as they need, at spaces."""
         answers = [report(BRACKET), report(BRACKET)]
         assert "delta  epsilon lower bound  epsilon upper bound" in plain.lines(answers)
-        broken = list(plain.lines(answers, width=26))
-        start = broken.index("       epsilon  epsilon")
-        assert broken[start + 1 : start + 5] == [
-            "       lower    upper",
-            "delta  bound    bound",
-            "1e-5   2.25     2.5",
-            "1e-5   2.25     2.5",
+        lines = table.render(answers, colour=False, width=40).splitlines()
+        assert lines[2:4] == [
+            "│       │ epsilon lower │      epsilon │",
+            "│ delta │         bound │  upper bound │",
         ]
-        listed = list(plain.lines(answers, width=22))
-        row = ["delta                1e-5", "epsilon lower bound  2.25", "epsilon upper bound  2.5"]
-        start = listed.index(row[0])
-        assert listed[start : start + 7] == [*row, "", *row]
 
-    def test_table_that_does_not_fit_has_no_boxes(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    @pytest.mark.parametrize("columns", range(20, 60))
+    def test_no_number_is_cut(
+        self, columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """No number is ever cut: on a narrow terminal columns are plain, and headings broken."""
+        """Where the terminal is too narrow for the numbers, the lines are longer."""
         narrow = report({"epsilon": Bound(2.381689726157, 2.381689726140)}, check=OVER)
-        for columns in range(20, 60):
-            monkeypatch.setenv("COLUMNS", str(columns))
-            shape = Terminal(boxed=True, colour=False, columns=columns)
-            Printer(Output("table", False, False, False, shape)).print([narrow])
-            text = capsys.readouterr().out
-            for word in ("1e-5", "epsilon", "lower", "upper", "2.381689726", "2.381689727", TEXT):
-                assert word in text
-            lines = [line for line in text.splitlines() if TEXT not in line]
-            assert columns < 32 or max(map(len, lines)) <= columns
-            assert ("╭" in text) is (columns >= plain.boxed_width([narrow]) == 53)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        shape = Terminal(boxed=True, colour=False, columns=columns)
+        Printer(Output("table", False, False, False, shape)).print([narrow])
+        text = capsys.readouterr().out
+        for word in ("1e-5", "epsilon", "lower", "upper", "2.381689726", "2.381689727", TEXT):
+            assert word in text
+        widest = max(len(line) for line in text.splitlines() if "│" in line)
+        assert widest <= max(columns, 37)
+        assert columns < 53 or widest == 53
 
 
 class TestEstimates:
@@ -224,24 +217,6 @@ class TestTried:
         assert list(messages.warnings([wide], verbose=True)) == [f"privcalc: warning: {words}"]
 
     @pytest.mark.parametrize(
-        ("notes", "why"),
-        [
-            ((), ""),
-            (("contour: relative width 0.1", "fft: relative width 0.2"), ""),
-            (("contour: relative width 0.1", "fft: too many steps"), "; -v says why"),
-            (("few compositions of a small sample",), "; -v says why"),
-        ],
-    )
-    def test_reasons_are_pointed_to_where_there_are_some(
-        self, notes: tuple[str, ...], why: str
-    ) -> None:
-        """Widths that engines reached are no reason: -v would say nothing more."""
-        wide = report({"epsilon": Bound(2.5, 2.25)}, notes=notes)
-        method = replace(wide.method, tolerance_met=False, notes=notes)
-        (said,) = messages.warnings([replace(wide, method=method, directions=())])
-        assert said.endswith(f"relative width 0.1{why}")
-
-    @pytest.mark.parametrize(
         ("bound", "said"),
         [
             (Bound(2.5, 2.5 * (1 - 0.9e-6)), 0),
@@ -297,7 +272,7 @@ class TestPlainNumbers:
 
     def test_grid(self) -> None:
         """Each kind has its columns."""
-        (found,) = plain.grids([self.CURVE])
+        (found,) = grid.grids([self.CURVE])
         assert found.header == ("order", "exact lower bound", "exact upper bound", "tight")
         assert found.rows == (("2", "0.25", "0.5", "0.5"), ("8", "unknown", "0.75", "0.75"))
 
@@ -314,7 +289,7 @@ class TestPlainNumbers:
     def test_single_numbers(self) -> None:
         """A plain number is a column of its own."""
         answer = report({"parameter": 2.0}, query={"epsilon": 1.0})
-        (found,) = plain.grids([answer])
+        (found,) = grid.grids([answer])
         assert (found.header, found.rows) == (("epsilon", "parameter"), (("1", "2"),))
         (line,) = github.lines(answer)
         assert "parameter 2.0 at epsilon 1" in line
@@ -328,7 +303,7 @@ def test_github_escapes() -> None:
 
 def test_one_style_of_exponents() -> None:
     """Where something was asked and what was found are written alike, and read back exactly."""
-    (found,) = plain.grids([report({"epsilon": Bound(9.94e-6, 9.5e-6)}, query={"delta": 1e-6})])
+    (found,) = grid.grids([report({"epsilon": Bound(9.94e-6, 9.5e-6)}, query={"delta": 1e-6})])
     assert found.rows == (("1e-6", "9.50e-6", "9.94e-6"),)
     for value, text in ((1e-6, "1e-6"), (1.5e-300, "1.5e-300"), (1e30, "1e30"), (0.1, "0.1")):
         assert words.number(value) == text
@@ -502,9 +477,9 @@ def test_a_column_has_one_notation() -> None:
     def rows(*deltas: Bound) -> tuple[tuple[str, ...], ...]:
         curve = replace(report(BRACKET), query={})
         curve = replace(curve, result={"epsilon": [0.0, 1e-5, 2.0], "delta": [*deltas]})
-        (grid,) = plain.grids([curve])
-        assert grid.header == ("epsilon", "delta lower bound", "delta upper bound")
-        return grid.rows
+        (found,) = grid.grids([curve])
+        assert found.header == ("epsilon", "delta lower bound", "delta upper bound")
+        return found.rows
 
     assert rows(Bound(0.25, 0.125), Bound(2.0**-20, 2.0**-21), Bound(0.0, 0.0)) == (
         ("0", "1.25e-1", "2.5e-1"),
@@ -520,7 +495,7 @@ def test_a_column_has_one_notation() -> None:
 )
 def test_a_decimal_keeps_its_digits(cell: str, expected: str) -> None:
     """Zeros that say how precise a number is stay."""
-    from privcalc.render.plain import _with_exponent
+    from privcalc.render.grid import _with_exponent
 
     assert _with_exponent(cell) == expected
     assert float(expected) == float(cell)

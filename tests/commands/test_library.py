@@ -299,7 +299,7 @@ def test_pictures(tmp_path: Path) -> None:
 
 def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is an extra."""
-    monkeypatch.setattr("privcalc.picture.file.find_spec", lambda _: None)
+    monkeypatch.setattr("privcalc.picture.picture.find_spec", lambda _: None)
     with pytest.raises(privcalc.UsageError, match="pip install"):
         privcalc.compose(GAUSSIAN).plot()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from privcalc.picture import file
+from privcalc.picture import picture as pictures
 from privcalc.picture.picture import Axis, Curve, Picture, Point
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def test_both_ends_and_the_band_are_drawn() -> None:
     """The lines go through the ends, and the shade lies between; 1 - x is the random guess."""
     points = (Point(0.1, 0.2, 0.8), Point(0.5, 0.1, 0.4), Point(0.9, 0.0, 0.1))
     axis = Axis("x", logarithmic=False)
-    curve = Curve("beta", points, 1.0)
+    curve = Curve("beta", points, narrow=False)
     picture = Picture("spec", (), axis, axis, (curve,), unit=True, remarks=())
     axes = axes_of(picture)
     drawn = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
@@ -84,7 +84,7 @@ def test_curves_differ_by_more_than_colour() -> None:
     """Each has a line and a mark of its own, and all of it is grey."""
     axis = Axis("order", logarithmic=True)
     curves = tuple(
-        Curve(f"curve {i}", (Point(2.0, None, i + 1.0), Point(9.0, None, i + 2.0)), None)
+        Curve(f"curve {i}", (Point(2.0, None, i + 1.0), Point(9.0, None, i + 2.0)), narrow=False)
         for i in range(4)
     )
     axes = axes_of(Picture("spec", (), axis, axis, curves, unit=False, remarks=()))
@@ -119,7 +119,7 @@ def test_what_is_missing_is_named(
     tmp_path: Path,
 ) -> None:
     """Without matplotlib the message says what to install, and so does JSON."""
-    monkeypatch.setattr(file, "find_spec", lambda _: None)
+    monkeypatch.setattr(pictures, "find_spec", lambda _: None)
     done = run(*PROFILE, "--plot-file", str(tmp_path / "a.svg"), "--json")
     assert (done.status, accounting.calls) == (2, [])
     error = json.loads(done.stderr)

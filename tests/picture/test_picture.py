@@ -9,7 +9,8 @@ import pytest
 
 from privcalc.accounting.directions import Method
 from privcalc.bounds import Bound, Proof
-from privcalc.picture.picture import BELOW, Point, Scale, picture
+from privcalc.picture.picture import BELOW, Point, picture
+from privcalc.picture.terminal import Scale
 from privcalc.relation import Relation
 from privcalc.render.report import Report
 from privcalc.spec.parse import parse

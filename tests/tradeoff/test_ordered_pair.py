@@ -93,8 +93,8 @@ def test_crossings_that_are_found_roughly_prove_as_much(monkeypatch: pytest.Monk
     alphas = [1e-6, 0.01, 0.2, 0.5, 0.9]
     scale = mp.exp(mpf(-1))
     widths = []
-    for most in (module.REFINEMENTS, 1):
-        monkeypatch.setattr(module, "REFINEMENTS", most)
+    for most in (module.HALVINGS, 1):
+        monkeypatch.setattr(module, "HALVINGS", most)
         one = Profile(laws, 1e-9, "auto")
         solver = module.PairSolver(
             OrderedPair(one, one), module.Thresholds(one), module.Thresholds(one), 1e-9
