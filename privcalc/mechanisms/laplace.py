@@ -79,14 +79,13 @@ class Laplace(Mechanism):
         from privcalc.losses.atoms import AtomicLaw
         from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.law import Term
-        from privcalc.mechanisms.files import one_a_line
+        from privcalc.mechanisms.files import numbers
 
         found = []
-        for place, value in one_a_line(file, "the local sensitivity of the query"):
-            if value < 0:
-                raise DomainError(
-                    f"{place}: a local sensitivity is at least 0, got {float(value):g}"
-                )
+        for place, values in numbers(file):
+            if len(values) > 1 or values[0] < 0:
+                raise DomainError(f"{place}: expected one local sensitivity, at least 0")
+            (value,) = values
             if value == 0:
                 nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
                 found.append((Term.of(nothing), 1))

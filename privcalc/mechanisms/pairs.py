@@ -69,11 +69,11 @@ class Pmf(Mechanism):
 
         columns: tuple[list[Fraction], list[Fraction]] = ([], [])
         hint = "; outputs whose two probabilities have one ratio may be added up"
-        for row in read_rows(file, NAMES, most=MOST_ATOMS, hint=hint):
-            for word, column in zip(row.entries, columns, strict=True):
-                value = exact(row.place, word)
+        for place, words in read_rows(file, NAMES, most=MOST_ATOMS, hint=hint):
+            for word, column in zip(words, columns, strict=True):
+                value = exact(place, word)
                 if value < 0:
-                    raise DomainError(f"{row.place}: probabilities must be >= 0, got {word}")
+                    raise DomainError(f"{place}: probabilities must be >= 0, got {word}")
                 column.append(value)
         sums = [_sum(file, column) for column in columns]
         for name, total in zip(NAMES, sums, strict=True):

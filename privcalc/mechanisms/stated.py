@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import LocalReport, Mechanism, positive
-from privcalc.mechanisms.files import WrittenRow, exact, read_rows
+from privcalc.mechanisms.files import Row, exact, read_rows
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -299,24 +299,23 @@ class Rdp(Mechanism):
         return PointsCurve(finite, dict(self.points).get(math.inf, math.inf), self.last)
 
 
-def _renyi_point(row: WrittenRow) -> tuple[Fraction, float, float]:
+def _renyi_point(row: Row) -> tuple[Fraction, float, float]:
     """Read one row: the order, rounded down too as divergences do not decrease, and epsilon."""
-    word = row.entries[0].lower()
+    place, (word, epsilon_word) = row
     order, stated = math.inf, Fraction(0)
-    if word not in _INFINITY:
-        stated = exact(row.place, word)
+    if word.lower() not in _INFINITY:
+        stated = exact(place, word)
         order = float(stated)
         if order > stated:
             order = math.nextafter(order, 0.0)
     if not (1.0 < order <= LARGEST_ORDER or order == math.inf):
         raise DomainError(
-            f"{row.place}: the order must be > 1 and at most {LARGEST_ORDER:g}, or inf,"
-            f" got {row.entries[0]}"
+            f"{place}: the order must be > 1 and at most {LARGEST_ORDER:g}, or inf, got {word}"
         )
-    written = exact(row.place, row.entries[1])
+    written = exact(place, epsilon_word)
     if not 0 <= written <= LARGEST_EPSILON:
         raise DomainError(
-            f"{row.place}: epsilon must be in [0, {LARGEST_EPSILON:g}], got {row.entries[1]}"
+            f"{place}: epsilon must be in [0, {LARGEST_EPSILON:g}], got {epsilon_word}"
         )
     epsilon = float(written)
     return stated, order, epsilon if epsilon >= written else math.nextafter(epsilon, math.inf)
@@ -360,7 +359,10 @@ class Profile(Stated):
 
         hint = "; any part of them is a valid profile too"
         rows = read_rows(file, ("epsilon", "delta"), most=MOST_POINTS, hint=hint)
-        self.points = tuple((_epsilon(row), exact(row.place, row.entries[1])) for row in rows)
+        self.points = tuple(
+            (math.inf if word.lower() in _INFINITY else exact(place, word), exact(place, delta))
+            for place, (word, delta) in rows
+        )
         self._file = file
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
@@ -376,8 +378,3 @@ class Profile(Stated):
             return profile_law(self.points)
         except DomainError as error:
             raise DomainError(f"{self._file}: {error}") from None
-
-
-def _epsilon(row: WrittenRow) -> Fraction | float:
-    word = row.entries[0]
-    return math.inf if word.lower() in _INFINITY else exact(row.place, word)
