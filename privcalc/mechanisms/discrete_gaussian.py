@@ -26,12 +26,7 @@ NOTE = (
 
 @mechanism(
     name="discrete_gaussian",
-    line="Gaussian noise on whole numbers, as in a census",
     place=30,
-    plain=(
-        "Adds a random whole number with the shape of a bell curve to a count, so that the "
-        "published count is a whole number and no single record shows in it."
-    ),
     parameters=(
         # Not quite: with p the noise at sensitivity 1 and v its variance, p(k) - e^epsilon p(k
         # + 1) has the slope (p(k) (k^2 - v) - e^epsilon p(k + 1) ((k + 1)^2 - v)) / sigma^3,

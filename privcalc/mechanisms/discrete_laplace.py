@@ -26,12 +26,7 @@ DIGITS = 150
 
 @mechanism(
     name="discrete_laplace",
-    line="Laplace noise on whole numbers (two-sided geometric)",
     place=40,
-    plain=(
-        "Adds random whole numbers with a sharp peak and long tails to a count before it is "
-        "published, so that the result stays a whole number."
-    ),
     parameters=(
         # With a' > a the noise is that of a plus independent noise: the ratio of both
         # characteristic functions is a positive constant plus a positive multiple of that of

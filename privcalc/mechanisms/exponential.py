@@ -20,12 +20,7 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
 
 @mechanism(
     name="exponential",
-    line="one of many candidates, better ones more often",
     place=70,
-    plain=(
-        "Picks one of several candidates at random, better ones more often, so that the choice "
-        "hardly depends on any single record."
-    ),
     parameters=(
         # A smaller range is a special case.
         Parameter(
@@ -40,7 +35,6 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
             "monotone", "whether one more record never lowers a score", kind="flag", default=False
         ),
     ),
-    between="above, the best scores there may be; below, scores that one mechanism has",
     example="exponential:epsilon=0.1@50",
 )
 class Exponential(Mechanism):

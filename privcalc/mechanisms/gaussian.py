@@ -24,12 +24,7 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
 
 @mechanism(
     name="gaussian",
-    line="Gaussian noise on a query of bounded L2 sensitivity",
     place=10,
-    plain=(
-        "Adds random noise with the shape of a bell curve to numbers before they are "
-        "published, so that no single record shows in them."
-    ),
     parameters=(
         # More noise is less noise with independent noise added: it hides more.
         positive(

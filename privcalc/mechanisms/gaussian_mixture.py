@@ -27,12 +27,7 @@ SMALLEST_PROBABILITY, MOST_TERMS = Fraction(1, 10**250), 1000
 
 @mechanism(
     name="gaussian_mixture",
-    line="Gaussian noise where a record counts a random number",
     place=155,
-    plain=(
-        "Adds noise with the shape of a bell curve to a number in which a person may have a small"
-        " or a large part, by a chance that is known."
-    ),
     parameters=(
         # More noise is less noise with independent noise added.
         positive(
@@ -58,7 +53,6 @@ SMALLEST_PROBABILITY, MOST_TERMS = Fraction(1, 10**250), 1000
         ),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
-    condition="as two values of a record may move the output to different sides",
     example="gaussian-mixture:sigma=2,sensitivities=0,1,2,probabilities=0.81,0.18,0.01@100",
 )
 class GaussianMixture(Mechanism):

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="laplace",
-    line="Laplace noise on a query of bounded L1 sensitivity",
     place=20,
-    plain=(
-        "Adds random noise with a sharp peak and long tails to a number, such as a "
-        "count, before it is published."
-    ),
     parameters=(
         # Noise of scale b' > b is that of scale b plus independent noise, which is Laplace
         # noise of scale b' with probability 1 - (b / b')^2 and else 0 (characteristic

@@ -25,12 +25,7 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
 
 @mechanism(
     name="noisy_max",
-    line="which candidate has the largest noisy score",
     place=80,
-    plain=(
-        "Adds random noise to the scores of several candidates and publishes only which candidate "
-        "has the largest noisy score, not the scores."
-    ),
     parameters=(
         Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=GAUSSIAN),
         # Only its ratio to the sensitivity counts.
@@ -70,10 +65,6 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
         ),
     ),
     one_of=(("standard_deviation",), ("scale",)),
-    between=(
-        "above, an envelope of all scores that there may be; below, the best of the scores"
-        " that were tried"
-    ),
     example="noisy-max:sigma=4,candidates=10@10",
 )
 class NoisyMax(Mechanism):

@@ -33,12 +33,7 @@ MOST_BITS = 8_000
 
 @mechanism(
     name="pmf",
-    line="outputs whose probabilities stand in a file",
     place=150,
-    plain=(
-        "A program of which it is known how likely each of its outputs is, once without the "
-        "record that is to be protected and once with it."
-    ),
     parameters=(Parameter("file", "JSON or text with the columns first and other", kind="path"),),
     example="pmf:file=./pmf.csv@10",
     example_file="first other\n0.50 0.25\n0.25 0.25\n0.25 0.50\n",
@@ -122,12 +117,7 @@ def _sum(file: str, column: list[Fraction]) -> Fraction:
 
 @mechanism(
     name="bernoulli_pair",
-    line="yes or no, with two probabilities of yes",
     place=170,
-    plain=(
-        "A program that answers yes or no, of which it is known how likely a yes is without the "
-        "record that is to be protected and with it."
-    ),
     parameters=(
         Parameter("p", "probability of yes without the record", minimum=0.0, maximum=1.0),
         Parameter("other_p", "probability of yes with the record", minimum=0.0, maximum=1.0),
@@ -174,13 +164,7 @@ LARGEST_RATIO = 1e6
 
 @mechanism(
     name="gaussian_pair",
-    line="two bell curves, without the record and with it",
     place=160,
-    plain=(
-        "A program that publishes a number with the spread of a bell curve, of which it is known "
-        "where the curve lies and how wide it is, without the record that is to be protected and "
-        "with it."
-    ),
     parameters=(
         Parameter("mean", "mean of the output without the record"),
         positive("deviation", "its standard deviation"),

@@ -25,12 +25,7 @@ RATIO = 2**1020
 
 @mechanism(
     name="randomized_response",
-    line="an answer that may be another one, by chance",
     place=60,
-    plain=(
-        "Each person answers truthfully with some probability and otherwise gives one "
-        "of the other answers, so that no single answer can be held against anybody."
-    ),
     aliases=("rr",),
     parameters=(
         Parameter(

@@ -25,12 +25,7 @@ DIGITS = 150
 
 @mechanism(
     name="staircase",
-    line="noise in equal steps, which can be less than Laplace",
     place=50,
-    plain=(
-        "Adds random noise whose likelihood falls in equal steps, like a staircase, to a number "
-        "before it is published; of all noises with the same promise it can be the smallest."
-    ),
     parameters=(
         # m and 1 - a b grow with it: at a fixed gamma, and at the default, where m = 1 - b^0.5
         # / 2.

@@ -26,10 +26,6 @@ LARGEST_LOSS = 700.0
 # Of Renyi curves.
 LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
 _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
-NO_LOWER_END = (
-    "a bound of Renyi divergences says nothing of how much less a mechanism that keeps it"
-    " may cost; where the mechanism itself is known, that has both ends"
-)
 
 
 def bound(name: str, meaning: str, maximum: float, default: float | None = None) -> Parameter:
@@ -49,12 +45,7 @@ class Stated(Mechanism):
 
 @mechanism(
     name="pure",
-    line="anything that is epsilon-DP",
     place=90,
-    plain=(
-        "Stands for any program of which only this is known: no record makes any output "
-        "more than e^epsilon times as likely."
-    ),
     parameters=(bound("epsilon", "largest privacy loss", LARGEST_LOSS),),
     example="pure:epsilon=0.1@500",
 )
@@ -89,12 +80,7 @@ class Pure(Stated):
 
 @mechanism(
     name="approx",
-    line="anything that is (epsilon, delta)-DP",
     place=100,
-    plain=(
-        "Stands for any program that keeps the promise of `pure`, except that with "
-        "probability delta it may reveal everything."
-    ),
     parameters=(
         bound("epsilon", "privacy loss that is exceeded only with delta", LARGEST_LOSS),
         bound("delta", "probability with which nothing is promised", 1.0),
@@ -131,12 +117,7 @@ class Approx(Stated):
 
 @mechanism(
     name="gdp",
-    line="anything that is mu-GDP",
     place=110,
-    plain=(
-        "Stands for any program of which only this is known: finding out about one record is at "
-        "least as hard as telling two bell curves apart that lie mu widths from each other."
-    ),
     parameters=(
         # A smaller mu is a special case.
         positive("mu", "distance of the two normal laws, in standard deviations", "increases"),
@@ -166,17 +147,11 @@ class Gdp(Gaussian):
 
 @mechanism(
     name="zcdp",
-    line="anything that is rho-zCDP",
     place=120,
-    plain=(
-        "Stands for any program of which only this is known: its Renyi divergences grow at most "
-        "in proportion to their order, as those of bell-shaped noise do."
-    ),
     parameters=(
         bound("rho", "slope of the Renyi curve", LARGEST_EPSILON),
         bound("xi", "intercept of the Renyi curve", LARGEST_EPSILON, 0.0),
     ),
-    above=NO_LOWER_END,
     example="zcdp:rho=2.56",
 )
 class Zcdp(Mechanism):
@@ -219,12 +194,7 @@ class Zcdp(Mechanism):
 
 @mechanism(
     name="rdp",
-    line="anything of which Renyi divergences are known",
     place=130,
-    plain=(
-        "Stands for any program of which a list of Renyi divergences is known, such as the one "
-        "that a library printed."
-    ),
     parameters=(
         # Divergences grow with the order, so that the same one at a larger order says more.
         Parameter(
@@ -239,7 +209,6 @@ class Zcdp(Mechanism):
         Parameter("file", "JSON or text with the columns order and epsilon", kind="path"),
     ),
     one_of=(("order", "epsilon"), ("file",)),
-    above=NO_LOWER_END,
     example="rdp:file=./renyi.csv@10",
     example_file="order epsilon\n2 0.04\n8 0.16\n32 0.7\n",
 )
@@ -323,12 +292,7 @@ def _renyi_point(row: Row) -> tuple[Fraction, float, float]:
 
 @mechanism(
     name="profile",
-    line="anything of which several (epsilon, delta) are known",
     place=140,
-    plain=(
-        "Stands for any program of which a list of promises is known: for each epsilon in a file, "
-        "the delta with which it holds."
-    ),
     parameters=(Parameter("file", "JSON or text with the columns epsilon and delta", kind="path"),),
     example="profile:file=./profile.csv@10",
     example_file="epsilon delta\n0.5 0.1\n1 1e-3\n2 1e-6\n",

@@ -22,12 +22,7 @@ WORST_ERROR = 1e-9
 
 @mechanism(
     name="truncated_laplace",
-    line="Laplace noise that never exceeds a bound",
     place=25,
-    plain=(
-        "Adds Laplace noise that never exceeds a bound to a number; what only one of two "
-        "neighbours can give is revealed with a small probability delta."
-    ),
     parameters=(
         # A larger scale lowers the largest loss, and raises delta.
         positive(

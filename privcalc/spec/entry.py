@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from privcalc.exact import Written, exact, shown
+from privcalc.package_data import table
 from privcalc.record import record
 from privcalc.relation import Relation
 
@@ -179,6 +180,24 @@ class Parameter:
         return low and high
 
 
+class Words:
+    """What `words.toml` says of an entry, read when it is asked for; "" where it says nothing."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Learn which of its words these are."""
+        self._name = name
+
+    def __get__(self, entry: Entry, owner: type) -> str:
+        """Return the words."""
+        return _words().get(entry.name, {}).get(self._name, "")
+
+
+@lru_cache(1)
+def _words() -> dict[str, dict[str, str]]:
+    found: Any = table("spec", "words.toml")
+    return found  # type: ignore[no-any-return]
+
+
 @record
 class Entry:
     """One mechanism or wrapper.
@@ -194,17 +213,18 @@ class Entry:
         enough: groups of parameters of which at least one is written, whole.
         excludes: pairs of parameters that do not go together.
         ordered: pairs (a, b) of numbers with a <= b.
-        relations: those under which it is defined; `condition` is why others are refused.
+        relations: those under which it is defined.
         inner_relation: of a wrapper, the relation under which its event is read whatever the
             result is asked for, or None where it is the relation in force.
         keeps_order: of a wrapper, whether the order of the profiles of two events is that of what
             it makes of them. Of shuffled reports it is not: what others send hides the less, the
             more categories there are, while one report by itself costs less.
+        place: documentation lists smaller ones first, and equal ones as they were registered.
         line: what it is in at most 60 characters; `plain` says it without mathematics.
         reveals: what happens where an output comes up that only one of two neighbours has, or "".
         between: why its two ends may be far apart: what is proved above and what below, or "".
         above: why there may be no lower end, and what would have one, or "".
-        place: documentation lists smaller ones first, and equal ones as they were registered.
+        condition: why other relations are refused, or "".
     """
 
     kind: Kind
@@ -221,14 +241,14 @@ class Entry:
     relations: frozenset[Relation] = ALL
     inner_relation: Relation | None = None
     keeps_order: bool = True
-    line: str = ""
-    plain: str = ""
-    reveals: str = ""
-    between: str = ""
-    above: str = ""
     example_file: str = ""
-    condition: str = ""
     place: int = LAST
+    line: ClassVar[Words] = Words()
+    plain: ClassVar[Words] = Words()
+    reveals: ClassVar[Words] = Words()
+    between: ClassVar[Words] = Words()
+    above: ClassVar[Words] = Words()
+    condition: ClassVar[Words] = Words()
 
     @property
     def spelling(self) -> str:

@@ -49,12 +49,7 @@ STEPS = Parameter(
 
 @wrapper(
     name="randomly_allocated",
-    line="each record joins one step of an epoch, by lot (or k)",
     place=22,
-    plain=(
-        "Each record takes part in exactly one step of an epoch (balls in bins), drawn by itself "
-        "and evenly from all steps; or in exactly k different steps."
-    ),
     short="allocation",
     parameters=(
         STEPS,
@@ -71,13 +66,6 @@ STEPS = Parameter(
     ordered=(("participations", "steps"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
-    condition=(
-        "as no pair is known that dominates (1/t) sum N(x e_i, I) against (1/t) sum N(y e_i, I)"
-        " for all values x and y of a replaced record"
-    ),
-    between=(
-        "above, what the sum of all steps tells is bounded; below, data sets and tests that exist"
-    ),
     example="gaussian:sigma=1@allocation:t=1000@10",
 )
 class RandomlyAllocated(Wrapper):

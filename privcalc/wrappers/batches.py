@@ -32,12 +32,7 @@ ACCURACY = 1e-7
 
 @wrapper(
     name="shuffled_batches",
-    line="a pass over a permuted data set in batches",
     place=24,
-    plain=(
-        "One pass over a permuted data set in batches of a fixed size. A record that is missing"
-        " leaves its place empty, as if it were zero."
-    ),
     short="batches",
     parameters=(
         Parameter(
@@ -74,10 +69,6 @@ ACCURACY = 1e-7
     enough=(("steps",), ("source_dataset_size", "batch_size")),
     relations=frozenset(Relation),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
-    between=(
-        "what the other records of a batch may add is known between two ends only: all of"
-        " them pulling the other way, below, and a cap on what they can do, above"
-    ),
     example="gaussian:sigma=4@batches:n=60000,b=256@10",
 )
 class ShuffledBatches(Wrapper):

@@ -20,25 +20,12 @@ if TYPE_CHECKING:
 
 @wrapper(
     name="group",
-    line="several records together, as of one person",
     place=30,
-    plain=(
-        "Asks for the privacy of several records together, such as all records of one "
-        "person or household."
-    ),
     parameters=(
         # One more link of the chain of neighbours.
         Parameter(
             "records", "size of the group", short="k", kind="integer", minimum=1.0, cost="increases"
         ),
-    ),
-    between=(
-        "above, a chain of neighbours, one for each record of the group; below, one group"
-        " that exists"
-    ),
-    above=(
-        "a group is covered along a chain of neighbours, one for each of its records, from"
-        " above only"
     ),
     example="gaussian:sigma=4@100@group:k=3",
 )

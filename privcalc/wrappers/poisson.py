@@ -149,12 +149,7 @@ class Odds:
 
 @wrapper(
     name="poisson_sampled",
-    line="each record joins each step by a coin toss of its own",
     place=10,
-    plain=(
-        "Each record takes part only if its own toss of a coin says so, anew in every "
-        "step; records that are left out of a step are not touched by it."
-    ),
     short="poisson",
     parameters=(
         # A sample at a lower rate is a mixture of one at the higher rate and of none.
@@ -188,13 +183,6 @@ class Odds:
         ),
     ),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
-    between=(
-        "above, the worst that other records may do in the sample; below, data sets that exist"
-    ),
-    above=(
-        "a sample of what is known by a Renyi curve or by bounds is known from above only; samples"
-        " of mechanisms and of their compositions have both ends"
-    ),
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
 )
 class PoissonSampled(Sampling):

@@ -25,12 +25,7 @@ ACCURACY = 1e-7
 
 @wrapper(
     name="shuffled_reports",
-    line="the shuffle model: one report each, without names",
     place=26,
-    plain=(
-        "Each of n people sends one report that is private by itself, and only the reports are"
-        " seen, without names and in no order."
-    ),
     short="shuffle",
     parameters=(
         # One more report that does not depend on the record is post-processing.
@@ -47,10 +42,6 @@ ACCURACY = 1e-7
     relations=frozenset({Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
     keeps_order=False,
-    between=(
-        "what the reports of others hide is known between two ends only: reports of a pair of"
-        " data sets, below, and a part of them that is told apart, above"
-    ),
     example="rr:epsilon=1@shuffle:n=10000",
 )
 class ShuffledReports(Wrapper):

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 @wrapper(
     name="sampled_without_replacement",
-    line="each step draws a fixed number of records anew",
     place=20,
-    plain=(
-        "A fixed number of records is drawn by lot, anew in every step; records that are not "
-        "drawn in a step are not touched by it."
-    ),
     short="wor",
     parameters=(
         # As for a Poisson sample; only m / n counts.
@@ -60,11 +55,6 @@ if TYPE_CHECKING:
     ordered=(("sample_size", "source_dataset_size"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
-    between=(
-        "above, whatever steps may do that are chosen in view of earlier outputs; below,"
-        " strategies that are known to exist"
-    ),
-    above="groups and other relations are covered along a chain of neighbours, from above only",
     example="gaussian:sigma=2,sensitivity=2@wor:n=60000,m=256@14063",
 )
 class SampledWithoutReplacement(Sampling):

@@ -25,13 +25,8 @@ MOST_BITS = 900
 
 @mechanism(
     name="above_threshold",
-    line="sparse vector: which answers are above a threshold",
     short="svt",
     place=87,
-    plain=(
-        "Asks a stream of questions and tells only which of the noisy answers are above a noisy "
-        "threshold, until a few of them were; answers below it cost next to nothing."
-    ),
     parameters=(
         Parameter(
             "noise",
@@ -94,9 +89,6 @@ MOST_BITS = 900
             contribution=True,
             unit="unit of the queries",
         ),
-    ),
-    between=(
-        "above, bounds that no queries are known to attain; below, streams of queries that exist"
     ),
     example="svt:threshold_noise=10,query_noise=20@3",
 )

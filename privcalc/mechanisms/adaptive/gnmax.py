@@ -19,12 +19,7 @@ MOST_CLASSES = 200
 
 @mechanism(
     name="gnmax",
-    line="votes of teachers with Gaussian noise (PATE)",
     place=83,
-    plain=(
-        "Lets several programs, each trained on other people's records, vote for an answer, and "
-        "adds random noise to the votes before the winner is found."
-    ),
     parameters=(
         positive(
             "standard_deviation",

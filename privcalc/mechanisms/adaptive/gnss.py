@@ -23,12 +23,7 @@ DIGITS = 50
 
 @mechanism(
     name="gnss",
-    line="a statistic with noise of its smooth sensitivity",
     place=84,
-    plain=(
-        "Publishes a number with noise that is as large as the data at hand ask for, and how large "
-        "that was, with noise of its own."
-    ),
     parameters=(
         positive(
             "standard_deviation",
@@ -59,10 +54,6 @@ DIGITS = 50
     ),
     one_of=(("standard_deviation",), ("epsilon",)),
     excludes=(("beta", "delta"), ("beta", "epsilon")),
-    between=(
-        "above, the Renyi divergences of the worst change of the smooth sensitivity; below,"
-        " one statistic that exists"
-    ),
     example="gnss:sigma=15,delta=1e-5",
 )
 class Gnss(Mechanism):

@@ -23,12 +23,7 @@ LARGEST_STEP = 12
 
 @mechanism(
     name="noisy_screening",
-    line="whether the most frequent answer has enough votes",
     place=82,
-    plain=(
-        "Tells whether the most frequent answer of some neighbours or teachers got at least so "
-        "many votes, with random noise on the number, and nothing else."
-    ),
     parameters=(
         positive(
             "standard_deviation",
@@ -48,10 +43,6 @@ LARGEST_STEP = 12
             maximum=float(MOST_VOTES),
             cost="increases",
         ),
-    ),
-    between=(
-        "above, the worst count of votes for each epsilon or order by itself; below, one"
-        " count in every use"
     ),
     example="noisy-screening:sigma=85,threshold=210,votes=300@poisson:q=0.25@8192",
 )

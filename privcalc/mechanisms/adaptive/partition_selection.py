@@ -29,12 +29,7 @@ TRIED = 32
 
 @mechanism(
     name="partition_selection",
-    line="publishing as many unknown keys as privacy allows",
     place=86,
-    plain=(
-        "Decides by chance which keys, such as search queries, may be published at all, so that "
-        "as many as possible are, and none gives somebody away."
-    ),
     parameters=(
         Parameter(
             "epsilon",
@@ -51,12 +46,6 @@ TRIED = 32
         ),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
-    condition="as a person who is replaced takes keys away and brings others",
-    reveals="a lone key shows",
-    between=(
-        "above, the worst number of others for each epsilon by itself; below, one number in"
-        " every use"
-    ),
     example="partition-selection:epsilon=0.5,delta=1e-8@3",
 )
 class PartitionSelection(Mechanism):

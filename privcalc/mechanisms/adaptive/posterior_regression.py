@@ -26,13 +26,8 @@ ROUNDED = 1e-12
 
 @mechanism(
     name="posterior_regression",
-    line="one posterior sample of ridge regression",
     short="ops",
     place=81,
-    plain=(
-        "Publishes a line through the data that is drawn at random from the lines that fit them "
-        "well."
-    ),
     parameters=(
         positive(
             "precision",
@@ -76,8 +71,6 @@ ROUNDED = 1e-12
         ),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
-    condition="as it is proved for a record that is there or not",
-    between="above, the worst features and responses at once; below, one record next to none",
     example="posterior-regression:gamma=1,lambda=200,n=10000",
 )
 class PosteriorRegression(Mechanism):

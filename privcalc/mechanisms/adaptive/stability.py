@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="stability",
-    line="an answer without noise, where it is stable",
     place=89,
-    plain=(
-        "Publishes an answer as it is if many records would have to change before it does, which a "
-        "noisy test decides, and nothing otherwise."
-    ),
     parameters=(
         positive("scale", "scale of Laplace noise on the distance"),
         positive(
@@ -34,11 +29,6 @@ if TYPE_CHECKING:
         ),
     ),
     one_of=(("scale",), ("standard_deviation",)),
-    reveals="an answer shows that is not stable",
-    between=(
-        "above, the larger of two costs at each epsilon, of which no two data sets have both;"
-        " below, either of them"
-    ),
     example="stability:scale=2,threshold=40",
 )
 class Stability(ProposeTestRelease):

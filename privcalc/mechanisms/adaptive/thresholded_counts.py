@@ -35,12 +35,7 @@ DIGITS = 60
 
 @mechanism(
     name="thresholded_counts",
-    line="counts of unknown keys, published above a threshold",
     place=85,
-    plain=(
-        "Counts how many people have each key, such as a search query, adds noise, and publishes "
-        "only keys whose noisy count is large, because a key itself may give somebody away."
-    ),
     parameters=(
         Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=LAPLACE),
         # More noise hides old keys, and shows new ones.
@@ -68,12 +63,6 @@ DIGITS = 60
     ),
     one_of=(("standard_deviation",), ("scale",)),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
-    condition="as a person who is replaced takes keys away and brings others",
-    reveals="a lone key shows",
-    between=(
-        "above, the larger of what old and new keys cost at each epsilon, counts taken"
-        " together; below, either of them"
-    ),
     example="thresholded-counts:scale=2,threshold=30",
 )
 class ThresholdedCounts(Mechanism):

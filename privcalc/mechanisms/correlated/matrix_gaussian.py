@@ -27,12 +27,7 @@ CLOSE = 1e-11
 
 @mechanism(
     name="matrix_gaussian",
-    line="correlated noise: DP-FTRL, trees, banded matrices",
     place=55,
-    plain=(
-        "Trains in steps, and adds to each step noise that partly cancels noise of other steps, so "
-        "that sums over many steps are less noisy (DP-FTRL)."
-    ),
     parameters=(
         positive(
             "standard_deviation",
