@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.record import record
-from privcalc.spec.registry import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,25 +13,7 @@ if TYPE_CHECKING:
     from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw, RenyiCurve, Term
     from privcalc.relation import Adjacency
-    from privcalc.spec.entry import Cost
     from privcalc.spec.tree import Leaf, Node
-
-
-def positive(name: str, meaning: str, cost: Cost = "", **more: Any) -> Parameter:  # noqa: ANN401
-    """Declare a number above 0; `more` are fields of `Parameter`."""
-    return Parameter(name, meaning, minimum=0.0, open_minimum=True, cost=cost, **more)
-
-
-def sensitivity(norm: str = "", **more: Any) -> Parameter:  # noqa: ANN401
-    """Declare by how much a query moves between neighbours, which more noise is needed to hide."""
-    meaning = f"most that the query changes between neighbours{norm}"
-    found: dict[str, Any] = {"default": 1.0, "contribution": True, "unit": QUERY} | more
-    return positive("sensitivity", meaning, "increases", **found)
-
-
-QUERY = "unit of the query"
-# The noise as a multiple of the sensitivity, in its place.
-EXCLUDES = (("noise_multiplier", "sensitivity"),)
 
 
 @record

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import exact
-from privcalc.mechanisms.base import QUERY, Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.declare import QUERY, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ NOTE = (
             minimum=SMALLEST_SIGMA,
             maximum=LARGEST_SIGMA,
             unit=QUERY,
-            cost="decreases",
             cost_note=NOTE.format("sigma"),
+            cost="decreases",
         ),
         positive(
             "variance",
@@ -57,16 +58,14 @@ NOTE = (
         ),
         # See the class: P(X < y) - a P(X < y - d) grows with d. With rho written, the noise
         # grows with it.
-        Parameter(
+        whole(
             "sensitivity",
             "most that the count changes between neighbours",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(LARGEST_SHIFT),
+            "increases",
+            most=LARGEST_SHIFT,
             default=1,
             contribution=True,
             unit=QUERY,
-            cost="increases",
             cost_needs=("standard_deviation", "variance"),
         ),
     ),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import doubles, exact
-from privcalc.mechanisms.base import QUERY, Mechanism, positive
-from privcalc.spec.registry import Parameter, mechanism
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.declare import QUERY, positive, whole
+from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -40,15 +41,13 @@ DIGITS = 150
         positive("epsilon", "largest privacy loss: sensitivity divided by scale", "increases"),
         # One more step of the chain of neighbours. With epsilon written, the noise grows with
         # it.
-        Parameter(
+        whole(
             "sensitivity",
             "most that the query changes between neighbours, in the L1 norm",
-            kind="integer",
-            minimum=1.0,
+            "increases",
             default=1,
             contribution=True,
             unit=QUERY,
-            cost="increases",
             cost_needs=("scale",),
         ),
     ),

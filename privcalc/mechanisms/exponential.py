@@ -9,6 +9,7 @@ from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency
+from privcalc.spec.declare import positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -23,13 +24,11 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
     place=70,
     parameters=(
         # A smaller range is a special case.
-        Parameter(
+        positive(
             "epsilon",
             "the factor in the weights exp(epsilon score / (2 sensitivity))",
-            minimum=0.0,
-            open_minimum=True,
+            "increases",
             maximum=LARGEST_RANGE,
-            cost="increases",
         ),
         Parameter(
             "monotone", "whether one more record never lowers a score", kind="flag", default=False

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import EXCLUDES, QUERY, Mechanism, positive, sensitivity
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.declare import EXCLUDES, deviation, positive, sensitivity
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
@@ -27,13 +28,7 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
     place=10,
     parameters=(
         # More noise is less noise with independent noise added: it hides more.
-        positive(
-            "standard_deviation",
-            "standard deviation of the noise",
-            "decreases",
-            short="sigma",
-            unit=QUERY,
-        ),
+        deviation(),
         sensitivity(", in the L2 norm"),
         positive("noise_multiplier", "standard deviation divided by sensitivity", "decreases"),
     ),

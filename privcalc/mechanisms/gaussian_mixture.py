@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import QUERY, Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.gaussian import LARGEST_MU, SMALLEST_MU
 from privcalc.relation import Adjacency, Relation
+from privcalc.spec.declare import QUERY, deviation
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -30,13 +31,7 @@ SMALLEST_PROBABILITY, MOST_TERMS = Fraction(1, 10**250), 1000
     place=155,
     parameters=(
         # More noise is less noise with independent noise added.
-        positive(
-            "standard_deviation",
-            "standard deviation of the noise",
-            "decreases",
-            short="sigma",
-            unit=QUERY,
-        ),
+        deviation(),
         Parameter(
             "sensitivities",
             "what the query may change by, in the L2 norm",

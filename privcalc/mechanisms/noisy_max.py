@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency
+from privcalc.spec.declare import deviation, positive, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -29,13 +30,7 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
     parameters=(
         Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=GAUSSIAN),
         # Only its ratio to the sensitivity counts.
-        positive(
-            "standard_deviation",
-            "standard deviation of gaussian noise",
-            "decreases",
-            short="sigma",
-            unit="unit of the scores",
-        ),
+        deviation("standard deviation of gaussian noise", unit="unit of the scores"),
         positive(
             "scale",
             "scale of laplace, exponential or gumbel noise",
@@ -43,25 +38,13 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
             unit="unit of the scores",
         ),
         # Fewer are the limit where the others are far below.
-        Parameter(
-            "candidates",
-            "number of candidates",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_CANDIDATES),
-            cost="increases",
-        ),
+        whole("candidates", "number of candidates", "increases", most=MOST_CANDIDATES),
         Parameter(
             "monotone", "whether one more record never lowers a score", kind="flag", default=False
         ),
         # Neighbours of a smaller one are among those of a larger.
-        positive(
-            "sensitivity",
-            "most that one score changes between neighbours",
-            "increases",
-            default=1.0,
-            contribution=True,
-            unit="unit of the scores",
+        sensitivity(
+            meaning="most that one score changes between neighbours", unit="unit of the scores"
         ),
     ),
     one_of=(("standard_deviation",), ("scale",)),

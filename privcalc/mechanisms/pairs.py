@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.exact import exact as written
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.files import exact, read_rows
 from privcalc.relation import Adjacency, Relation
+from privcalc.spec.declare import positive, share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -119,8 +120,8 @@ def _sum(file: str, column: list[Fraction]) -> Fraction:
     name="bernoulli_pair",
     place=170,
     parameters=(
-        Parameter("p", "probability of yes without the record", minimum=0.0, maximum=1.0),
-        Parameter("other_p", "probability of yes with the record", minimum=0.0, maximum=1.0),
+        share("p", "probability of yes without the record"),
+        share("other_p", "probability of yes with the record"),
     ),
     example="bernoulli-pair:p=0.01,other_p=0.02@100",
 )

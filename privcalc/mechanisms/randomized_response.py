@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
 from privcalc.mechanisms.base import LocalReport, Mechanism
+from privcalc.spec.declare import share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -28,12 +29,10 @@ RATIO = 2**1020
     place=60,
     aliases=("rr",),
     parameters=(
-        Parameter(
+        share(
             "probability",
             "probability of reporting the true category",
             short="p",
-            minimum=0.0,
-            maximum=1.0,
             open_minimum=True,
             open_maximum=True,
         ),
@@ -52,8 +51,8 @@ RATIO = 2**1020
             kind="integer",
             minimum=2.0,
             default=2,
-            cost="decreases",
             cost_needs=("epsilon",),
+            cost="decreases",
         ),
     ),
     one_of=(("probability",), ("epsilon",)),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import QUERY, Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.declare import QUERY, positive, share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -36,11 +37,9 @@ DIGITS = 150
             maximum=LARGEST_EPSILON,
             cost="increases",
         ),
-        Parameter(
+        share(
             "gamma",
             "part of each step that is high, as a fraction of the sensitivity",
-            minimum=0.0,
-            maximum=1.0,
             default_text="1/(1+e^(eps/2))",
         ),
         positive(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import QUERY, Mechanism, positive, sensitivity
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.declare import QUERY, positive, sensitivity
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:

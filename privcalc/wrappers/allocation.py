@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
+from privcalc.spec.declare import whole
 from privcalc.spec.registry import Parameter, wrapper, wrappers_in
 from privcalc.wrappers.base import Wrapper, refuse_runs, spelled
 
@@ -53,13 +54,11 @@ STEPS = Parameter(
     short="allocation",
     parameters=(
         STEPS,
-        Parameter(
+        whole(
             "participations",
             "number of different steps of an epoch that a record takes part in",
+            most=MOST_STEPS,
             short="k",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_STEPS),
             default=1,
         ),
     ),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, wrapper, wrappers_in
+from privcalc.spec.declare import whole
+from privcalc.spec.registry import wrapper, wrappers_in
 from privcalc.spec.tree import Composed, Leaf, Repeated
 from privcalc.wrappers.allocation import (
     LEAST_NOISE,
@@ -35,34 +36,26 @@ ACCURACY = 1e-7
     place=24,
     short="batches",
     parameters=(
-        Parameter(
+        whole(
             "steps",
             "number of batches of a pass",
+            most=MOST_STEPS,
             short="t",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_STEPS),
             default_text="n / b, rounded up",
         ),
-        Parameter(
+        whole(
             "batch_size",
             "number of records of a batch; the last may have fewer",
+            most=MOST_RECORDS,
             short="b",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_RECORDS),
-            default_text=(
-                "any number, the same in all; or n / t, rounded up: the first batch has so many,"
-                " and none has more"
-            ),
+            default_text="any number, the same in all; or n / t, rounded up: the first batch has so"
+            " many, and none has more",
         ),
-        Parameter(
+        whole(
             "source_dataset_size",
             "number of records; where it is more than b t, those left over are not read",
+            most=MOST_RECORDS * MOST_STEPS,
             short="n",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_RECORDS * MOST_STEPS),
             default_text="b t",
         ),
     ),

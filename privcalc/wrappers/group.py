@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.errors import NotCertifiedError, UnsupportedError
-from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.declare import whole
+from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.base import Wrapper, built, lone_selection
 
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     place=30,
     parameters=(
         # One more link of the chain of neighbours.
-        Parameter(
-            "records", "size of the group", short="k", kind="integer", minimum=1.0, cost="increases"
-        ),
+        whole("records", "size of the group", "increases", short="k"),
     ),
     example="gaussian:sigma=4@100@group:k=3",
 )

@@ -8,7 +8,8 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, wrapper, wrappers_in
+from privcalc.spec.declare import share, whole
+from privcalc.spec.registry import wrapper, wrappers_in
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, calls
 from privcalc.wrappers.base import refuse_runs, spelled
 from privcalc.wrappers.sampling import Sampling
@@ -153,32 +154,26 @@ class Odds:
     short="poisson",
     parameters=(
         # A sample at a lower rate is a mixture of one at the higher rate and of none.
-        Parameter(
+        share(
             "sampling_probability",
             "probability with which each record is in the sample",
+            "increases",
             short="q",
-            minimum=0.0,
-            maximum=1.0,
-            cost="increases",
             cost_unless=("truncated_batch_size",),
         ),
         # Another record takes the place of one that is zeroed out.
-        Parameter(
+        whole(
             "truncated_batch_size",
             "most records that are kept of a sample, drawn from it evenly",
             short="max",
-            kind="integer",
-            minimum=1.0,
             default_text="no cap",
             relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
         ),
-        Parameter(
+        whole(
             "source_dataset_size",
             "number of records of the larger of the two data sets",
+            most=MOST_RECORDS,
             short="n",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_RECORDS),
             default_text="any number",
         ),
     ),

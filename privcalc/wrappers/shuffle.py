@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.declare import whole
+from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Leaf
 from privcalc.wrappers.base import Wrapper, spelled
 
@@ -29,14 +30,8 @@ ACCURACY = 1e-7
     short="shuffle",
     parameters=(
         # One more report that does not depend on the record is post-processing.
-        Parameter(
-            "users",
-            "number of people who send a report",
-            short="n",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_USERS),
-            cost="decreases",
+        whole(
+            "users", "number of people who send a report", "decreases", most=MOST_USERS, short="n"
         ),
     ),
     relations=frozenset({Relation.REPLACE_ONE}),

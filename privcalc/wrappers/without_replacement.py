@@ -8,6 +8,7 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
+from privcalc.spec.declare import share, whole
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Leaf, Wrapped
 from privcalc.wrappers.sampling import Sampling
@@ -26,22 +27,13 @@ if TYPE_CHECKING:
     short="wor",
     parameters=(
         # As for a Poisson sample; only m / n counts.
-        Parameter(
+        share(
             "sampling_probability",
             "size of the sample divided by that of the population",
+            "increases",
             short="q",
-            minimum=0.0,
-            maximum=1.0,
-            cost="increases",
         ),
-        Parameter(
-            "source_dataset_size",
-            "number of records to draw from",
-            short="n",
-            kind="integer",
-            minimum=1.0,
-            cost="decreases",
-        ),
+        whole("source_dataset_size", "number of records to draw from", "decreases", short="n"),
         Parameter(
             "sample_size",
             "number of records that are drawn",

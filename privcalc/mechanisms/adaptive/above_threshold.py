@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.declare import positive, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -53,24 +54,20 @@ MOST_BITS = 900
             cost_unless=("threshold",),
         ),
         # Stopping earlier forgets what comes after.
-        Parameter(
+        whole(
             "cutoff",
             "number of answers above the threshold with which it stops",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_ANSWERS),
+            "increases",
+            most=MOST_ANSWERS,
             default=1,
-            cost="increases",
         ),
         # As for the cutoff.
-        Parameter(
+        whole(
             "length",
             "most queries; gaussian noise needs it, or threshold",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(LONGEST),
+            "increases",
+            most=LONGEST,
             default_text="any for laplace",
-            cost="increases",
         ),
         # A higher threshold takes longer to reach.
         Parameter(
@@ -81,13 +78,8 @@ MOST_BITS = 900
             cost="increases",
         ),
         # Neighbours of a smaller one are among those of a larger.
-        positive(
-            "sensitivity",
-            "most that one query changes between neighbours",
-            "increases",
-            default=1.0,
-            contribution=True,
-            unit="unit of the queries",
+        sensitivity(
+            meaning="most that one query changes between neighbours", unit="unit of the queries"
         ),
     ),
     example="svt:threshold_noise=10,query_noise=20@3",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import positive
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
+from privcalc.spec.declare import deviation
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
@@ -21,13 +21,7 @@ MOST_CLASSES = 200
     name="gnmax",
     place=83,
     parameters=(
-        positive(
-            "standard_deviation",
-            "standard deviation of the noise on each number of votes",
-            "decreases",
-            short="sigma",
-            unit="votes",
-        ),
+        deviation("standard deviation of the noise on each number of votes", unit="votes"),
     ),
     example="gnmax:sigma=40@200",
 )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import Mechanism, positive
-from privcalc.spec.registry import Parameter, mechanism
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.declare import deviation, positive, share
+from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -25,11 +26,9 @@ DIGITS = 50
     name="gnss",
     place=84,
     parameters=(
-        positive(
-            "standard_deviation",
+        deviation(
             "standard deviation of both noises: over the smooth sensitivity, and over beta",
-            "decreases",
-            short="sigma",
+            unit="",
             cost_of_bound=True,
         ),
         positive(
@@ -42,11 +41,9 @@ DIGITS = 50
         positive(
             "epsilon", "the release's share of epsilon, by which the rule of PATE-PTR chooses sigma"
         ),
-        Parameter(
+        share(
             "delta",
             "delta, by which the rule chooses beta",
-            minimum=0.0,
-            maximum=1.0,
             open_minimum=True,
             open_maximum=True,
             default_text="no rule",

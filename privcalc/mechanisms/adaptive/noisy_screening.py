@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import exact
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.declare import deviation, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -25,23 +26,15 @@ LARGEST_STEP = 12
     name="noisy_screening",
     place=82,
     parameters=(
-        positive(
-            "standard_deviation",
+        deviation(
             "standard deviation of the noise on the largest count",
-            "decreases",
-            short="sigma",
             unit="votes",
             cost_note="where the threshold is a possible count and sigma^2 is above all counts",
         ),
         Parameter("threshold", "least noisy count that is answered yes", unit="votes"),
         # Counts of fewer votes are among those of more.
-        Parameter(
-            "votes",
-            "number of votes, the largest count there may be",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_VOTES),
-            cost="increases",
+        whole(
+            "votes", "number of votes, the largest count there may be", "increases", most=MOST_VOTES
         ),
     ),
     example="noisy-screening:sigma=85,threshold=210,votes=300@poisson:q=0.25@8192",

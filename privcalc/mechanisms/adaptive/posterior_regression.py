@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, mechanism
+from privcalc.spec.declare import positive, whole
+from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw, Term
@@ -43,14 +44,12 @@ ROUNDED = 1e-12
             short="lambda",
             cost_of_bound=True,
         ),
-        Parameter(
+        whole(
             "records",
             "most records of a data set",
+            "increases",
+            most=10**12,
             short="n",
-            kind="integer",
-            minimum=1,
-            maximum=10**12,
-            cost="increases",
             cost_of_bound=True,
         ),
         positive(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.mechanisms.adaptive.ptr import BIT, ProposeTestRelease
-from privcalc.mechanisms.base import positive
+from privcalc.spec.declare import deviation, positive
 from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.tree import Leaf
 
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
     place=89,
     parameters=(
         positive("scale", "scale of Laplace noise on the distance"),
-        positive(
-            "standard_deviation",
-            "standard deviation of Gaussian noise on the distance, instead",
-            short="sigma",
+        deviation(
+            "standard deviation of Gaussian noise on the distance, instead", cost="", unit=""
         ),
         # Unstable data are let pass by tails of the noise.
         Parameter(

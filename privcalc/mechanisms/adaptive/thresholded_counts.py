@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed, doubles, exact
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency, Relation
+from privcalc.spec.declare import deviation, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -39,26 +40,20 @@ DIGITS = 60
     parameters=(
         Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=LAPLACE),
         # More noise hides old keys, and shows new ones.
-        positive(
-            "standard_deviation",
-            "standard deviation of gaussian or discrete gaussian noise",
-            short="sigma",
-        ),
+        deviation("standard deviation of gaussian or discrete gaussian noise", cost="", unit=""),
         positive("scale", "scale of laplace or discrete laplace noise"),
         # Of the larger of two profiles one does not change, and a new key shows less often.
         Parameter(
             "threshold", "least noisy count that is published", minimum=1.0, cost="decreases"
         ),
         # A person with fewer keys is among those with more.
-        Parameter(
+        whole(
             "keys",
             "most keys that one person has",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_KEYS),
+            "increases",
+            most=MOST_KEYS,
             default=1,
             contribution=True,
-            cost="increases",
         ),
     ),
     one_of=(("standard_deviation",), ("scale",)),

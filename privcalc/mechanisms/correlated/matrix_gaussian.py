@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.correlated import dense, strategies
 from privcalc.mechanisms.correlated.strategies import tree
 from privcalc.mechanisms.gaussian import checked_mu
+from privcalc.spec.declare import deviation, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -29,19 +30,9 @@ CLOSE = 1e-11
     name="matrix_gaussian",
     place=55,
     parameters=(
-        positive(
-            "standard_deviation",
-            "standard deviation of each entry of the noise Z",
-            "decreases",
-            short="sigma",
-            unit="unit of a step",
-        ),
-        positive(
-            "sensitivity",
-            "most that one record changes what one step adds up, in the L2 norm",
-            "increases",
-            default=1.0,
-            contribution=True,
+        deviation("standard deviation of each entry of the noise Z", unit="unit of a step"),
+        sensitivity(
+            meaning="most that one record changes what one step adds up, in the L2 norm",
             unit="unit of a step",
         ),
         Parameter("file", "the matrix C, a line for each row, a column for each step", kind="path"),
@@ -52,38 +43,13 @@ CLOSE = 1e-11
             choices=("tree", "banded", "identity"),
         ),
         # The first steps of a longer run, of which the record takes part in no others.
-        Parameter(
-            "steps",
-            "number of steps of a named strategy",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_STEPS),
-            cost="increases",
-        ),
-        Parameter(
-            "bands",
-            "of banded: number of bands",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_STEPS),
-            default_text="steps",
-        ),
+        whole("steps", "number of steps of a named strategy", "increases", most=MOST_STEPS),
+        whole("bands", "of banded: number of bands", most=MOST_STEPS, default_text="steps"),
         # Fewer are among those that it may be.
-        Parameter(
-            "participations",
-            "most steps in which one record takes part",
-            kind="integer",
-            minimum=1.0,
-            default=1,
-            cost="increases",
+        whole(
+            "participations", "most steps in which one record takes part", "increases", default=1
         ),
-        Parameter(
-            "separation",
-            "least number of steps from one participation to the next",
-            kind="integer",
-            minimum=1.0,
-            default=1,
-        ),
+        whole("separation", "least number of steps from one participation to the next", default=1),
         Parameter(
             "pattern",
             "whether participations are at least so far apart, or exactly (passes in one order)",
