@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from privcalc.errors import DomainError
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
@@ -27,6 +31,20 @@ class LocalReport:
 
     epsilon: Enclosed
     categories: int | None = None
+
+
+def given(*alternatives: float | None) -> float:
+    """Return the one of several parameters that is written, as the registry sees to it."""
+    (found,) = [each for each in alternatives if each is not None]
+    return found
+
+
+def within(name: str, value: Enclosed, least: float, most: float) -> Enclosed:
+    """Return a number in the range that laws are made for; refuse others."""
+    near = value.nearest()[0]
+    if not least <= near <= most:
+        raise DomainError(f"{name} must be in [{least:g}, {most:g}], got {near!r}")
+    return value
 
 
 class Mechanism:
@@ -60,14 +78,28 @@ class Mechanism:
         """What one person reports, where it may be shuffled with what others do; else None."""
         return None
 
+    def law(self) -> LossLaw | Term | None:
+        """Return the privacy-loss law of every direction, where it is the same in each."""
+        return None
+
     def laws(self, adjacency: Adjacency) -> LossLaw | Term | None:
         """Return the law of one direction; None where only the Renyi curve is known."""
         del adjacency
-        return None
+        return self.law()
 
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; only asked where there is no law."""
         raise NotImplementedError
+
+    def changed(self, **values: object) -> Self:
+        """Return the same mechanism with other numbers, without what was worked out of the old."""
+        other = copy(self)
+        for name in [
+            n for n in vars(self) if isinstance(getattr(type(self), n, 0), cached_property)
+        ]:
+            del vars(other)[name]
+        vars(other).update(values)
+        return other
 
     def grouped(self, records: int) -> Mechanism | None:
         """Return the mechanism for a group of records, where there is one; else None."""

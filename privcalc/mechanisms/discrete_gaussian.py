@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, given
 from privcalc.spec.declare import QUERY, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.relation import Adjacency
 
 
 # Below, nearly all mass is on one integer; above, tables of all outcomes get too long.
@@ -105,31 +103,25 @@ class DiscreteGaussian(Mechanism):
     ) -> None:
         """Take sigma, its square or rho, and a whole sensitivity."""
         self.sensitivity = sensitivity
-        if standard_deviation is not None:
-            self.variance = exact(standard_deviation) ** 2
-            given = standard_deviation
-        elif variance is not None:
-            self.variance, given = exact(variance), float(variance) ** 0.5
-        elif rho:
-            self.variance = Fraction(sensitivity**2) / (2 * exact(rho))
-            given = sensitivity / (2.0 * rho) ** 0.5
+        number = exact(given(standard_deviation, variance, rho))
+        if variance is not None:
+            self.variance = number
+        elif rho is not None:
+            self.variance = sensitivity**2 / (2 * number)
         else:
-            raise DomainError("discrete_gaussian needs sigma, variance or rho")
+            self.variance = number**2
         if not exact(SMALLEST_SIGMA) ** 2 <= self.variance <= exact(LARGEST_SIGMA) ** 2:
             raise DomainError(
                 f"sigma must be in [{SMALLEST_SIGMA:g}, {LARGEST_SIGMA:g}], got"
-                f" {f'{given!r}' if standard_deviation is not None else f'{given:.6g}'}"
+                f" {float(self.variance) ** 0.5:.6g}"
             )
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
         return DiscreteGaussianLaw(self.variance, self.sensitivity)
 
     def grouped(self, records: int) -> DiscreteGaussian:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        other = DiscreteGaussian.__new__(DiscreteGaussian)
-        other.variance, other.sensitivity = self.variance, self.sensitivity * records
-        return other
+        return self.changed(sensitivity=self.sensitivity * records)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import doubles, exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, given
 from privcalc.spec.declare import QUERY, positive, whole
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.relation import Adjacency
 
 
 # The law has one loss for each unit of sensitivity, and one more.
@@ -81,18 +80,9 @@ class DiscreteLaplace(Mechanism):
         self, *, scale: float | None = None, epsilon: float | None = None, sensitivity: int = 1
     ) -> None:
         """Take the noise either as a scale or as an epsilon."""
-        if (scale is None) == (epsilon is None):
-            raise DomainError("discrete_laplace needs scale or epsilon, not both")
-        if sensitivity > LARGEST_SENSITIVITY:
-            raise DomainError(
-                f"sensitivity must be at most {LARGEST_SENSITIVITY}, got {sensitivity}: where the"
-                " query is that coarse, laplace costs nearly the same"
-            )
-        self.sensitivity = sensitivity
-        if epsilon:
-            self.step = exact(epsilon) / sensitivity
-        else:
-            self.step = 1 / exact(scale or 1.0)
+        self.sensitivity = _checked(sensitivity)
+        number = exact(given(scale, epsilon))
+        self.step = 1 / number if epsilon is None else number / sensitivity
         size = doubles(self.step * sensitivity)[1]
         if not SMALLEST_EPSILON <= size <= LARGEST_EPSILON:
             raise DomainError(
@@ -102,15 +92,13 @@ class DiscreteLaplace(Mechanism):
 
     def grouped(self, records: int) -> DiscreteLaplace:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        other = DiscreteLaplace(epsilon=1.0, sensitivity=self.sensitivity * records)
-        other.step = self.step
-        if other.step * other.sensitivity > LARGEST_EPSILON:
+        found = self.changed(sensitivity=_checked(self.sensitivity * records))
+        if self.step * found.sensitivity > LARGEST_EPSILON:
             raise DomainError(f"a group of {records} has a privacy loss beyond {LARGEST_EPSILON:g}")
-        return other
+        return found
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.atoms import AtomicLaw
 
         size, step = self.sensitivity, self.step
@@ -125,6 +113,15 @@ class DiscreteLaplace(Mechanism):
             lower_masses=masses[::-1],
             known_loss=step * size if rounded else None,
         )
+
+
+def _checked(sensitivity: int) -> int:
+    if sensitivity > LARGEST_SENSITIVITY:
+        raise DomainError(
+            f"sensitivity must be at most {LARGEST_SENSITIVITY}, got {sensitivity}: where the"
+            " query is that coarse, laplace costs nearly the same"
+        )
+    return sensitivity
 
 
 def _masses(step: Fraction, size: int) -> tuple[float, ...]:

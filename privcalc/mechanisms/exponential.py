@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING
 
-from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, within
 from privcalc.relation import Adjacency
 from privcalc.spec.declare import positive
 from privcalc.spec.registry import Parameter, mechanism
@@ -72,20 +70,13 @@ class Exponential(Mechanism):
 
     def __init__(self, *, epsilon: float, monotone: bool = False) -> None:
         """Take the factor of the weights, and whether adding a record only ever adds."""
-        if not 2.0 * SMALLEST_RANGE <= epsilon <= LARGEST_RANGE:
-            raise DomainError(
-                f"epsilon must be in [{2.0 * SMALLEST_RANGE:g}, {LARGEST_RANGE:g}], got {epsilon!r}"
-            )
-        self.epsilon = Enclosed.of(epsilon)
+        self.epsilon = within("epsilon", Enclosed.of(epsilon), 2.0 * SMALLEST_RANGE, LARGEST_RANGE)
         self.monotone = monotone
 
     def grouped(self, records: int) -> Exponential:
         """Return the mechanism for a group of records: scores move by k sensitivities."""
-        other = copy(self)
-        other.epsilon = self.epsilon * records
-        if other.epsilon.nearest()[0] > LARGEST_RANGE:
-            raise DomainError(f"epsilon times the size of a group must be <= {LARGEST_RANGE:g}")
-        return other
+        name = "epsilon times the size of a group"
+        return self.changed(epsilon=within(name, self.epsilon * records, 0.0, LARGEST_RANGE))
 
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the envelope, exact for one use, and what single mechanisms attain."""

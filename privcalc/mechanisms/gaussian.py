@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, given, within
 from privcalc.spec.declare import EXCLUDES, deviation, positive, sensitivity
 from privcalc.spec.registry import mechanism
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import LossLaw
-    from privcalc.relation import Adjacency
 
 
 # Outside, squares and exponentials of the loss leave the range of doubles.
@@ -63,25 +61,16 @@ class Gaussian(Mechanism):
         noise_multiplier: float | None = None,
     ) -> None:
         """Take the noise either as a standard deviation or as a multiple of the sensitivity."""
-        if (standard_deviation is None) == (noise_multiplier is None):
-            raise DomainError("gaussian needs standard_deviation or noise_multiplier, not both")
-        noise = noise_multiplier if standard_deviation is None else standard_deviation
         top = Enclosed.of(1.0 if standard_deviation is None else sensitivity)
-        self.mu = checked_mu(top / Enclosed.of(noise or 0.0) if noise else top * 0, self.named)
+        noise = Enclosed.of(given(standard_deviation, noise_multiplier))
+        self.mu = checked_mu(top / noise, self.named)
 
     def grouped(self, records: int) -> Self:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        from copy import copy
+        return self.changed(mu=checked_mu(self.mu * records, self.named))
 
-        other = copy(self)
-        # Of one record.
-        other.__dict__.pop("_law", None)
-        other.mu = checked_mu(self.mu * records, self.named)
-        return other
-
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         return self._law
 
     @cached_property
@@ -94,7 +83,4 @@ class Gaussian(Mechanism):
 
 def checked_mu(mu: Enclosed, named: str = Gaussian.named) -> Enclosed:
     """Return mu, which laws take between SMALLEST_MU and LARGEST_MU; refuse others."""
-    value = mu.nearest()[0]
-    if not SMALLEST_MU <= value <= LARGEST_MU:
-        raise DomainError(f"{named} must be in [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {value!r}")
-    return mu
+    return within(named, mu, SMALLEST_MU, LARGEST_MU)

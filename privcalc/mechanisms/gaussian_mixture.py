@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from copy import copy
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, ClassVar
@@ -121,20 +120,18 @@ class GaussianMixture(Mechanism):
             sums[place] = sums.get(place, Fraction(0)) + orders * math.prod(p for _, p in drawn)
         if max(sums) > LARGEST_MU or min(sums.values()) < SMALLEST_PROBABILITY:
             return None
-        other = copy(self)
-        other.terms = tuple(sorted(sums.items()))
-        return other
+        return self.changed(terms=tuple(sorted(sums.items())))
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the law of one direction; nothing but sensitivity 0 has no loss."""
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atoms import nothing
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.sampled.mixture import ScatteredLaw
         from privcalc.numerics.rounding import UNIT
 
         places = [mu for mu, _ in self.terms if mu]
         if not places:
-            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+            return nothing()
         if len(self.terms) == 1:
             return GaussianLaw(places[0], 4.0 * UNIT, None)
         first = dict(self.terms).get(0.0, Fraction(0))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, given, within
 from privcalc.spec.declare import EXCLUDES, QUERY, positive, sensitivity
 from privcalc.spec.registry import mechanism
 
@@ -61,18 +60,15 @@ class Laplace(Mechanism):
         noise_multiplier: float | None = None,
     ) -> None:
         """Take the noise either as a scale or as a multiple of the sensitivity."""
-        if (scale is None) == (noise_multiplier is None):
-            raise DomainError("laplace needs scale or noise_multiplier, not both")
-        noise = noise_multiplier if scale is None else scale
         top = Enclosed.of(1.0 if scale is None else sensitivity)
-        self.epsilon = _checked(top / Enclosed.of(noise or 0.0) if noise else top * 0)
+        self.epsilon = _checked(top / Enclosed.of(given(scale, noise_multiplier)))
         # Of a sensitivity of 1.
         self._rate = self.epsilon / top
 
     def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
         """Return uses with the local sensitivities of a file in the place of the sensitivity."""
         del adjacency
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atoms import nothing
         from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.law import Term
         from privcalc.mechanisms.files import numbers
@@ -83,8 +79,7 @@ class Laplace(Mechanism):
                 raise DomainError(f"{place}: expected one local sensitivity, at least 0")
             (value,) = values
             if value == 0:
-                nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
-                found.append((Term.of(nothing), 1))
+                found.append((Term.of(nothing()), 1))
                 continue
             rate = _checked(self._rate * value)
             found.append((Term.of(LaplaceLaw(*rate.nearest())), 1))
@@ -92,21 +87,15 @@ class Laplace(Mechanism):
 
     def grouped(self, records: int) -> Laplace:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        other = copy(self)
-        other.epsilon = _checked(self.epsilon * records)
-        return other
+        return self.changed(epsilon=_checked(self.epsilon * records))
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.laplace import LaplaceLaw
 
         return LaplaceLaw(*self.epsilon.nearest())
 
 
 def _checked(epsilon: Enclosed) -> Enclosed:
-    value = epsilon.nearest()[0]
-    if not 0.0 < value <= 700.0:
-        # Beyond 700 the probabilities of the pair underflow.
-        raise DomainError(f"sensitivity / scale must be in (0, 700], got {value!r}")
-    return epsilon
+    # Beyond 700 the probabilities of the pair underflow.
+    return within("sensitivity / scale", epsilon, 1e-300, 700.0)

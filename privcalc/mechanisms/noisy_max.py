@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, given, within
 from privcalc.relation import Adjacency
 from privcalc.spec.declare import deviation, positive, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
@@ -109,46 +108,35 @@ class NoisyMax(Mechanism):
         sensitivity: float = 1.0,
     ) -> None:
         """Take the noise as a standard deviation, or as a scale for other laws than the normal."""
-        if noise not in NOISES:
-            raise DomainError(f"noise must be one of {', '.join(NOISES)}, got {noise}")
-        if (standard_deviation is None) == (scale is None):
-            raise DomainError("noisy_max needs standard_deviation or scale, not both")
-        spread = scale if standard_deviation is None else standard_deviation
-        if spread is None or (standard_deviation is None) == (noise == GAUSSIAN):
+        if (standard_deviation is None) == (noise == GAUSSIAN):
             takes = ("sigma (standard_deviation)", "scale")
             wanted, other = takes if noise == GAUSSIAN else takes[::-1]
             raise DomainError(f"noisy-max with {noise} noise takes {wanted}, not {other}")
-        if not 1 <= candidates <= MOST_CANDIDATES:
-            raise DomainError(f"candidates must be in [1, {MOST_CANDIDATES:_}], got {candidates}")
         self.noise, self.candidates, self.monotone = noise, candidates, monotone
-        self.ratio = self._checked(Enclosed.of(sensitivity) / Enclosed.of(spread))
+        self.ratio = self._checked(
+            Enclosed.of(sensitivity) / Enclosed.of(given(standard_deviation, scale))
+        )
 
     def _checked(self, ratio: Enclosed) -> Enclosed:
-        normal = self.noise == GAUSSIAN
-        largest = LARGEST_GAUSSIAN if normal else LARGEST_RATIO
-        if not SMALLEST_RATIO <= ratio.nearest()[0] <= largest:
-            raise DomainError(
-                f"sensitivity / {'standard_deviation' if normal else 'scale'} must be in"
-                f" [{SMALLEST_RATIO:g}, {largest:g}], got {ratio.nearest()[0]!r}"
-            )
-        return ratio
+        if self.noise == GAUSSIAN:
+            name = "sensitivity / standard_deviation"
+            return within(name, ratio, SMALLEST_RATIO, LARGEST_GAUSSIAN)
+        return within("sensitivity / scale", ratio, SMALLEST_RATIO, LARGEST_RATIO)
 
     def grouped(self, records: int) -> NoisyMax:
         """Return the mechanism for a group of records: its sensitivity adds up, step by step."""
-        other = copy(self)
-        other.ratio = self._checked(self.ratio * records)
-        return other
+        return self.changed(ratio=self._checked(self.ratio * records))
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction, or a bracket; both orders have the same."""
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atoms import nothing
         from privcalc.losses.choices.bounded_range import bounded_range
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.law import Term
 
         if self.candidates == 1:
-            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+            return nothing()
         moved = 1 if self.monotone and adjacency is not Adjacency.REPLACE else 2
         step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":

@@ -6,7 +6,6 @@ replace-one either order may occur at each step, and the pair is the least one t
 
 from __future__ import annotations
 
-from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -227,13 +226,11 @@ class GaussianPair(Mechanism):
         distance = records * (moved - mean)
         if abs(distance) > LARGEST_DISTANCE * deviation:
             return None
-        other = copy(self)
-        other.first, other.other = (mean - mean, deviation), (distance, deviation)
-        return other
+        return self.changed(first=(mean - mean, deviation), other=(distance, deviation))
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction."""
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atoms import nothing
         from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
         from privcalc.numerics.rounding import UNIT
 
@@ -243,7 +240,7 @@ class GaussianPair(Mechanism):
         distance, wrong, known = _nearest(abs(first[0] - other[0]) / other[1])
         if first[1] == other[1]:
             if distance == 0.0:
-                return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+                return nothing()
             return GaussianLaw(distance, wrong, known)
         ratio = (first[1] / other[1]) ** 2
         square, square_error, _ = _nearest(ratio)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING, ClassVar
 
-from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
 from privcalc.mechanisms.base import Mechanism
 from privcalc.spec.declare import QUERY, positive, share
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from privcalc.losses.law import LossLaw
-    from privcalc.relation import Adjacency
 
 
 # Outside, the smallest probabilities are no normal doubles any more.
@@ -84,17 +82,12 @@ class Staircase(Mechanism):
         self, *, epsilon: float, gamma: float | None = None, sensitivity: float = 1.0
     ) -> None:
         """Take the guarantee and the shape; the sensitivity says what the noise is scaled to."""
-        if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-            raise DomainError(
-                f"epsilon must be in [{SMALLEST_EPSILON:g}, {LARGEST_EPSILON:g}], got {epsilon!r}"
-            )
         del sensitivity
         self.epsilon = Enclosed.of(epsilon)
         self.gamma = None if gamma is None else exact(gamma)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.atoms import AtomicLaw
         from privcalc.numerics.rounding import UNIT
 

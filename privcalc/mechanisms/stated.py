@@ -6,7 +6,6 @@ All are read under the relation in force.
 from __future__ import annotations
 
 import math
-from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -71,9 +70,8 @@ class Pure(Stated):
         """Any report of this guarantee."""
         return LocalReport(self.epsilon)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.atoms import two_point
 
         return two_point(self.epsilon)
@@ -108,9 +106,8 @@ class Approx(Stated):
         self.epsilon = Enclosed.of(epsilon)
         self.delta = Enclosed.of(delta)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.atoms import two_point
 
         return two_point(self.epsilon, self.delta)
@@ -181,9 +178,7 @@ class Zcdp(Mechanism):
         """
         if self.xi.high:
             raise UnsupportedError("@group of zcdp is known here for xi=0 only")
-        other = copy(self)
-        other.rho = self.rho * records**2
-        return other
+        return self.changed(rho=self.rho * records**2)
 
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; it is the same in each."""
@@ -330,13 +325,12 @@ class Profile(Stated):
         )
         self._file = file
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each.
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction.
 
         Raises:
             DomainError: a point is out of range, or no mechanism has it.
         """
-        del adjacency
         from privcalc.losses.profiles import profile_law
 
         try:

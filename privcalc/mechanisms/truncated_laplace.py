@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
@@ -13,7 +12,6 @@ from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.relation import Adjacency
 
 # Outside, delta is no normal double, or is as good as 0.
 SMALLEST_LOSS, LONGEST = 1e-30, 600
@@ -83,13 +81,11 @@ class TruncatedLaplace(Mechanism):
 
     def grouped(self, records: int) -> TruncatedLaplace | None:
         """Return the mechanism for a group of records, unless they may leave the interval."""
-        other = copy(self)
-        other.step = self.step * records
-        return other if self._holds(other.step) else None
+        step = self.step * records
+        return self.changed(step=step) if self._holds(step) else None
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.laplace import LaplaceLaw, TruncatedLaplaceLaw
 
         room, error, _ = self._room(self.step).nearest()

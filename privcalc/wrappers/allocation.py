@@ -127,22 +127,21 @@ def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Wa
     Above there are blocks, and below one law of all: each has nothing on the other side.
     """
     from privcalc.losses.allocated import sum_law
-    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.atoms import nothing
     from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import Term
 
     remove = adjacency is Adjacency.REMOVE
-    nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
     linear = GaussianLaw.of(law.enclosure * k / Enclosed.of(steps).root())
     below = sum_law(law.ends[0].mu, steps, k, linear, remove=remove) or linear
     size, longer = divmod(steps, k)
-    found: Terms = [(Term(nothing, below), 1)]
+    found: Terms = [(Term(nothing(), below), 1)]
     for length, count in ((size, k - longer), (size + 1, longer)):
         if count and length == 1:
-            found.append((Term(law, nothing), count))
+            found.append((Term(law, nothing()), count))
         elif count:
             above = allocated(length, law, adjacency, walk)
-            found.append((Term(above.upper, nothing, accuracy=above.accuracy), count))
+            found.append((Term(above.upper, nothing(), accuracy=above.accuracy), count))
     return found
 
 

@@ -151,10 +151,10 @@ class ShuffledBatches(Wrapper):
         """Return random allocation below, for any sizes of batches; that of no loss where records
         are left over.
         """
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atoms import nothing
 
         if self.slots.skipped:
-            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+            return nothing()
         return allocated(self.steps, law, adjacency, walk).lower
 
     @property

@@ -66,7 +66,7 @@ def capped(
         UnsupportedError: a group, another sampling inside, or noise that is not Gaussian.
     """
     from privcalc.engine.terms import one_law
-    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw, nothing
     from privcalc.losses.cells import listed, mixed
     from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import Term
@@ -105,8 +105,7 @@ def capped(
     twice = sampled(double, odds.other_rate, remove=remove)
     if odds.binds[1] < RAREST:
         lost = AtomicLaw((0.0,), (1.0,), RAREST, lower_masses=(1.0,))
-        nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
-        return [(Term(once, below), 1), (Term(lost, nothing), 1)]
+        return [(Term(once, below), 1), (Term(lost, nothing()), 1)]
     sides = (once, odds.free[1]), (twice, odds.binds[1])
     chosen = mixed([(listed(law, above=True), weight) for law, weight in sides])
     return [(Term(chosen, below), 1)]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, within
 from privcalc.spec.declare import positive, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw, Term
-    from privcalc.relation import Adjacency
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 SMALLEST, LARGEST = 1e-6, 600.0
@@ -152,11 +150,7 @@ class AboveThreshold(Mechanism):
 
     def _checked(self, threshold: Enclosed, queries: Enclosed) -> tuple[Enclosed, Enclosed]:
         for rate in (threshold, queries):
-            if not SMALLEST <= rate.nearest()[0] <= LARGEST:
-                raise DomainError(
-                    f"sensitivity / noise must be in [{SMALLEST:g}, {LARGEST:g}], got"
-                    f" {rate.nearest()[0]:.6g}"
-                )
+            within("sensitivity / noise", rate, SMALLEST, LARGEST)
         if self.noise == LAPLACE and (threshold + queries * (2 * self.cutoff)).high > LARGEST:
             raise DomainError(
                 "sensitivity / threshold_noise + 2 cutoff sensitivity / query_noise must be at most"
@@ -172,16 +166,14 @@ class AboveThreshold(Mechanism):
 
     def grouped(self, records: int) -> AboveThreshold:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        other = copy(self)
         threshold, queries = self.rates
-        other.rates = self._checked(threshold * records, queries * records)
-        if self.threshold is not None:
-            other.threshold = self.threshold / records
-        return other
+        return self.changed(
+            rates=self._checked(threshold * records, queries * records),
+            threshold=None if self.threshold is None else self.threshold / records,
+        )
 
-    def laws(self, adjacency: Adjacency) -> Term:
+    def law(self) -> Term:
         """Return what is known of one direction; it is the same in each."""
-        del adjacency
         from privcalc.losses.choices.noisy_max import tests_law
         from privcalc.losses.law import Term
         from privcalc.losses.thresholds.sparse_vector_bounds import (

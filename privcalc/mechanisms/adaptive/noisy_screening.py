@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from copy import copy
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
-from privcalc.exact import exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.exact import Enclosed, exact
+from privcalc.mechanisms.base import Mechanism, within
 from privcalc.spec.declare import deviation, whole
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_VOTES = 5000
 # Losses of one record are within the range of doubles, and their digits known.
-SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 10), 10**6
+SMALLEST_SIGMA, LARGEST_SIGMA = 0.1, 1e6
 LARGEST_STEP = 12
 
 
@@ -77,21 +75,16 @@ class NoisyScreening(Mechanism):
         self.sigma = exact(standard_deviation)
         self.threshold = exact(threshold)
         self.votes, self.records = votes, 1
-        if not SMALLEST_SIGMA <= self.sigma <= LARGEST_SIGMA:
-            raise DomainError(
-                f"sigma must be in [{float(SMALLEST_SIGMA):g}, {LARGEST_SIGMA:g}], got"
-                f" {float(self.sigma):.6g}"
-            )
+        within("sigma", Enclosed.of(standard_deviation), SMALLEST_SIGMA, LARGEST_SIGMA)
 
     def grouped(self, records: int) -> NoisyScreening:
         """Return the mechanism for a group of records."""
-        other = copy(self)
-        other.records = min(self.records * records, self.votes)
-        if other.records > LARGEST_STEP * self.sigma:
+        step = min(self.records * records, self.votes)
+        if step > LARGEST_STEP * self.sigma:
             raise DomainError(
                 f"a group of {records} changes the count by more than {LARGEST_STEP} sigma"
             )
-        return other
+        return self.changed(records=step)
 
     def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
         """Return a curve for each count in a file: of the counts next to it, in both orders.
@@ -113,9 +106,8 @@ class NoisyScreening(Mechanism):
             for count, n in found.items()
         ]
 
-    def laws(self, adjacency: Adjacency) -> Term:
+    def law(self) -> Term:
         """Return the law of all counts, and its tests; it is the same in each direction."""
-        del adjacency
         from privcalc.losses.thresholds.screening import screening
 
         found = screening((self.sigma, self.threshold, self.votes), self.records)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -95,9 +94,7 @@ class PartitionSelection(Mechanism):
         """Return the mechanism for a group of people."""
         from privcalc.losses.composed import checked_size
 
-        other = copy(self)
-        other.records = checked_size(self.records * records)
-        return other
+        return self.changed(records=checked_size(self.records * records))
 
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of one direction; one count or another attains each of its profile."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -148,9 +147,7 @@ class ThresholdedCounts(Mechanism):
         """Return the mechanism for a group of people."""
         from privcalc.losses.composed import checked_size
 
-        other = copy(self)
-        other.group = checked_size(self.group * records)
-        return other
+        return self.changed(group=checked_size(self.group * records))
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return what is known of one direction.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError, UnsupportedError
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.law import LossLaw, Term
-    from privcalc.relation import Adjacency
     from privcalc.spec.tree import Leaf
 
 MOST_STEPS = 1_000_000
@@ -168,13 +166,10 @@ class MatrixGaussian(Mechanism):
 
     def grouped(self, records: int) -> Self:
         """Return the mechanism for a group of records, who may all do the worst."""
-        other = copy(self)
-        other.mu = checked_mu(self.mu * records)
-        return other
+        return self.changed(mu=checked_mu(self.mu * records))
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+    def law(self) -> LossLaw | Term:
         """Return the law of one direction, the same in each; or those at both ends of mu."""
-        del adjacency
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.law import Term
 
@@ -211,9 +206,7 @@ class MatrixGaussian(Mechanism):
         return [(self._round(square), count) for square, count in found if count]
 
     def _round(self, square: Enclosed) -> Mechanism:
-        other = copy(self)
-        other.mu, other.run = self._mu(square), False
-        return other
+        return self.changed(mu=self._mu(square), run=False)
 
     def _mu(self, square: Enclosed) -> Enclosed:
         return checked_mu(square.root() * self.unit, "sensitivity of the run / standard_deviation")
