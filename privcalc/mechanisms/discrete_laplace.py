@@ -99,20 +99,7 @@ class DiscreteLaplace(Mechanism):
 
     def law(self) -> LossLaw:
         """Return the privacy-loss law, the same in each direction."""
-        from privcalc.losses.atoms import AtomicLaw
-
-        size, step = self.sensitivity, self.step
-        known = [(size - 2 * k) * step for k in range(size + 1)]
-        losses = tuple(map(float, known))
-        rounded = any(Fraction(a) != b for a, b in zip(losses, known, strict=True))
-        masses = _masses(step, size)
-        return AtomicLaw(
-            losses=losses,
-            masses=masses,
-            loss_units=1.0 if rounded else 0.0,
-            lower_masses=masses[::-1],
-            known_loss=step * size if rounded else None,
-        )
+        return law_of_steps(self.step, self.sensitivity)
 
 
 def _checked(sensitivity: int) -> int:
@@ -122,6 +109,23 @@ def _checked(sensitivity: int) -> int:
             " query is that coarse, laplace costs nearly the same"
         )
     return sensitivity
+
+
+def law_of_steps(step: Fraction, size: int) -> LossLaw:
+    """Return the law of a number that moves by so many units, each of which costs a step."""
+    from privcalc.losses.atoms import AtomicLaw
+
+    known = [(size - 2 * k) * step for k in range(size + 1)]
+    losses = tuple(map(float, known))
+    rounded = any(Fraction(a) != b for a, b in zip(losses, known, strict=True))
+    masses = _masses(step, size)
+    return AtomicLaw(
+        losses=losses,
+        masses=masses,
+        loss_units=1.0 if rounded else 0.0,
+        lower_masses=masses[::-1],
+        known_loss=step * size if rounded else None,
+    )
 
 
 def _masses(step: Fraction, size: int) -> tuple[float, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ LAPLACE, GAUSSIAN = "laplace", "gaussian"
 DISCRETE_LAPLACE, DISCRETE_GAUSSIAN = "discrete_laplace", "discrete_gaussian"
 NOISES = (LAPLACE, GAUSSIAN, DISCRETE_LAPLACE, DISCRETE_GAUSSIAN)
 NORMAL = (GAUSSIAN, DISCRETE_GAUSSIAN)
+DISCRETE = (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN)
 MOST_KEYS = 1000
 # The range of 1 / noise, and of sensitivity / noise.
 SMALLEST_RATIO, LARGEST_RATIO = 1e-5, 100.0
@@ -30,7 +30,6 @@ LONGEST = {LAPLACE: 600, GAUSSIAN: 37, DISCRETE_LAPLACE: 600, DISCRETE_GAUSSIAN:
 SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 20), 20_000
 # Of the test of Laplace noise on several keys: more say nothing more in doubles.
 MOST_TESTED, LARGEST_TESTED = 60, 600.0
-DIGITS = 60
 
 
 @mechanism(
@@ -129,7 +128,7 @@ class ThresholdedCounts(Mechanism):
                 f"(threshold - 1) / noise must be at most {LONGEST[noise]}: beyond, new keys never"
                 f" show, and {noise.replace('_', '-')} without a threshold is as good"
             )
-        if noise in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN):
+        if noise in DISCRETE:
             if keys > 1:
                 raise DomainError(
                     f"discrete noise takes one key; write keys=1, and @{keys} after it, which is an"
@@ -156,30 +155,53 @@ class ThresholdedCounts(Mechanism):
             NotCertifiedError: rounding hides where both profiles meet, or a mixture of new and old
                 keys may cost more than either.
         """
-        remove = adjacency is not Adjacency.ADD
-        if self.noise == DISCRETE_LAPLACE:
-            return self._discrete_laplace(remove=remove)
         from privcalc.losses.thresholds import release
 
+        remove = adjacency is not Adjacency.ADD
         new = self._new_key(1)
         if self.group > 1:
             new = release.of_units(new, self._new_key(self.group), self.group)
-        discrete = self.noise == DISCRETE_GAUSSIAN
-        if discrete and self.group > 1:
-            from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
-
-            one = DiscreteGaussianLaw(self._spread**2, 1)
-            release.check_mixtures(one, self._least - 1, self.group, new[1])
-        units = self.keys * self.group
+            self._check_mixtures(new[1])
         term = release.thresholded(
-            self._noise_on, new, units, remove=remove, continuous=not discrete
+            self._noise_on,
+            new,
+            self.keys * self.group,
+            remove=remove,
+            continuous=self.noise not in DISCRETE,
         )
         if self.keys > 1 and self.noise == LAPLACE:
             return self._tested(term, remove=remove)
         return term
 
+    def _check_mixtures(self, shown: float) -> None:
+        """Refuse a group whose old and new keys may cost more than either, of discrete noise.
+
+        Discrete Laplace noise on one key costs no more where 1 - w is at most 1 - e^{-1/scale}
+        (`losses/thresholds/release.py`: that is s_0 >= 0).
+
+        Args:
+            shown: an upper bound on 1 - w.
+
+        Raises:
+            NotCertifiedError: they may.
+        """
+        from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.thresholds.release import check_mixtures, may_mix
+
+        if self.noise == DISCRETE_GAUSSIAN:
+            one = DiscreteGaussianLaw(self._spread**2, 1)
+            check_mixtures(one, self._least - 1, self.group, shown)
+        if self.noise == DISCRETE_LAPLACE and shown > -0.999 * math.expm1(-self.rate.doubles()[0]):
+            raise may_mix(shown, self.group)
+
     def _noise_on(self, units: int) -> LossLaw:
         """Return the law of the noise on old keys with so many changes."""
+        if self.noise == DISCRETE_LAPLACE:
+            from privcalc.mechanisms.discrete_laplace import LARGEST_EPSILON, law_of_steps
+
+            if self.rate.high * units > LARGEST_EPSILON:
+                raise NotCertifiedError("the losses of a group are beyond the range of doubles")
+            return law_of_steps(1 / self._spread, units)
         if self.noise == DISCRETE_GAUSSIAN:
             from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
@@ -204,7 +226,7 @@ class ThresholdedCounts(Mechanism):
 
         one = rate[0] * several_new(self._new_key(1), self.keys)[0]
         new = -math.expm1(records * math.log1p(-one)) * (1.0 - 64.0 * UNIT)
-        discrete = self.noise in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN)
+        discrete = self.noise in DISCRETE
         threshold = float(self._least) if discrete else doubles(self._threshold[1])[1]
         deviation, remove = 1.0 / self.rate.nearest()[0], adjacency is not Adjacency.ADD
         found = sampled_release(
@@ -267,18 +289,9 @@ class ThresholdedCounts(Mechanism):
         For Laplace noise it is half of e^{-t}, t = (threshold - count) / scale, or 1 less half of
         e^t for t < 0.
         """
-        if self.noise == DISCRETE_GAUSSIAN:
-            import numpy as np
-
-            from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
-
-            law = DiscreteGaussianLaw(self._spread**2, 1)
-            masses = law.masses_around(np.array([self._least - count]), 0)
-            value, error = float(masses.above[0]), float(masses.error[0])
-            return value * (1.0 - 2.0 * error), min(value * (1.0 + 2.0 * error), 1.0)
         from privcalc.numerics.rounding import UNIT
 
-        if self.noise == DISCRETE_LAPLACE:
+        if self.noise in DISCRETE:
             import numpy as np
 
             found, wrong = self._tail(np.array([float(self._least - count)]))
@@ -322,54 +335,6 @@ class ThresholdedCounts(Mechanism):
         old = law_of_outcomes(outcomes, remove=True)
         law = larger_of(old, doubles(mass), remove=remove)
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
-
-    def _discrete_laplace(self, *, remove: bool) -> Term:
-        """Return the law of old keys and a new one.
-
-        Masses have DIGITS digits more than 1 less the probability of a new key loses, and than the
-        masses of old keys with it, whose differences at the largest loss are below it.
-
-        Noise is v with probability (1 - a) / (1 + a) a^|v|, a = e^{-1/scale}: at least m >= 0 with
-        probability a^m / (1 + a). With g people more the outcomes are what is at least g, what is
-        at most 0, and the numbers between. Mixtures of old and new ones cost no more where 1 - w
-        is at most 1 - a (`losses/thresholds/release.py`: that is s_0 >= 0).
-        """
-        from privcalc.losses.law import Term
-        from privcalc.losses.profiles import SMALLEST_MASS
-        from privcalc.losses.thresholds.release import (
-            KeyMembers,
-            larger_of,
-            law_of_outcomes,
-            may_mix,
-        )
-
-        g = self.group
-        lost = max(0, math.ceil((self._least - 1) / self._spread / 2))
-        with localcontext(Context(prec=DIGITS + lost)):
-            a = (-Decimal(self._spread.denominator) / Decimal(self._spread.numerator)).exp()
-
-            def tail(m: int) -> Decimal:
-                return a**m / (1 + a) if m >= 0 else 1 - a ** (1 - m) / (1 + a)
-
-            between = [(1 - a) / (1 + a) * a**v for v in range(1, g)]
-            outcomes = [
-                (Fraction(x), Fraction(y)) for x, y in zip(between[::-1], between, strict=True)
-            ]
-            one, all_ = tail(self._least - 1), tail(self._least - g)
-            hidden = min((1 - one) ** g, 1 - all_)
-            p, shown = Fraction(1 - hidden), Fraction(max(one, 1 - hidden ** (Decimal(1) / g)))
-            if g == 1:
-                p = Fraction(one)
-            elif shown > Fraction(1 - a) * Fraction(999, 1000) or hidden <= 0:
-                raise may_mix(float(shown), g)
-            least = Fraction(a**g / (1 + a))
-            if least < SMALLEST_MASS:
-                raise NotCertifiedError("the losses of a group are beyond the range of doubles")
-            most = 1 - least - sum((x for x, _ in outcomes), Fraction(0))
-        outcomes += [(most, least), (least, most)]
-        old = law_of_outcomes(outcomes, remove=True)
-        law = larger_of(old, doubles(p), remove=remove)
-        return Term(law, law, members=KeyMembers(old, p, remove))
 
 
 def _ends(value: float) -> tuple[Fraction, Fraction]:
