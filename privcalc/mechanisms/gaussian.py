@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism, given, within
-from privcalc.spec.declare import EXCLUDES, deviation, positive, sensitivity
+from privcalc.spec.entry import EXCLUDES, deviation, positive, sensitivity
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:

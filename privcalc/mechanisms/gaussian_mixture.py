@@ -13,7 +13,7 @@ from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.gaussian import LARGEST_MU, SMALLEST_MU
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.declare import QUERY, deviation
+from privcalc.spec.entry import QUERY, deviation
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:

@@ -15,12 +15,10 @@ from privcalc.exact import exact as written
 from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.files import exact, read_rows
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.declare import positive, share
+from privcalc.spec.entry import positive, share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privcalc.exact import Nearest
     from privcalc.losses.law import LossLaw, Term
 
@@ -77,7 +75,9 @@ class Pmf(Mechanism):
                     f'{file}: the column "{name}" must sum to 1 within 1e-9, got'
                     f" {float(total):.12g}"
                 )
-        self.outcomes = tuple((p / sums[0], q / sums[1]) for p, q in zip(*columns, strict=True))
+        self.outcomes: tuple[tuple[Fraction, Fraction], ...] = tuple(
+            (p / sums[0], q / sums[1]) for p, q in zip(*columns, strict=True)
+        )
         self._file = file
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
@@ -86,20 +86,16 @@ class Pmf(Mechanism):
         Raises:
             DomainError: probabilities below 1e-300, or too many different losses.
         """
+        from privcalc.losses.members import either_order
+        from privcalc.losses.profiles import exact_law
+
+        remove = adjacency is Adjacency.REMOVE
         try:
-            return _law(self.outcomes, adjacency)
+            if adjacency is Adjacency.REPLACE:
+                return either_order(self.outcomes)
+            return exact_law([(q, p) for p, q in self.outcomes] if remove else self.outcomes)
         except DomainError as error:
-            raise DomainError(f"{self._file}: {error}") from None
-
-
-def _law(outcomes: Sequence[tuple[Fraction, Fraction]], adjacency: Adjacency) -> LossLaw | Term:
-    """Return the law of one direction of a pair of finitely many outcomes."""
-    from privcalc.losses.members import either_order
-    from privcalc.losses.profiles import exact_law
-
-    if adjacency is Adjacency.REPLACE:
-        return either_order(outcomes)
-    return exact_law([(q, p) for p, q in outcomes] if adjacency is Adjacency.REMOVE else outcomes)
+            raise DomainError(f"{self._file}: {error}" if self._file else str(error)) from None
 
 
 def _sum(file: str, column: list[Fraction]) -> Fraction:
@@ -124,7 +120,7 @@ def _sum(file: str, column: list[Fraction]) -> Fraction:
     ),
     example="bernoulli-pair:p=0.01,other_p=0.02@100",
 )
-class BernoulliPair(Mechanism):
+class BernoulliPair(Pmf):
     """A mechanism with two outputs: yes with probability p, and with other_p if the record is in.
 
     The pair is Bernoulli(p) and Bernoulli(other_p), in this order for adding a record and in the
@@ -132,29 +128,13 @@ class BernoulliPair(Mechanism):
     probabilities is 0 or 1 a loss is infinite. The probabilities have to be the worst there are:
     the pair says nothing of other neighbours. Under replace-one either order may occur at each
     step, and the pair is the least one that dominates both.
-
-    Attributes:
-        p: probability of yes without the record.
-        other_p: probability of yes with it.
     """
-
-    any_program: ClassVar[bool] = True
 
     def __init__(self, *, p: float, other_p: float) -> None:
         """Take the two probabilities."""
-        self.p = written(p)
-        self.other_p = written(other_p)
-
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
-        """Return the privacy-loss law of one direction.
-
-        The pair is the worse the further the two probabilities are apart: where they are of many
-        numbers, it is enclosed by those of the ends.
-
-        Raises:
-            DomainError: a probability is positive but below 1e-300.
-        """
-        return _law([(self.p, self.other_p), (1 - self.p, 1 - self.other_p)], adjacency)
+        yes, other = written(p), written(other_p)
+        self.outcomes = (yes, other), (1 - yes, 1 - other)
+        self._file = ""
 
 
 # Outside, squares and exponentials of the loss leave the range of doubles.

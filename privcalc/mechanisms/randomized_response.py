@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
 from privcalc.mechanisms.base import LocalReport, Mechanism, given
-from privcalc.spec.declare import share
+from privcalc.spec.entry import share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed, exact
 from privcalc.mechanisms.base import Mechanism
-from privcalc.spec.declare import QUERY, positive, share
+from privcalc.spec.entry import QUERY, positive, share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:

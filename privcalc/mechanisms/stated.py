@@ -14,7 +14,7 @@ from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import LocalReport, Mechanism
 from privcalc.mechanisms.files import Row, exact, read_rows
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
-from privcalc.spec.declare import positive
+from privcalc.spec.entry import positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:

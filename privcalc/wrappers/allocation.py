@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.declare import whole
+from privcalc.spec.entry import whole
 from privcalc.spec.registry import Parameter, wrapper, wrappers_in
 from privcalc.wrappers.base import Wrapper, refuse_runs, spelled
 

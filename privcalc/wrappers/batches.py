@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.declare import whole
+from privcalc.spec.entry import whole
 from privcalc.spec.registry import wrapper, wrappers_in
 from privcalc.spec.tree import Composed, Leaf, Repeated
 from privcalc.wrappers.allocation import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.errors import NotCertifiedError, UnsupportedError
-from privcalc.spec.declare import whole
+from privcalc.spec.entry import whole
 from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.base import Wrapper, built, lone_selection

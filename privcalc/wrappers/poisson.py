@@ -8,7 +8,7 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.declare import share, whole
+from privcalc.spec.entry import share, whole
 from privcalc.spec.registry import wrapper, wrappers_in
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, calls
 from privcalc.wrappers.base import refuse_runs, spelled

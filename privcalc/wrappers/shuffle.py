@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.declare import whole
+from privcalc.spec.entry import whole
 from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Leaf
 from privcalc.wrappers.base import Wrapper, spelled

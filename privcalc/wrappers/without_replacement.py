@@ -8,7 +8,7 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.declare import share, whole
+from privcalc.spec.entry import share, whole
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Leaf, Wrapped
 from privcalc.wrappers.sampling import Sampling

@@ -410,7 +410,7 @@ OF_RECORDS = (
     ),
     Fault(
         "votes-sensitivity",
-        "mechanisms/adaptive/gnmax.py",
+        "mechanisms/adaptive/pate.py",
         "Enclosed.of(2) / (_square",
         "Enclosed.of(1) / (_square",
         "mechanisms",

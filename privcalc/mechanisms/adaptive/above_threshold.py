@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism, within
-from privcalc.spec.declare import positive, sensitivity, whole
+from privcalc.spec.entry import positive, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.declare import positive, whole
+from privcalc.spec.entry import positive, whole
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:

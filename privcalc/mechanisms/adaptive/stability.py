@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.mechanisms.adaptive.ptr import BIT, ProposeTestRelease
-from privcalc.spec.declare import deviation, positive
+from privcalc.spec.entry import deviation, positive
 from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.tree import Leaf
 

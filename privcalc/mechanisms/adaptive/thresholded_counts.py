@@ -10,7 +10,7 @@ from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed, doubles, exact
 from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.declare import deviation, positive, whole
+from privcalc.spec.entry import deviation, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class ThresholdedCounts(Mechanism):
     def _noise_on(self, units: int) -> LossLaw:
         """Return the law of the noise on old keys with so many changes."""
         if self.noise == DISCRETE_LAPLACE:
-            from privcalc.mechanisms.discrete_laplace import LARGEST_EPSILON, law_of_steps
+            from privcalc.mechanisms.discrete import LARGEST_EPSILON, law_of_steps
 
             if self.rate.high * units > LARGEST_EPSILON:
                 raise NotCertifiedError("the losses of a group are beyond the range of doubles")

@@ -10,7 +10,7 @@ from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.correlated import dense, strategies
 from privcalc.mechanisms.correlated.strategies import tree
 from privcalc.mechanisms.gaussian import checked_mu
-from privcalc.spec.declare import deviation, sensitivity, whole
+from privcalc.spec.entry import deviation, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
