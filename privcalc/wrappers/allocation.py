@@ -9,8 +9,8 @@ from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import whole
-from privcalc.spec.registry import Parameter, wrapper, wrappers_in
-from privcalc.wrappers.base import Wrapper, refuse_runs, spelled
+from privcalc.spec.registry import Parameter, wrapper
+from privcalc.wrappers.base import Wrapper, gaussian_step, spelled
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -146,35 +146,13 @@ def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Wa
 
 
 def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> GaussianLaw:
-    """Return the law of one step.
-
-    Raises:
-        UnsupportedError: it is not that of Gaussian noise, or there is a group.
-    """
-    from privcalc.engine.terms import one_law
-    from privcalc.losses.gaussian import GaussianLaw
-
-    if records > 1:
-        raise UnsupportedError(
-            f"@group of {spelled(tree)} is not available: several records may meet in a step or"
-            " not, and no pair is known for that; for records that are drawn together state the"
-            " sensitivity of all of them"
-        )
-    inside = [each for each in wrappers_in(tree.event) if each.spelling != "group"]
-    if inside:
-        raise UnsupportedError(
-            f"@{inside[0].spelling} inside {spelled(tree)} is not available: one step has to be"
-            " Gaussian noise"
-        )
-    refuse_runs(tree, tree.event, walk, "@poisson is known for it")
-    terms = walk.terms(tree.event, adjacency, 1)
-    law = one_law([(term.law, count) for term, count in terms])
-    if not isinstance(law, GaussianLaw):
-        raise UnsupportedError(
-            f"{spelled(tree)} is known for gaussian and gdp only: for other noise no bounds on the"
-            " law of an epoch are proved"
-        )
-    return law
+    """Return the law of one step."""
+    together = (
+        "several records may meet in a step or not, and no pair is known for that; for records that"
+        " are drawn together state the sensitivity of all of them"
+    )
+    name, known = spelled(tree), "@poisson is known for it"
+    return gaussian_step(tree, (adjacency, records), walk, (name, together, known), groups=True)
 
 
 def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Term:

@@ -9,9 +9,9 @@ from privcalc.exact import Enclosed
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import share, whole
-from privcalc.spec.registry import wrapper, wrappers_in
+from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, calls
-from privcalc.wrappers.base import refuse_runs, spelled
+from privcalc.wrappers.base import gaussian_step, spelled
 from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
@@ -65,36 +65,23 @@ def capped(
     Raises:
         UnsupportedError: a group, another sampling inside, or noise that is not Gaussian.
     """
-    from privcalc.engine.terms import one_law
     from privcalc.losses.atoms import AtomicLaw, nothing
     from privcalc.losses.cells import listed, mixed
     from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import Term
     from privcalc.losses.sampled.law import sampled
     from privcalc.losses.sampled.replaced import opposite_law
-    from privcalc.relation import Adjacency
 
-    adjacency, records = question
+    adjacency, _ = question
     rate = exact.doubles()[1]
     if rate * (1.0 - rate) * cap[1] > LARGEST_VARIANCE:
         raise UnsupportedError(
             f"{spelled(tree)} with max is known where n q (1 - q) is at most 1e9: sums over all"
             " sizes of a sample would take too long"
         )
-    if records > 1:
-        raise UnsupportedError(
-            f"@group of {spelled(tree)} with max is not available: how many of the group are kept"
-            " depends on the others"
-        )
-    refuse_runs(tree, tree.event, walk, "a cap is known for one step")
-    inside = wrappers_in(tree.event)
-    if inside:
-        raise UnsupportedError(
-            f"@{inside[0].spelling} inside {spelled(tree)} with max is not available"
-        )
-    law = one_law([(term.law, count) for term, count in walk.terms(tree.event, adjacency, 1)])
-    if not isinstance(law, GaussianLaw):
-        raise UnsupportedError(f"{spelled(tree)} with max is known for gaussian and gdp only")
+    together = "how many of the group are kept depends on the others"
+    words = f"{spelled(tree)} with max", together, "a cap is known for one step"
+    law = gaussian_step(tree, question, walk, words)
     remove = adjacency is Adjacency.REMOVE
     odds = Odds(exact, *cap)
     low, high = law.ends

@@ -217,12 +217,8 @@ class AboveThreshold(Mechanism):
         """
         length = self.length or 1
         # C(n, c) is at least (n / c)^c.
-        if self.cutoff * math.log2(length / self.cutoff) > MOST_BITS:
-            raise DomainError("the possible answers are too many; lower cutoff or length")
-        total = term = 1
-        for k in range(1, self.cutoff + 1):
-            term = term * (length - k + 1) // k
-            total += term
-        if total.bit_length() > MOST_BITS:
-            raise DomainError("the possible answers are too many; lower cutoff or length")
-        return total
+        if self.cutoff * math.log2(length / self.cutoff) <= MOST_BITS:
+            total = sum(math.comb(length, k) for k in range(self.cutoff + 1))
+            if total.bit_length() <= MOST_BITS:
+                return total
+        raise DomainError("the possible answers are too many; lower cutoff or length")

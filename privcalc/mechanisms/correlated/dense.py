@@ -18,7 +18,6 @@ MOST_COLUMNS, MOST_ROWS = 1000, 4000
 # Beyond, squares leave the range of doubles.
 LEAST, LARGEST = 1e-100, 1e100
 
-_ZERO = re.compile(r"[+-]?[0.]+(?:e.*)?", re.IGNORECASE)
 # Words in these characters that Python takes for numbers are decimals.
 _PLAIN = re.compile(r"[0-9+\-.eE]+", re.ASCII)
 
@@ -65,14 +64,11 @@ def _numbers(place: str, words: list[str]) -> list[float]:
             row = list(map(float, words))
     if not all(map(math.isfinite, row)):
         row = [float(exact(place, word)) for word in words]
-    if not all(map(_zero, [word for word, x in zip(words, row, strict=True) if x == 0.0])):
+    small = {word for word, x in zip(words, row, strict=True) if x == 0.0}
+    # Digits of what is no 0 were lost.
+    if any(re.split("[eE/]", word)[0].strip("+-0.") for word in small):
         raise DomainError(f"{place}: an entry is too small; write 0, or scale the matrix")
     return row
-
-
-@lru_cache(maxsize=64)
-def _zero(word: str) -> bool:
-    return _ZERO.fullmatch(word.partition("/")[0]) is not None
 
 
 # Kinds of rounds that a sampled run is made of, at most.
