@@ -161,3 +161,9 @@ class Mechanism:
 
         law = self.laws(adjacency)
         return Term(curve=self.renyi(adjacency)) if law is None else Term.of(law)
+
+
+class Noise(Mechanism):
+    """Noise on a query: one record may move it up by the sensitivity, another down by as much."""
+
+    opposite_records: ClassVar[bool] = True

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import doubles, exact
-from privcalc.mechanisms.base import Mechanism, given
+from privcalc.mechanisms.base import Noise, given
 from privcalc.spec.entry import QUERY, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -71,7 +71,7 @@ NOTE = (
     one_of=(("standard_deviation",), ("variance",), ("rho",)),
     example="discrete-gaussian:sigma=7.5@100",
 )
-class DiscreteGaussian(Mechanism):
+class DiscreteGaussian(Noise):
     """Discrete Gaussian noise added to a whole number (Canonne, Kamath, Steinke 2020).
 
     The output is f(x) + N_Z(0, sigma^2), where N_Z gives the whole number k with probability
@@ -90,9 +90,6 @@ class DiscreteGaussian(Mechanism):
         variance: sigma^2, a rational number.
         sensitivity: the shift.
     """
-
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -165,7 +162,7 @@ DIGITS = 150
     one_of=(("scale",), ("epsilon",)),
     example="discrete-laplace:scale=2@10",
 )
-class DiscreteLaplace(Mechanism):
+class DiscreteLaplace(Noise):
     """Two-sided geometric noise added to a query with integer values.
 
     The output is f(x) plus independent noise on each coordinate that is k with probability
@@ -184,9 +181,6 @@ class DiscreteLaplace(Mechanism):
         step: 1 / scale.
         sensitivity: S.
     """
-
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
 
     def __init__(
         self, *, scale: float | None = None, epsilon: float | None = None, sensitivity: int = 1

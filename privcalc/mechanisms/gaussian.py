@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, given, within
+from privcalc.mechanisms.base import Noise, given, within
 from privcalc.spec.entry import EXCLUDES, deviation, positive, sensitivity
 from privcalc.spec.registry import mechanism
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.gaussian import GaussianLaw
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.law import LossLaw, Term
 
 
 # Outside, squares and exponentials of the loss leave the range of doubles.
@@ -34,7 +34,7 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
     excludes=EXCLUDES,
     example="gaussian:sigma=1.1@1000",
 )
-class Gaussian(Mechanism):
+class Gaussian(Noise):
     """Gaussian noise added to a query of bounded L2 sensitivity.
 
     The output is f(x) + N(0, standard_deviation^2 I), and `sensitivity` bounds |f(x) - f(x')| in
@@ -48,8 +48,6 @@ class Gaussian(Mechanism):
         mu: sensitivity / standard_deviation, that is 1 / noise_multiplier.
     """
 
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
     # What mu is called in errors.
     named: ClassVar[str] = "sensitivity / standard_deviation"
 
@@ -69,7 +67,7 @@ class Gaussian(Mechanism):
         """Return the mechanism for a group of records: its sensitivity adds up."""
         return self.changed(mu=checked_mu(self.mu * records, self.named))
 
-    def law(self) -> LossLaw:
+    def law(self) -> LossLaw | Term:
         """Return the privacy-loss law, the same in each direction."""
         return self._law
 

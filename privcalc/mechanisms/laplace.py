@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, given, within
+from privcalc.mechanisms.base import Noise, given, within
 from privcalc.spec.entry import EXCLUDES, QUERY, positive, sensitivity
 from privcalc.spec.registry import mechanism
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     excludes=EXCLUDES,
     example="laplace:scale=2@10",
 )
-class Laplace(Mechanism):
+class Laplace(Noise):
     """Laplace noise added to a query of bounded L1 sensitivity.
 
     The output is f(x) plus independent noise of density exp(-|x|/scale) / (2 scale) on each
@@ -48,9 +48,6 @@ class Laplace(Mechanism):
     Attributes:
         epsilon: sensitivity / scale, that is 1 / noise_multiplier; the largest privacy loss.
     """
-
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -128,7 +125,7 @@ WORST_ERROR = 1e-9
     ),
     example="truncated-laplace:scale=2,bound=40@10",
 )
-class TruncatedLaplace(Mechanism):
+class TruncatedLaplace(Noise):
     """Laplace noise conditioned on an interval, added to a query with one real value.
 
     The noise has density proportional to exp(-|x|/scale) on [-bound, bound], and `sensitivity`
@@ -151,9 +148,6 @@ class TruncatedLaplace(Mechanism):
         step: sensitivity / scale, the largest finite loss.
         reach: bound / scale.
     """
-
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
 
     def __init__(self, *, scale: float, bound: float, sensitivity: float = 1.0) -> None:
         """Take the noise and what it hides."""

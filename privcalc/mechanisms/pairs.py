@@ -19,7 +19,7 @@ from privcalc.spec.entry import positive, share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.exact import Nearest
+    from privcalc.losses.gaussian import UnequalGaussiansLaw
     from privcalc.losses.law import LossLaw, Term
 
 NAMES = ("first", "other")
@@ -211,23 +211,28 @@ class GaussianPair(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction."""
         from privcalc.losses.atoms import nothing
-        from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
-        from privcalc.numerics.rounding import UNIT
+        from privcalc.losses.gaussian import GaussianLaw
 
         first, other = self.first, self.other
         if adjacency is Adjacency.REMOVE:
             first, other = other, first
-        distance, wrong, known = _nearest(abs(first[0] - other[0]) / other[1])
-        if first[1] == other[1]:
-            if distance == 0.0:
-                return nothing()
-            return GaussianLaw(distance, wrong, known)
-        ratio = (first[1] / other[1]) ** 2
-        square, square_error, _ = _nearest(ratio)
-        rho, rho_error, _ = _nearest(abs(ratio - 1))
-        units = max(wrong / 4.0, square_error, rho_error) / UNIT
-        return UnequalGaussiansLaw(distance, square, rho if ratio > 1 else -rho, max(1.0, units))
+        distance = _exactly(abs(first[0] - other[0]) / other[1])
+        if first[1] != other[1]:
+            return unequal(distance, (first[1] / other[1]) ** 2)
+        return GaussianLaw(*distance.nearest()) if distance.high else nothing()
 
 
-def _nearest(number: Fraction) -> Nearest:
-    return Enclosed(number, number).nearest()
+def unequal(distance: Enclosed, ratio: Fraction) -> UnequalGaussiansLaw:
+    """Return the law of N(distance, ratio) against N(0, 1); the ratio is not 1."""
+    from privcalc.losses.gaussian import UnequalGaussiansLaw
+    from privcalc.numerics.rounding import UNIT
+
+    theta, theta_error, _ = distance.nearest()
+    square, square_error, _ = _exactly(ratio).nearest()
+    rho, rho_error, _ = _exactly(abs(ratio - 1)).nearest()
+    units = max(theta_error / 4.0, square_error, rho_error) / UNIT
+    return UnequalGaussiansLaw(theta, square, rho if ratio > 1 else -rho, max(1.0, units))
+
+
+def _exactly(number: Fraction) -> Enclosed:
+    return Enclosed(number, number)

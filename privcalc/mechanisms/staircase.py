@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Noise
 from privcalc.spec.entry import QUERY, positive, share
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -46,7 +46,7 @@ DIGITS = 150
     ),
     example="staircase:epsilon=1@20",
 )
-class Staircase(Mechanism):
+class Staircase(Noise):
     """Staircase noise added to a query with one real value.
 
     The noise X has density f(x) = A exp(-epsilon n(|x|)) with n(y) = floor(y/D + 1 - gamma), the
@@ -74,9 +74,6 @@ class Staircase(Mechanism):
         epsilon: the largest privacy loss.
         gamma: the shape, or None for the default.
     """
-
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
 
     def __init__(
         self, *, epsilon: float, gamma: float | None = None, sensitivity: float = 1.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.pairs import unequal
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import positive, whole
 from privcalc.spec.registry import mechanism
@@ -188,14 +189,7 @@ def _pair(m: Fraction, k: Fraction, adjacency: Adjacency) -> LossLaw:
 
     In units of the deviation with the record the means are (k m)^{1/2} apart.
     """
-    from privcalc.losses.gaussian import UnequalGaussiansLaw
-    from privcalc.numerics.rounding import UNIT
-
-    theta, theta_error, _ = Enclosed(k * m, k * m).root().nearest()
-    ratio, ratio_error, _ = Enclosed(1 + m, 1 + m).nearest()
-    excess, excess_error, _ = Enclosed(m, m).nearest()
-    units = max(theta_error / 4.0, ratio_error, excess_error) / UNIT
-    law = UnequalGaussiansLaw(theta, ratio, excess, max(1.0, units))
+    law = unequal(Enclosed(k * m, k * m).root(), 1 + m)
     return law.reverse_direction if adjacency is Adjacency.REMOVE else law
 
 

@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.correlated import dense, strategies
 from privcalc.mechanisms.correlated.strategies import tree
-from privcalc.mechanisms.gaussian import checked_mu
+from privcalc.mechanisms.gaussian import Gaussian, checked_mu
 from privcalc.spec.entry import deviation, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from privcalc.losses.law import LossLaw, Term
+    from privcalc.mechanisms.base import Mechanism
     from privcalc.spec.tree import Leaf
 
 MOST_STEPS = 1_000_000
@@ -66,7 +64,7 @@ CLOSE = 1e-11
     excludes=(("file", "bands"), ("file", "completion")),
     example="matrix-gaussian:sigma=2,strategy=banded,steps=1000,participations=5,separation=200",
 )
-class MatrixGaussian(Mechanism):
+class MatrixGaussian(Gaussian):
     """Correlated noise: C G + Z, with a strategy matrix C and independent Gaussian noise Z.
 
     Row i of G is what step i adds up, to which a record gives a vector of norm at most
@@ -105,9 +103,8 @@ class MatrixGaussian(Mechanism):
         mu: S / sigma.
     """
 
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
     run = True
+    named: ClassVar[str] = "sensitivity of the run / standard_deviation"
 
     @classmethod
     def sampled_how(cls, leaf: Leaf) -> str:
@@ -138,8 +135,6 @@ class MatrixGaussian(Mechanism):
         Raises:
             DomainError: they do not fit, or the file has no matrix.
         """
-        if (file is None) == (strategy is None) or (strategy is None) != (steps is None):
-            raise DomainError("matrix-gaussian needs file, or strategy with steps")
         if bands is not None and strategy != "banded":
             raise DomainError("bands is a parameter of strategy=banded")
         if completion and strategy != "tree":
@@ -163,10 +158,6 @@ class MatrixGaussian(Mechanism):
         else:
             square = strategies.identity(self.steps, participations, separation)
         self.mu = self._mu(square)
-
-    def grouped(self, records: int) -> Self:
-        """Return the mechanism for a group of records, who may all do the worst."""
-        return self.changed(mu=checked_mu(self.mu * records))
 
     def law(self) -> LossLaw | Term:
         """Return the law of one direction, the same in each; or those at both ends of mu."""
@@ -209,4 +200,4 @@ class MatrixGaussian(Mechanism):
         return self.changed(mu=self._mu(square), run=False)
 
     def _mu(self, square: Enclosed) -> Enclosed:
-        return checked_mu(square.root() * self.unit, "sensitivity of the run / standard_deviation")
+        return checked_mu(square.root() * self.unit, self.named)
