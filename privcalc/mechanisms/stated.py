@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import LocalReport, Mechanism
+from privcalc.exact import Enclosed, doubles
+from privcalc.mechanisms.base import LocalReport, Mechanism, given
 from privcalc.mechanisms.files import Row, exact, read_rows
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
 from privcalc.spec.entry import positive
@@ -231,14 +231,12 @@ class Rdp(Mechanism):
         if file is not None:
             rows = read_rows(file, ("order", "epsilon"))
             points = [_renyi_point(row) for row in rows]
-        elif order is not None and epsilon is not None:
+        else:
             # Divergences do not decrease with the order.
-            stated = Enclosed.of(order)
-            points = [(stated.low, stated.doubles()[0], Enclosed.of(epsilon).doubles()[1])]
+            stated, known = Enclosed.of(given(order)), Enclosed.of(given(epsilon))
+            points = [(stated.low, stated.doubles()[0], known.doubles()[1])]
             if points[0][1] <= 1.0:
                 raise DomainError(f"order must be above 1 by {2.0**-52:.3g} or more")
-        else:
-            raise DomainError("rdp needs order and epsilon, or file")
         best: dict[float, float] = {}
         for _, place, value in points:
             best[place] = min(value, best.get(place, math.inf))
@@ -267,23 +265,20 @@ class Rdp(Mechanism):
 def _renyi_point(row: Row) -> tuple[Fraction, float, float]:
     """Read one row: the order, rounded down too as divergences do not decrease, and epsilon."""
     place, (word, epsilon_word) = row
-    order, stated = math.inf, Fraction(0)
-    if word.lower() not in _INFINITY:
-        stated = exact(place, word)
-        order = float(stated)
-        if order > stated:
-            order = math.nextafter(order, 0.0)
-    if not (1.0 < order <= LARGEST_ORDER or order == math.inf):
-        raise DomainError(
-            f"{place}: the order must be > 1 and at most {LARGEST_ORDER:g}, or inf, got {word}"
-        )
-    written = exact(place, epsilon_word)
-    if not 0 <= written <= LARGEST_EPSILON:
+    epsilon = exact(place, epsilon_word)
+    if not 0 <= epsilon <= LARGEST_EPSILON:
         raise DomainError(
             f"{place}: epsilon must be in [0, {LARGEST_EPSILON:g}], got {epsilon_word}"
         )
-    epsilon = float(written)
-    return stated, order, epsilon if epsilon >= written else math.nextafter(epsilon, math.inf)
+    if word.lower() in _INFINITY:
+        return Fraction(0), math.inf, doubles(epsilon)[1]
+    order = exact(place, word)
+    below = doubles(order)[0]
+    if not 1.0 < below <= LARGEST_ORDER:
+        raise DomainError(
+            f"{place}: the order must be > 1 and at most {LARGEST_ORDER:g}, or inf, got {word}"
+        )
+    return order, below, doubles(epsilon)[1]
 
 
 @mechanism(

@@ -368,27 +368,24 @@ OF_RECORDS = (
     Fault(
         "rdp-order-up",
         "mechanisms/stated.py",
-        "stated.doubles()[0], Enclosed.of(epsilon).doubles()[1]",
-        "stated.doubles()[1], Enclosed.of(epsilon).doubles()[1]",
+        "stated.doubles()[0], known.doubles()[1]",
+        "stated.doubles()[1], known.doubles()[1]",
         "mechanisms",
         "test_stated_numbers.py",
     ),
     Fault(
         "rdp-epsilon-down",
         "mechanisms/stated.py",
-        (
-            "return stated, order, epsilon if epsilon >= written else math.nextafter(epsilon, "
-            "math.inf)"
-        ),
-        "return stated, order, epsilon",
+        "return order, below, doubles(epsilon)[1]",
+        "return order, below, float(epsilon)",
         "mechanisms",
         "test_stated_numbers.py",
     ),
     Fault(
         "rdp-file-order",
         "mechanisms/stated.py",
-        "            order = math.nextafter(order, 0.0)",
-        "            order = 1.0 * order",
+        "    below = doubles(order)[0]",
+        "    below = float(order)",
         "mechanisms",
         "test_mechanisms_curves.py",
     ),
