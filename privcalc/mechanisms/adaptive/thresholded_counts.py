@@ -267,21 +267,13 @@ class ThresholdedCounts(Mechanism):
 
             z = rate * x
             return 0.5 * erfc(z * math.sqrt(0.5)), UNIT * (16.0 + 8.0 * 38.0**2)
-        if self.noise == DISCRETE_LAPLACE:
-            m = np.ceil(x)
-            size = 1.0 / (1.0 + math.exp(-rate))
-            few, many = np.maximum(m, 0.0), np.maximum(1.0 - m, 0.0)
-            tails = np.where(
-                m >= 0.0, np.exp(-rate * few) * size, 1.0 - np.exp(-rate * many) * size
-            )
-            return tails, UNIT * (32.0 + 8.0 * rate * float(np.abs(m).max()))
-        z = rate * x
-        tails = np.where(
-            z >= 0.0,
-            0.5 * np.exp(-np.maximum(z, 0.0)),
-            1.0 - 0.5 * np.exp(np.minimum(z, 0.0)),
-        )
-        return tails, UNIT * (16.0 + 8.0 * float(np.abs(z).max()))
+        # Of Laplace noise on whole numbers, at least m >= 0 has probability e^{-m rate} times this.
+        discrete = self.noise == DISCRETE_LAPLACE
+        size = 1.0 / (1.0 + math.exp(-rate)) if discrete else 0.5
+        m, other = (np.ceil(x), 1.0) if discrete else (x, 0.0)
+        few, many = np.exp(-rate * np.maximum(m, 0.0)), np.exp(-rate * np.maximum(other - m, 0.0))
+        tails = np.where(m >= 0.0, few * size, 1.0 - many * size)
+        return tails, UNIT * (32.0 + 8.0 * rate * float(np.abs(m).max()))
 
     def _new_key(self, count: int) -> tuple[float, float]:
         """Bound the probability that a new key of so many people is published.
