@@ -68,7 +68,7 @@ RULES = {
     # Declarations that load fast; numerics inside methods, and no engine at all.
     "privcalc.mechanisms": Rule(
         "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec.registry"
-        " privcalc.spec.tree privcalc.opened",
+        " privcalc.spec.tree privcalc.spec.entry privcalc.opened",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS}",
     ),
     # What a matrix amounts to, loaded where there is one.
@@ -85,7 +85,7 @@ RULES = {
     # the best of several runs rests on what an engine says of one.
     "privcalc.wrappers": Rule(
         "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec.registry"
-        " privcalc.spec.tree",
+        " privcalc.spec.tree privcalc.spec.entry",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine.terms"
         " privcalc.engine.composition privcalc.selection.node"
         " privcalc.selection.runs",

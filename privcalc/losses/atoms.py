@@ -307,6 +307,11 @@ def _between(masses: Array, index: Integers) -> Array:
     return found
 
 
+def nothing() -> AtomicLaw:
+    """Return the law of what tells nothing: no loss."""
+    return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+
+
 def two_point(epsilon: Enclosed, infinity_mass: Enclosed = NOTHING) -> AtomicLaw:
     """Return the law of the Kairouz-Oh-Viswanath pair of an (epsilon, delta) guarantee.
 

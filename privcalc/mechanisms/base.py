@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from copy import copy
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
+from privcalc.errors import DomainError
 from privcalc.record import record
-from privcalc.spec.registry import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw, RenyiCurve, Term
     from privcalc.relation import Adjacency
-    from privcalc.spec.entry import Cost
     from privcalc.spec.tree import Leaf, Node
-
-
-def positive(name: str, meaning: str, cost: Cost = "", **more: Any) -> Parameter:  # noqa: ANN401
-    """Declare a number above 0; `more` are fields of `Parameter`."""
-    return Parameter(name, meaning, minimum=0.0, open_minimum=True, cost=cost, **more)
-
-
-def sensitivity(norm: str = "", **more: Any) -> Parameter:  # noqa: ANN401
-    """Declare by how much a query moves between neighbours, which more noise is needed to hide."""
-    meaning = f"most that the query changes between neighbours{norm}"
-    found: dict[str, Any] = {"default": 1.0, "contribution": True, "unit": QUERY} | more
-    return positive("sensitivity", meaning, "increases", **found)
-
-
-QUERY = "unit of the query"
-# The noise as a multiple of the sensitivity, in its place.
-EXCLUDES = (("noise_multiplier", "sensitivity"),)
 
 
 @record
@@ -46,6 +31,20 @@ class LocalReport:
 
     epsilon: Enclosed
     categories: int | None = None
+
+
+def given(*alternatives: float | None) -> float:
+    """Return the one of several parameters that is written, as the registry sees to it."""
+    (found,) = [each for each in alternatives if each is not None]
+    return found
+
+
+def within(name: str, value: Enclosed, least: float, most: float) -> Enclosed:
+    """Return a number in the range that laws are made for; refuse others."""
+    near = value.nearest()[0]
+    if not least <= near <= most:
+        raise DomainError(f"{name} must be in [{least:g}, {most:g}], got {near!r}")
+    return value
 
 
 class Mechanism:
@@ -79,14 +78,28 @@ class Mechanism:
         """What one person reports, where it may be shuffled with what others do; else None."""
         return None
 
+    def law(self) -> LossLaw | Term | None:
+        """Return the privacy-loss law of every direction, where it is the same in each."""
+        return None
+
     def laws(self, adjacency: Adjacency) -> LossLaw | Term | None:
         """Return the law of one direction; None where only the Renyi curve is known."""
         del adjacency
-        return None
+        return self.law()
 
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; only asked where there is no law."""
         raise NotImplementedError
+
+    def changed(self, **values: object) -> Self:
+        """Return the same mechanism with other numbers, without what was worked out of the old."""
+        other = copy(self)
+        for name in [
+            n for n in vars(self) if isinstance(getattr(type(self), n, 0), cached_property)
+        ]:
+            del vars(other)[name]
+        vars(other).update(values)
+        return other
 
     def grouped(self, records: int) -> Mechanism | None:
         """Return the mechanism for a group of records, where there is one; else None."""
@@ -148,3 +161,9 @@ class Mechanism:
 
         law = self.laws(adjacency)
         return Term(curve=self.renyi(adjacency)) if law is None else Term.of(law)
+
+
+class Noise(Mechanism):
+    """Noise on a query: one record may move it up by the sensitivity, another down by as much."""
+
+    opposite_records: ClassVar[bool] = True

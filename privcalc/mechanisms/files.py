@@ -13,14 +13,13 @@ Names of files are relative to the current directory.
 
 from __future__ import annotations
 
-import io
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.opened import read_text
-from privcalc.record import record
+from privcalc.spec.entry import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,23 +31,55 @@ _MAX_DIGITS = 400
 _LARGEST = 10**300
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 
+# The file with the line or the number of the entry, for error messages, and two words.
+Row = tuple[str, tuple[str, str]]
 
-@record
-class WrittenRow:
-    """Two entries as they were written, and where.
 
-    Attributes:
-        place: the file with the line or the number of the entry, for error messages.
-        entries: the two words.
+def exact(place: str, word: str) -> Fraction:
+    """Return the number that a word stands for: a decimal, or a ratio of two.
+
+    Raises:
+        DomainError: it is neither; `place` says where it stands.
     """
+    top, slash, bottom = word.partition("/")
+    value, divisor = _decimal(top.strip()), _decimal(bottom.strip()) if slash else Fraction(1)
+    if value is None or not divisor or abs(value / divisor) > _LARGEST:
+        raise DomainError(
+            f"{place}: expected a number such as 0.25, 1e-9 or 1/3, got {shorten(word)}"
+        )
+    return value / divisor
 
-    place: str
-    entries: tuple[str, str]
+
+def _decimal(word: str) -> Fraction | None:
+    found = _DECIMAL.fullmatch(word)
+    # Long exponents would make integers of any length.
+    if found is None or len(word) > _MAX_DIGITS or abs(int(found[1] or "0")) > _MAX_DIGITS:
+        return None
+    return Fraction(word)
+
+
+def lines(file: str, text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the place and the words of each line; `#` begins a comment, empty lines are none."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if content := line.partition("#")[0].strip():
+            yield f"{file}, line {number}", _SEPARATOR.split(content)
+
+
+def numbers(file: str) -> Iterator[tuple[str, list[Fraction]]]:
+    """Yield the place and the numbers of each line.
+
+    Raises:
+        DomainError: the file cannot be read, has no numbers or too many lines, or other words.
+    """
+    found = list(lines(file, read_text(file)))
+    _check_length(file, len(found), MAX_ROWS, "a line for each use")
+    for place, words in found:
+        yield place, [exact(place, word) for word in words]
 
 
 def read_rows(
     file: str, names: tuple[str, str], *, most: int = MAX_ROWS, hint: str = ""
-) -> list[WrittenRow]:
+) -> list[Row]:
     """Return the rows of a file of two columns with these names.
 
     Args:
@@ -63,83 +94,36 @@ def read_rows(
     """
     text = read_text(file)
     if text.lstrip()[:1] in ("{", "["):
-        # A comma stands between any two numbers of either form.
-        if text.count(",") > 2 * most:
-            _refuse_length(file, most, hint)
-        rows = _json(file, text, names)
+        found = _json(file, text, names)
     else:
-        rows = _text(file, text, names, most)
+        found = list(lines(file, text))
+        if found and [word.strip("\"'").lower() for word in found[0][1]] == list(names):
+            del found[0]
+    _check_length(file, len(found), most, f"two columns: {' '.join(names)}", hint)
+    rows: list[Row] = []
+    for place, words in found:
+        first, other = words if len(words) == 2 else ("", "")
+        if not (isinstance(first, str) and isinstance(other, str) and first and other):
+            got = shorten(" ".join(map(str, words)))
+            raise DomainError(f"{place}: expected two numbers ({', '.join(names)}), got {got}")
+        rows.append((place, (first, other)))
+    return rows
+
+
+def _check_length(file: str, rows: int, most: int, expected: str, hint: str = "") -> None:
     if not rows:
-        raise DomainError(f"{file} has no numbers; expected two columns: {' '.join(names)}")
-    if len(rows) > most:
-        _refuse_length(file, most, hint)
-    return rows
+        raise DomainError(f"{file} has no numbers; expected {expected}")
+    if rows > most:
+        raise DomainError(f"{file} has too many rows; at most {most} are supported{hint}")
 
 
-def _refuse_length(file: str, most: int, hint: str) -> NoReturn:
-    raise DomainError(f"{file} has too many rows; at most {most} are supported{hint}")
-
-
-def exact(place: str, word: str) -> Fraction:
-    """Return the number that a word stands for: a decimal, or a ratio of two.
-
-    Raises:
-        DomainError: it is neither; `place` says where it stands.
-    """
-    top, slash, bottom = word.partition("/")
-    value, divisor = _decimal(top.strip()), _decimal(bottom.strip()) if slash else Fraction(1)
-    if value is None or not divisor or abs(value / divisor) > _LARGEST:
-        raise DomainError(
-            f"{place}: expected a number such as 0.25, 1e-9 or 1/3, got {_short(word)}"
-        )
-    return value / divisor
-
-
-def _decimal(word: str) -> Fraction | None:
-    found = _DECIMAL.fullmatch(word)
-    # Long exponents would make integers of any length.
-    if found is None or len(word) > _MAX_DIGITS or abs(int(found[1] or "0")) > _MAX_DIGITS:
-        return None
-    value = Fraction(word)
-    return value if abs(value) <= _LARGEST else None
-
-
-def _text(file: str, text: str, names: tuple[str, str], most: int) -> list[WrittenRow]:
-    """Read lines, one row more than there may be at most."""
-    rows: list[WrittenRow] = []
-    header = True
-    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
-        content = line.partition("#")[0].strip()
-        if not content:
-            continue
-        if len(rows) > most:
-            break
-        words = _SEPARATOR.split(content, len(names))
-        if header and [word.strip("\"'").lower() for word in words] == list(names):
-            header = False
-            continue
-        header = False
-        if len(words) != len(names) or not all(words):
-            _fail(f"{file}, line {number}", names, content)
-        if not any(character.isdigit() for character in content) and not rows:
-            raise DomainError(
-                f'{file}, line {number}: expected the header "{" ".join(names)}" or two numbers,'
-                f" got {_short(content)}"
-            )
-        rows.append(WrittenRow(f"{file}, line {number}", (words[0], words[1])))
-    return rows
-
-
-def _json(file: str, text: str, names: tuple[str, str]) -> list[WrittenRow]:
+def _json(file: str, text: str, names: tuple[str, str]) -> list[tuple[str, list[str]]]:
+    """Return the places and pairs of a list of pairs, or of two lists; numbers as written."""
     import json
 
     try:
-        value: object = json.loads(
-            text,
-            object_pairs_hook=_once,
-            parse_int=str,
-            parse_float=str,
-            parse_constant=str,
+        value = json.loads(
+            text, object_pairs_hook=_once, parse_int=str, parse_float=str, parse_constant=str
         )
     except json.JSONDecodeError as error:
         raise DomainError(f"{file}, line {error.lineno}: not JSON: {error.msg}") from None
@@ -147,28 +131,15 @@ def _json(file: str, text: str, names: tuple[str, str]) -> list[WrittenRow]:
         raise DomainError(f"{file}: not JSON that is read here: {error}") from None
     if isinstance(value, dict):
         columns = [value.get(name) for name in names]
-        if set(value) != set(names) or not all(isinstance(each, list) for each in columns):
+        lists = [each for each in columns if isinstance(each, list)]
+        if len(value) != 2 or len(lists) != 2 or len(lists[0]) != len(lists[1]):
             raise DomainError(
-                f'{file}: expected the fields "{names[0]}" and "{names[1]}", each a list of numbers'
+                f'{file}: expected the fields "{names[0]}" and "{names[1]}", each a list of as many'
+                " numbers as the other"
             )
-        lists = [list(each) for each in columns if isinstance(each, list)]
-        if len(lists[0]) != len(lists[1]):
-            raise DomainError(
-                f'{file}: "{names[0]}" has {len(lists[0])} numbers and "{names[1]}" {len(lists[1])}'
-            )
-        pairs: list[object] = [list(pair) for pair in zip(*lists, strict=True)]
-    else:
-        pairs = list(value) if isinstance(value, list) else []
-    rows = []
-    for index, pair in enumerate(pairs, start=1):
-        place = f"{file}, entry {index}"
-        if not isinstance(pair, list) or len(pair) != len(names):
-            _fail(place, names, json.dumps(pair))
-        first, other = pair
-        if not (isinstance(first, str) and isinstance(other, str)):
-            _fail(place, names, json.dumps(pair))
-        rows.append(WrittenRow(place, (first, other)))
-    return rows
+        value = list(map(list, zip(*lists, strict=True)))
+    pairs = enumerate(value, 1)
+    return [(f"{file}, entry {i}", each if isinstance(each, list) else [each]) for i, each in pairs]
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -176,47 +147,3 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(fields) < len(pairs):
         raise ValueError("a field is given twice")
     return fields
-
-
-def _fail(place: str, names: tuple[str, str], got: str) -> NoReturn:
-    raise DomainError(f"{place}: expected two numbers ({', '.join(names)}), got {_short(got)}")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-MOST_LINES = 100_000
-
-
-def numbers(file: str) -> Iterator[tuple[str, list[Fraction]]]:
-    """Yield the place and the numbers of each line; `#` begins a comment, empty lines are none.
-
-    Raises:
-        DomainError: the file cannot be read, has no numbers or too many lines, or other words.
-    """
-    lines = read_text(file).splitlines()
-    if len(lines) > MOST_LINES:
-        raise DomainError(f"{file} has more than {MOST_LINES} lines")
-    empty = True
-    for number, line in enumerate(lines, 1):
-        words = _SEPARATOR.split(line.partition("#")[0].strip())
-        if words == [""]:
-            continue
-        empty = False
-        place = f"{file}, line {number}"
-        yield place, [exact(place, word) for word in words]
-    if empty:
-        raise DomainError(f"{file} has no numbers; expected a line for each use")
-
-
-def one_a_line(file: str, meaning: str) -> Iterator[tuple[str, Fraction]]:
-    """Yield the place and the one number of each line.
-
-    Raises:
-        DomainError: as `numbers` does, and where a line has several.
-    """
-    for place, values in numbers(file):
-        if len(values) != 1:
-            raise DomainError(f"{place}: expected one number, {meaning}")
-        yield place, values[0]

@@ -5,17 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import EXCLUDES, QUERY, Mechanism, positive, sensitivity
+from privcalc.mechanisms.base import Noise, given, within
+from privcalc.spec.entry import EXCLUDES, deviation, positive, sensitivity
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.gaussian import GaussianLaw
-    from privcalc.losses.law import LossLaw
-    from privcalc.relation import Adjacency
+    from privcalc.losses.law import LossLaw, Term
 
 
 # Outside, squares and exponentials of the loss leave the range of doubles.
@@ -24,21 +23,10 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
 
 @mechanism(
     name="gaussian",
-    line="Gaussian noise on a query of bounded L2 sensitivity",
     place=10,
-    plain=(
-        "Adds random noise with the shape of a bell curve to numbers before they are "
-        "published, so that no single record shows in them."
-    ),
     parameters=(
         # More noise is less noise with independent noise added: it hides more.
-        positive(
-            "standard_deviation",
-            "standard deviation of the noise",
-            "decreases",
-            short="sigma",
-            unit=QUERY,
-        ),
+        deviation(),
         sensitivity(", in the L2 norm"),
         positive("noise_multiplier", "standard deviation divided by sensitivity", "decreases"),
     ),
@@ -46,7 +34,7 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
     excludes=EXCLUDES,
     example="gaussian:sigma=1.1@1000",
 )
-class Gaussian(Mechanism):
+class Gaussian(Noise):
     """Gaussian noise added to a query of bounded L2 sensitivity.
 
     The output is f(x) + N(0, standard_deviation^2 I), and `sensitivity` bounds |f(x) - f(x')| in
@@ -60,8 +48,6 @@ class Gaussian(Mechanism):
         mu: sensitivity / standard_deviation, that is 1 / noise_multiplier.
     """
 
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
     # What mu is called in errors.
     named: ClassVar[str] = "sensitivity / standard_deviation"
 
@@ -73,25 +59,16 @@ class Gaussian(Mechanism):
         noise_multiplier: float | None = None,
     ) -> None:
         """Take the noise either as a standard deviation or as a multiple of the sensitivity."""
-        if (standard_deviation is None) == (noise_multiplier is None):
-            raise DomainError("gaussian needs standard_deviation or noise_multiplier, not both")
-        noise = noise_multiplier if standard_deviation is None else standard_deviation
         top = Enclosed.of(1.0 if standard_deviation is None else sensitivity)
-        self.mu = checked_mu(top / Enclosed.of(noise or 0.0) if noise else top * 0, self.named)
+        noise = Enclosed.of(given(standard_deviation, noise_multiplier))
+        self.mu = checked_mu(top / noise, self.named)
 
     def grouped(self, records: int) -> Self:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        from copy import copy
+        return self.changed(mu=checked_mu(self.mu * records, self.named))
 
-        other = copy(self)
-        # Of one record.
-        other.__dict__.pop("_law", None)
-        other.mu = checked_mu(self.mu * records, self.named)
-        return other
-
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw | Term:
+        """Return the privacy-loss law, the same in each direction."""
         return self._law
 
     @cached_property
@@ -104,7 +81,4 @@ class Gaussian(Mechanism):
 
 def checked_mu(mu: Enclosed, named: str = Gaussian.named) -> Enclosed:
     """Return mu, which laws take between SMALLEST_MU and LARGEST_MU; refuse others."""
-    value = mu.nearest()[0]
-    if not SMALLEST_MU <= value <= LARGEST_MU:
-        raise DomainError(f"{named} must be in [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {value!r}")
-    return mu
+    return within(named, mu, SMALLEST_MU, LARGEST_MU)

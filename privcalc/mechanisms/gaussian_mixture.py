@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from copy import copy
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import QUERY, Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.gaussian import LARGEST_MU, SMALLEST_MU
 from privcalc.relation import Adjacency, Relation
+from privcalc.spec.entry import QUERY, deviation
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -27,21 +27,10 @@ SMALLEST_PROBABILITY, MOST_TERMS = Fraction(1, 10**250), 1000
 
 @mechanism(
     name="gaussian_mixture",
-    line="Gaussian noise where a record counts a random number",
     place=155,
-    plain=(
-        "Adds noise with the shape of a bell curve to a number in which a person may have a small"
-        " or a large part, by a chance that is known."
-    ),
     parameters=(
         # More noise is less noise with independent noise added.
-        positive(
-            "standard_deviation",
-            "standard deviation of the noise",
-            "decreases",
-            short="sigma",
-            unit=QUERY,
-        ),
+        deviation(),
         Parameter(
             "sensitivities",
             "what the query may change by, in the L2 norm",
@@ -58,7 +47,6 @@ SMALLEST_PROBABILITY, MOST_TERMS = Fraction(1, 10**250), 1000
         ),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
-    condition="as two values of a record may move the output to different sides",
     example="gaussian-mixture:sigma=2,sensitivities=0,1,2,probabilities=0.81,0.18,0.01@100",
 )
 class GaussianMixture(Mechanism):
@@ -132,20 +120,18 @@ class GaussianMixture(Mechanism):
             sums[place] = sums.get(place, Fraction(0)) + orders * math.prod(p for _, p in drawn)
         if max(sums) > LARGEST_MU or min(sums.values()) < SMALLEST_PROBABILITY:
             return None
-        other = copy(self)
-        other.terms = tuple(sorted(sums.items()))
-        return other
+        return self.changed(terms=tuple(sorted(sums.items())))
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the law of one direction; nothing but sensitivity 0 has no loss."""
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atoms import nothing
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.sampled.mixture import ScatteredLaw
         from privcalc.numerics.rounding import UNIT
 
         places = [mu for mu, _ in self.terms if mu]
         if not places:
-            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+            return nothing()
         if len(self.terms) == 1:
             return GaussianLaw(places[0], 4.0 * UNIT, None)
         first = dict(self.terms).get(0.0, Fraction(0))

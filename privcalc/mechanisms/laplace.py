@@ -1,13 +1,13 @@
-"""The Laplace mechanism."""
+"""Laplace noise, also truncated."""
 
 from __future__ import annotations
 
-from copy import copy
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import EXCLUDES, QUERY, Mechanism, positive, sensitivity
+from privcalc.mechanisms.base import Noise, given, within
+from privcalc.spec.entry import EXCLUDES, QUERY, positive, sensitivity
 from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="laplace",
-    line="Laplace noise on a query of bounded L1 sensitivity",
     place=20,
-    plain=(
-        "Adds random noise with a sharp peak and long tails to a number, such as a "
-        "count, before it is published."
-    ),
     parameters=(
         # Noise of scale b' > b is that of scale b plus independent noise, which is Laplace
         # noise of scale b' with probability 1 - (b / b')^2 and else 0 (characteristic
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
     excludes=EXCLUDES,
     example="laplace:scale=2@10",
 )
-class Laplace(Mechanism):
+class Laplace(Noise):
     """Laplace noise added to a query of bounded L1 sensitivity.
 
     The output is f(x) plus independent noise of density exp(-|x|/scale) / (2 scale) on each
@@ -54,9 +49,6 @@ class Laplace(Mechanism):
         epsilon: sensitivity / scale, that is 1 / noise_multiplier; the largest privacy loss.
     """
 
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
-
     def __init__(
         self,
         *,
@@ -65,31 +57,26 @@ class Laplace(Mechanism):
         noise_multiplier: float | None = None,
     ) -> None:
         """Take the noise either as a scale or as a multiple of the sensitivity."""
-        if (scale is None) == (noise_multiplier is None):
-            raise DomainError("laplace needs scale or noise_multiplier, not both")
-        noise = noise_multiplier if scale is None else scale
         top = Enclosed.of(1.0 if scale is None else sensitivity)
-        self.epsilon = _checked(top / Enclosed.of(noise or 0.0) if noise else top * 0)
+        self.epsilon = _checked(top / Enclosed.of(given(scale, noise_multiplier)))
         # Of a sensitivity of 1.
         self._rate = self.epsilon / top
 
     def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
         """Return uses with the local sensitivities of a file in the place of the sensitivity."""
         del adjacency
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atoms import nothing
         from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.law import Term
-        from privcalc.mechanisms.files import one_a_line
+        from privcalc.mechanisms.files import numbers
 
         found = []
-        for place, value in one_a_line(file, "the local sensitivity of the query"):
-            if value < 0:
-                raise DomainError(
-                    f"{place}: a local sensitivity is at least 0, got {float(value):g}"
-                )
+        for place, values in numbers(file):
+            if len(values) > 1 or values[0] < 0:
+                raise DomainError(f"{place}: expected one local sensitivity, at least 0")
+            (value,) = values
             if value == 0:
-                nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
-                found.append((Term.of(nothing), 1))
+                found.append((Term.of(nothing()), 1))
                 continue
             rate = _checked(self._rate * value)
             found.append((Term.of(LaplaceLaw(*rate.nearest())), 1))
@@ -97,21 +84,100 @@ class Laplace(Mechanism):
 
     def grouped(self, records: int) -> Laplace:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        other = copy(self)
-        other.epsilon = _checked(self.epsilon * records)
-        return other
+        return self.changed(epsilon=_checked(self.epsilon * records))
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.laplace import LaplaceLaw
 
         return LaplaceLaw(*self.epsilon.nearest())
 
 
 def _checked(epsilon: Enclosed) -> Enclosed:
-    value = epsilon.nearest()[0]
-    if not 0.0 < value <= 700.0:
-        # Beyond 700 the probabilities of the pair underflow.
-        raise DomainError(f"sensitivity / scale must be in (0, 700], got {value!r}")
-    return epsilon
+    # Beyond 700 the probabilities of the pair underflow.
+    return within("sensitivity / scale", epsilon, 1e-300, 700.0)
+
+
+# Outside, delta is no normal double, or is as good as 0.
+SMALLEST_LOSS, LONGEST = 1e-30, 600
+# Of the difference of bound and sensitivity, where they have more digits than are known.
+WORST_ERROR = 1e-9
+
+
+@mechanism(
+    name="truncated_laplace",
+    place=25,
+    parameters=(
+        # A larger scale lowers the largest loss, and raises delta.
+        positive(
+            "scale",
+            "scale b of the noise, whose density is proportional to exp(-|x|/b)",
+            unit=QUERY,
+        ),
+        # The profile (g + (a - 1) h / 2) / (1 - h), h = exp(-bound/scale), grows with h.
+        positive(
+            "bound",
+            "largest absolute value of the noise, more than the sensitivity",
+            "decreases",
+            unit=QUERY,
+        ),
+        sensitivity(),
+    ),
+    example="truncated-laplace:scale=2,bound=40@10",
+)
+class TruncatedLaplace(Noise):
+    """Laplace noise conditioned on an interval, added to a query with one real value.
+
+    The noise has density proportional to exp(-|x|/scale) on [-bound, bound], and `sensitivity`
+    bounds |f(x) - f(x')| over neighbouring x, x', whatever the relation in force. With epsilon =
+    sensitivity / scale one use is (epsilon, delta)-DP for
+
+        delta = (exp(epsilon) - 1) / (2 (exp(bound/scale) - 1)),
+
+    and for no smaller one: bound = scale log(1 + (exp(epsilon) - 1) / (2 delta)) is that of Geng,
+    Ding, Guo, Kumar (2020).
+
+    The pair P = law of the noise, Q = the same moved by the sensitivity dominates in every
+    direction. The noise has a log-concave density, so that for a move by s the loss falls with the
+    output and the best tests are half-lines: the trade-off function is F(F^-1(1 - a) - s), F the
+    distribution function, which falls with s (Dong, Roth, Su 2022, Proposition A.3). Hence no
+    smaller move is told apart better, at any level. The density is symmetric, so that the mirror
+    image exchanges P and Q: each direction has the same law.
+
+    Attributes:
+        step: sensitivity / scale, the largest finite loss.
+        reach: bound / scale.
+    """
+
+    def __init__(self, *, scale: float, bound: float, sensitivity: float = 1.0) -> None:
+        """Take the noise and what it hides."""
+        unit = Enclosed.of(scale)
+        self.step, self.reach = Enclosed.of(sensitivity) / unit, Enclosed.of(bound) / unit
+        if self.step.low < SMALLEST_LOSS or self.reach.high > LONGEST:
+            raise DomainError(
+                f"sensitivity / scale must be at least {SMALLEST_LOSS:g}, and bound / scale at most"
+                f" {LONGEST}: beyond, `laplace` without a bound is as good"
+            )
+        if not self._holds(self.step):
+            raise DomainError(f"bound must be more than sensitivity, got {bound!r}")
+
+    def grouped(self, records: int) -> TruncatedLaplace | None:
+        """Return the mechanism for a group of records, unless they may leave the interval."""
+        step = self.step * records
+        return self.changed(step=step) if self._holds(step) else None
+
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
+        from privcalc.losses.laplace import LaplaceLaw, TruncatedLaplaceLaw
+
+        room, error, _ = self._room(self.step).nearest()
+        return TruncatedLaplaceLaw(LaplaceLaw(*self.step.nearest()), room, error)
+
+    def _room(self, step: Enclosed) -> Enclosed:
+        """Return what the interval has beyond a step."""
+        return Enclosed(self.reach.low - step.high, self.reach.high - step.low)
+
+    def _holds(self, step: Enclosed) -> bool:
+        """Say whether a step stays in the interval, by more than is not known of it."""
+        room = self._room(step)
+        return room.low > 0 and room.nearest()[1] < WORST_ERROR

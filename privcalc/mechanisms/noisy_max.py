@@ -1,19 +1,90 @@
-"""Report noisy max."""
+"""The best of several candidates: report noisy max, and the exponential mechanism."""
 
 from __future__ import annotations
 
-from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism, given, within
 from privcalc.relation import Adjacency
+from privcalc.spec.entry import deviation, positive, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw, Term
+
+SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
+
+
+@mechanism(
+    name="exponential",
+    place=70,
+    parameters=(
+        # A smaller range is a special case.
+        positive(
+            "epsilon",
+            "the factor in the weights exp(epsilon score / (2 sensitivity))",
+            "increases",
+            maximum=LARGEST_RANGE,
+        ),
+        Parameter(
+            "monotone", "whether one more record never lowers a score", kind="flag", default=False
+        ),
+    ),
+    example="exponential:epsilon=0.1@50",
+)
+class Exponential(Mechanism):
+    """The exponential mechanism: candidate r with weight exp(epsilon u(x, r) / (2 sensitivity)).
+
+    The sensitivity bounds |u(x, r) - u(x', r)| for every candidate r over neighbouring x, x', under
+    the relation in force (McSherry, Talwar 2007). So the losses of all candidates lie in an
+    interval of length eta = epsilon: the mechanism has bounded range (Durfee, Rogers 2019). With
+    `monotone`, adding a record moves all scores in one direction and eta = epsilon / 2; replacing a
+    record may move them both ways, and there `monotone` changes nothing. Report noisy max with
+    Gumbel noise of scale 2 sensitivity / epsilon is the same mechanism.
+
+    Where the losses lie in [t - eta, t], 0 <= t <= eta, the pair with the two losses t - eta and t
+    is the worst, because (1 - a e^{-l})_+ is convex in e^{-l}, whose mean under P is 1 (Dong,
+    Durfee, Rogers 2020). Its profile (1 - e^{t - eta}) (1 - a e^{-t}) / (1 - e^{-eta}), a = e^x, is
+    largest at t = (x + eta) / 2:
+
+        delta(x) = (1 - e^{(x - eta)/2})^2 / (1 - e^{-eta}) for |x| <= eta,
+
+    1 - e^x below and 0 above. A supremum of privacy profiles is one, so a pair with this profile
+    dominates the mechanism for every t, in every direction and under adaptive composition.
+    Maximising over t after composing would not be valid: the next t may depend on earlier outputs.
+
+    One use attains every value of this profile, with the t of that value; after other mechanisms,
+    with the t that is best in view of what they told. Several uses cost what the best t of each
+    cost, chosen as they go (`losses/choices/range_uses.py`): both ends for epsilon and delta. Many
+    of different epsilons cost no more than normal noise (`losses/choices/bounded_range.py`). A
+    trade-off curve, or a divergence, has the lower end of one t, the same in every use
+    (`losses/members.py`), and the upper end of a divergence is the largest of each order
+    (`losses/choices/range_laws.py`).
+
+    Attributes:
+        epsilon: as written, or k times that for a group of k records.
+        monotone: as written.
+    """
+
+    def __init__(self, *, epsilon: float, monotone: bool = False) -> None:
+        """Take the factor of the weights, and whether adding a record only ever adds."""
+        self.epsilon = within("epsilon", Enclosed.of(epsilon), 2.0 * SMALLEST_RANGE, LARGEST_RANGE)
+        self.monotone = monotone
+
+    def grouped(self, records: int) -> Exponential:
+        """Return the mechanism for a group of records: scores move by k sensitivities."""
+        name = "epsilon times the size of a group"
+        return self.changed(epsilon=within(name, self.epsilon * records, 0.0, LARGEST_RANGE))
+
+    def laws(self, adjacency: Adjacency) -> Term:
+        """Return the envelope, exact for one use, and what single mechanisms attain."""
+        from privcalc.losses.choices.bounded_range import bounded_range
+
+        halved = self.monotone and adjacency is not Adjacency.REPLACE
+        return bounded_range(*(self.epsilon / (2 if halved else 1)).nearest())
 
 
 GAUSSIAN = "gaussian"
@@ -25,22 +96,11 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
 
 @mechanism(
     name="noisy_max",
-    line="which candidate has the largest noisy score",
     place=80,
-    plain=(
-        "Adds random noise to the scores of several candidates and publishes only which candidate "
-        "has the largest noisy score, not the scores."
-    ),
     parameters=(
         Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=GAUSSIAN),
         # Only its ratio to the sensitivity counts.
-        positive(
-            "standard_deviation",
-            "standard deviation of gaussian noise",
-            "decreases",
-            short="sigma",
-            unit="unit of the scores",
-        ),
+        deviation("standard deviation of gaussian noise", unit="unit of the scores"),
         positive(
             "scale",
             "scale of laplace, exponential or gumbel noise",
@@ -48,32 +108,16 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
             unit="unit of the scores",
         ),
         # Fewer are the limit where the others are far below.
-        Parameter(
-            "candidates",
-            "number of candidates",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_CANDIDATES),
-            cost="increases",
-        ),
+        whole("candidates", "number of candidates", "increases", most=MOST_CANDIDATES),
         Parameter(
             "monotone", "whether one more record never lowers a score", kind="flag", default=False
         ),
         # Neighbours of a smaller one are among those of a larger.
-        positive(
-            "sensitivity",
-            "most that one score changes between neighbours",
-            "increases",
-            default=1.0,
-            contribution=True,
-            unit="unit of the scores",
+        sensitivity(
+            meaning="most that one score changes between neighbours", unit="unit of the scores"
         ),
     ),
     one_of=(("standard_deviation",), ("scale",)),
-    between=(
-        "above, an envelope of all scores that there may be; below, the best of the scores"
-        " that were tried"
-    ),
     example="noisy-max:sigma=4,candidates=10@10",
 )
 class NoisyMax(Mechanism):
@@ -135,46 +179,35 @@ class NoisyMax(Mechanism):
         sensitivity: float = 1.0,
     ) -> None:
         """Take the noise as a standard deviation, or as a scale for other laws than the normal."""
-        if noise not in NOISES:
-            raise DomainError(f"noise must be one of {', '.join(NOISES)}, got {noise}")
-        if (standard_deviation is None) == (scale is None):
-            raise DomainError("noisy_max needs standard_deviation or scale, not both")
-        spread = scale if standard_deviation is None else standard_deviation
-        if spread is None or (standard_deviation is None) == (noise == GAUSSIAN):
+        if (standard_deviation is None) == (noise == GAUSSIAN):
             takes = ("sigma (standard_deviation)", "scale")
             wanted, other = takes if noise == GAUSSIAN else takes[::-1]
             raise DomainError(f"noisy-max with {noise} noise takes {wanted}, not {other}")
-        if not 1 <= candidates <= MOST_CANDIDATES:
-            raise DomainError(f"candidates must be in [1, {MOST_CANDIDATES:_}], got {candidates}")
         self.noise, self.candidates, self.monotone = noise, candidates, monotone
-        self.ratio = self._checked(Enclosed.of(sensitivity) / Enclosed.of(spread))
+        self.ratio = self._checked(
+            Enclosed.of(sensitivity) / Enclosed.of(given(standard_deviation, scale))
+        )
 
     def _checked(self, ratio: Enclosed) -> Enclosed:
-        normal = self.noise == GAUSSIAN
-        largest = LARGEST_GAUSSIAN if normal else LARGEST_RATIO
-        if not SMALLEST_RATIO <= ratio.nearest()[0] <= largest:
-            raise DomainError(
-                f"sensitivity / {'standard_deviation' if normal else 'scale'} must be in"
-                f" [{SMALLEST_RATIO:g}, {largest:g}], got {ratio.nearest()[0]!r}"
-            )
-        return ratio
+        if self.noise == GAUSSIAN:
+            name = "sensitivity / standard_deviation"
+            return within(name, ratio, SMALLEST_RATIO, LARGEST_GAUSSIAN)
+        return within("sensitivity / scale", ratio, SMALLEST_RATIO, LARGEST_RATIO)
 
     def grouped(self, records: int) -> NoisyMax:
         """Return the mechanism for a group of records: its sensitivity adds up, step by step."""
-        other = copy(self)
-        other.ratio = self._checked(self.ratio * records)
-        return other
+        return self.changed(ratio=self._checked(self.ratio * records))
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction, or a bracket; both orders have the same."""
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atoms import nothing
         from privcalc.losses.choices.bounded_range import bounded_range
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.law import Term
 
         if self.candidates == 1:
-            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+            return nothing()
         moved = 1 if self.monotone and adjacency is not Adjacency.REPLACE else 2
         step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":

@@ -6,22 +6,20 @@ replace-one either order may occur at each step, and the pair is the least one t
 
 from __future__ import annotations
 
-from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.exact import exact as written
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.files import exact, read_rows
 from privcalc.relation import Adjacency, Relation
+from privcalc.spec.entry import positive, share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from privcalc.exact import Nearest
+    from privcalc.losses.gaussian import UnequalGaussiansLaw
     from privcalc.losses.law import LossLaw, Term
 
 NAMES = ("first", "other")
@@ -33,12 +31,7 @@ MOST_BITS = 8_000
 
 @mechanism(
     name="pmf",
-    line="outputs whose probabilities stand in a file",
     place=150,
-    plain=(
-        "A program of which it is known how likely each of its outputs is, once without the "
-        "record that is to be protected and once with it."
-    ),
     parameters=(Parameter("file", "JSON or text with the columns first and other", kind="path"),),
     example="pmf:file=./pmf.csv@10",
     example_file="first other\n0.50 0.25\n0.25 0.25\n0.25 0.50\n",
@@ -69,11 +62,11 @@ class Pmf(Mechanism):
 
         columns: tuple[list[Fraction], list[Fraction]] = ([], [])
         hint = "; outputs whose two probabilities have one ratio may be added up"
-        for row in read_rows(file, NAMES, most=MOST_ATOMS, hint=hint):
-            for word, column in zip(row.entries, columns, strict=True):
-                value = exact(row.place, word)
+        for place, words in read_rows(file, NAMES, most=MOST_ATOMS, hint=hint):
+            for word, column in zip(words, columns, strict=True):
+                value = exact(place, word)
                 if value < 0:
-                    raise DomainError(f"{row.place}: probabilities must be >= 0, got {word}")
+                    raise DomainError(f"{place}: probabilities must be >= 0, got {word}")
                 column.append(value)
         sums = [_sum(file, column) for column in columns]
         for name, total in zip(NAMES, sums, strict=True):
@@ -82,7 +75,9 @@ class Pmf(Mechanism):
                     f'{file}: the column "{name}" must sum to 1 within 1e-9, got'
                     f" {float(total):.12g}"
                 )
-        self.outcomes = tuple((p / sums[0], q / sums[1]) for p, q in zip(*columns, strict=True))
+        self.outcomes: tuple[tuple[Fraction, Fraction], ...] = tuple(
+            (p / sums[0], q / sums[1]) for p, q in zip(*columns, strict=True)
+        )
         self._file = file
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
@@ -91,20 +86,16 @@ class Pmf(Mechanism):
         Raises:
             DomainError: probabilities below 1e-300, or too many different losses.
         """
+        from privcalc.losses.members import either_order
+        from privcalc.losses.profiles import exact_law
+
+        remove = adjacency is Adjacency.REMOVE
         try:
-            return _law(self.outcomes, adjacency)
+            if adjacency is Adjacency.REPLACE:
+                return either_order(self.outcomes)
+            return exact_law([(q, p) for p, q in self.outcomes] if remove else self.outcomes)
         except DomainError as error:
-            raise DomainError(f"{self._file}: {error}") from None
-
-
-def _law(outcomes: Sequence[tuple[Fraction, Fraction]], adjacency: Adjacency) -> LossLaw | Term:
-    """Return the law of one direction of a pair of finitely many outcomes."""
-    from privcalc.losses.members import either_order
-    from privcalc.losses.profiles import exact_law
-
-    if adjacency is Adjacency.REPLACE:
-        return either_order(outcomes)
-    return exact_law([(q, p) for p, q in outcomes] if adjacency is Adjacency.REMOVE else outcomes)
+            raise DomainError(f"{self._file}: {error}" if self._file else str(error)) from None
 
 
 def _sum(file: str, column: list[Fraction]) -> Fraction:
@@ -122,19 +113,14 @@ def _sum(file: str, column: list[Fraction]) -> Fraction:
 
 @mechanism(
     name="bernoulli_pair",
-    line="yes or no, with two probabilities of yes",
     place=170,
-    plain=(
-        "A program that answers yes or no, of which it is known how likely a yes is without the "
-        "record that is to be protected and with it."
-    ),
     parameters=(
-        Parameter("p", "probability of yes without the record", minimum=0.0, maximum=1.0),
-        Parameter("other_p", "probability of yes with the record", minimum=0.0, maximum=1.0),
+        share("p", "probability of yes without the record"),
+        share("other_p", "probability of yes with the record"),
     ),
     example="bernoulli-pair:p=0.01,other_p=0.02@100",
 )
-class BernoulliPair(Mechanism):
+class BernoulliPair(Pmf):
     """A mechanism with two outputs: yes with probability p, and with other_p if the record is in.
 
     The pair is Bernoulli(p) and Bernoulli(other_p), in this order for adding a record and in the
@@ -142,29 +128,13 @@ class BernoulliPair(Mechanism):
     probabilities is 0 or 1 a loss is infinite. The probabilities have to be the worst there are:
     the pair says nothing of other neighbours. Under replace-one either order may occur at each
     step, and the pair is the least one that dominates both.
-
-    Attributes:
-        p: probability of yes without the record.
-        other_p: probability of yes with it.
     """
-
-    any_program: ClassVar[bool] = True
 
     def __init__(self, *, p: float, other_p: float) -> None:
         """Take the two probabilities."""
-        self.p = written(p)
-        self.other_p = written(other_p)
-
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
-        """Return the privacy-loss law of one direction.
-
-        The pair is the worse the further the two probabilities are apart: where they are of many
-        numbers, it is enclosed by those of the ends.
-
-        Raises:
-            DomainError: a probability is positive but below 1e-300.
-        """
-        return _law([(self.p, self.other_p), (1 - self.p, 1 - self.other_p)], adjacency)
+        yes, other = written(p), written(other_p)
+        self.outcomes = (yes, other), (1 - yes, 1 - other)
+        self._file = ""
 
 
 # Outside, squares and exponentials of the loss leave the range of doubles.
@@ -174,13 +144,7 @@ LARGEST_RATIO = 1e6
 
 @mechanism(
     name="gaussian_pair",
-    line="two bell curves, without the record and with it",
     place=160,
-    plain=(
-        "A program that publishes a number with the spread of a bell curve, of which it is known "
-        "where the curve lies and how wide it is, without the record that is to be protected and "
-        "with it."
-    ),
     parameters=(
         Parameter("mean", "mean of the output without the record"),
         positive("deviation", "its standard deviation"),
@@ -242,30 +206,33 @@ class GaussianPair(Mechanism):
         distance = records * (moved - mean)
         if abs(distance) > LARGEST_DISTANCE * deviation:
             return None
-        other = copy(self)
-        other.first, other.other = (mean - mean, deviation), (distance, deviation)
-        return other
+        return self.changed(first=(mean - mean, deviation), other=(distance, deviation))
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction."""
-        from privcalc.losses.atoms import AtomicLaw
-        from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
-        from privcalc.numerics.rounding import UNIT
+        from privcalc.losses.atoms import nothing
+        from privcalc.losses.gaussian import GaussianLaw
 
         first, other = self.first, self.other
         if adjacency is Adjacency.REMOVE:
             first, other = other, first
-        distance, wrong, known = _nearest(abs(first[0] - other[0]) / other[1])
-        if first[1] == other[1]:
-            if distance == 0.0:
-                return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
-            return GaussianLaw(distance, wrong, known)
-        ratio = (first[1] / other[1]) ** 2
-        square, square_error, _ = _nearest(ratio)
-        rho, rho_error, _ = _nearest(abs(ratio - 1))
-        units = max(wrong / 4.0, square_error, rho_error) / UNIT
-        return UnequalGaussiansLaw(distance, square, rho if ratio > 1 else -rho, max(1.0, units))
+        distance = _exactly(abs(first[0] - other[0]) / other[1])
+        if first[1] != other[1]:
+            return unequal(distance, (first[1] / other[1]) ** 2)
+        return GaussianLaw(*distance.nearest()) if distance.high else nothing()
 
 
-def _nearest(number: Fraction) -> Nearest:
-    return Enclosed(number, number).nearest()
+def unequal(distance: Enclosed, ratio: Fraction) -> UnequalGaussiansLaw:
+    """Return the law of N(distance, ratio) against N(0, 1); the ratio is not 1."""
+    from privcalc.losses.gaussian import UnequalGaussiansLaw
+    from privcalc.numerics.rounding import UNIT
+
+    theta, theta_error, _ = distance.nearest()
+    square, square_error, _ = _exactly(ratio).nearest()
+    rho, rho_error, _ = _exactly(abs(ratio - 1)).nearest()
+    units = max(theta_error / 4.0, square_error, rho_error) / UNIT
+    return UnequalGaussiansLaw(theta, square, rho if ratio > 1 else -rho, max(1.0, units))
+
+
+def _exactly(number: Fraction) -> Enclosed:
+    return Enclosed(number, number)

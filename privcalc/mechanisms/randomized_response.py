@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import LocalReport, Mechanism
+from privcalc.mechanisms.base import LocalReport, Mechanism, given
+from privcalc.spec.entry import share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.atoms import AtomicLaw
-    from privcalc.losses.law import LossLaw, Term
+    from privcalc.losses.law import Term
     from privcalc.relation import Adjacency
 
 
@@ -21,24 +22,19 @@ if TYPE_CHECKING:
 LARGEST_EPSILON = 700.0
 # The logarithm of any larger ratio is beyond it, too.
 RATIO = 2**1020
+# Relative error of a log of two probabilities.
+SLACK = Fraction(1, 2**49)
 
 
 @mechanism(
     name="randomized_response",
-    line="an answer that may be another one, by chance",
     place=60,
-    plain=(
-        "Each person answers truthfully with some probability and otherwise gives one "
-        "of the other answers, so that no single answer can be held against anybody."
-    ),
     aliases=("rr",),
     parameters=(
-        Parameter(
+        share(
             "probability",
             "probability of reporting the true category",
             short="p",
-            minimum=0.0,
-            maximum=1.0,
             open_minimum=True,
             open_maximum=True,
         ),
@@ -57,8 +53,8 @@ RATIO = 2**1020
             kind="integer",
             minimum=2.0,
             default=2,
-            cost="decreases",
             cost_needs=("epsilon",),
+            cost="decreases",
         ),
     ),
     one_of=(("probability",), ("epsilon",)),
@@ -77,7 +73,7 @@ class RandomizedResponse(Mechanism):
 
     Attributes:
         categories: k.
-        epsilon: as written, or None; log(p (k - 1) / (1 - p)), negative for p < 1/k.
+        epsilon: log(p (k - 1) / (1 - p)), negative for p < 1/k.
         probability: p as written, or None.
     """
 
@@ -91,36 +87,27 @@ class RandomizedResponse(Mechanism):
         categories: int = 2,
     ) -> None:
         """Take the truthfulness either as a probability or as an epsilon."""
-        if (probability is None) == (epsilon is None):
-            raise DomainError("randomized_response needs probability or epsilon, not both")
         self.categories = categories
-        self.epsilon = None if epsilon is None else Enclosed.of(epsilon)
         self.probability = None if probability is None else exact(probability)
-        size = abs(epsilon or 0.0)
-        if self.probability is not None:
-            size = abs(_log_ratio(self.probability, categories))
-        if size > LARGEST_EPSILON:
+        if self.probability is None:
+            self.epsilon = Enclosed.of(given(epsilon))
+        else:
+            size = Fraction(_log_ratio(self.probability, categories))
+            self.epsilon = Enclosed(*sorted((size * (1 - SLACK), size * (1 + SLACK))))
+        nearest = self.epsilon.nearest()[0]
+        if abs(nearest) > LARGEST_EPSILON:
             raise DomainError(
                 f"the log of the ratio of probabilities must be within {LARGEST_EPSILON:g} of 0,"
-                f" got {size!r}"
+                f" got {nearest!r}"
             )
 
     @property
     def report(self) -> LocalReport | None:
         """The answer; None where the true one of several is less likely than any other."""
-        if self.epsilon is not None:
-            return LocalReport(self.epsilon, self.categories)
-        if self.probability is None:
-            raise AssertionError("neither epsilon nor a probability")
-        size = _log_ratio(self.probability, self.categories)
-        if self.categories == 2:
-            size = abs(size)
-        if size < 0.0:
-            return None
-        slack = Fraction(1, 2**49)
-        return LocalReport(
-            Enclosed(Fraction(size) * (1 - slack), Fraction(size) * (1 + slack)), self.categories
-        )
+        low, high = self.epsilon.low, self.epsilon.high
+        if low < 0:
+            return LocalReport(Enclosed(-high, -low), 2) if self.categories == 2 else None
+        return LocalReport(self.epsilon, self.categories)
 
     def grouped(self, records: int) -> RandomizedResponse:
         """Return the mechanism itself: whatever changes, its input is one of k categories."""
@@ -149,61 +136,43 @@ class RandomizedResponse(Mechanism):
         if adjacency is not Adjacency.REPLACE or records > 1:
             return None
         q, exact = rate
-        law = self.laws(Adjacency.ADD)
+        law = self.law()
         upper = glued(law, q, exact=exact)
         likely = self.probability is None or self.probability * self.categories >= 1
         if self.categories > 2 and likely:
             return Term.of(upper)
         return Term(upper, sampled(law, q, remove=True, exact=exact))
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
-        if self.epsilon is not None:
-            return self._by_epsilon(self.epsilon)
-        if self.probability is None:
-            raise AssertionError("neither epsilon nor a probability")
-        return self._by_probability(self.probability)
+    def law(self) -> AtomicLaw:
+        """Return the privacy-loss law, the same in each direction.
 
-    def _by_epsilon(self, epsilon: Enclosed) -> AtomicLaw:
-        """Return the law with this largest loss; e^-epsilon is corrected as in `two_point`."""
+        With epsilon written, e^-epsilon is corrected as in `two_point`.
+        """
+        from privcalc.losses.atoms import LOSS_ULPS, AtomicLaw, nothing
         from privcalc.numerics.rounding import UNIT
 
-        value, error, known = epsilon.nearest()
-        moved = 0.0 if known is None else float(known - Fraction(value))
-        fall = math.exp(-value) * (1.0 - moved)
-        p = 1.0 / (1.0 + (self.categories - 1) * fall)
-        return self._law(value, p, fall * p, error / UNIT, known)
-
-    def _by_probability(self, p: Fraction) -> AtomicLaw:
-        other = (1 - p) / (self.categories - 1)
-        return self._law(_log_ratio(p, self.categories), float(p), float(other))
-
-    def _law(
-        self,
-        loss: float,
-        p: float,
-        other: float,
-        units: float | None = None,
-        known: Fraction | None = None,
-    ) -> AtomicLaw:
-        from privcalc.losses.atoms import LOSS_ULPS, AtomicLaw
-
+        known: Fraction | None = None
+        if self.probability is None:
+            loss, error, known = self.epsilon.nearest()
+            moved = 0.0 if known is None else float(known - Fraction(loss))
+            fall = math.exp(-loss) * (1.0 - moved)
+            p = 1.0 / (1.0 + (self.categories - 1) * fall)
+            other, units = fall * p, error / UNIT
+        else:
+            loss, units = _log_ratio(self.probability, self.categories), LOSS_ULPS
+            p, other = (
+                float(self.probability),
+                float((1 - self.probability) / (self.categories - 1)),
+            )
         if loss == 0.0:
-            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+            return nothing()
         losses: tuple[float, ...] = (loss, -loss)
         masses: tuple[float, ...] = (p, other)
         swapped = masses[::-1]
         if self.categories > 2:
             middle = other * (self.categories - 2)
             losses, masses, swapped = (*losses, 0.0), (*masses, middle), (*swapped, middle)
-        return AtomicLaw(
-            losses,
-            masses,
-            loss_units=LOSS_ULPS if units is None else units,
-            lower_masses=swapped,
-            known_loss=known,
-        )
+        return AtomicLaw(losses, masses, loss_units=units, lower_masses=swapped, known_loss=known)
 
 
 def _log_ratio(p: Fraction, k: int) -> float:
@@ -211,8 +180,6 @@ def _log_ratio(p: Fraction, k: int) -> float:
 
     The excess of the ratio over 1 is formed exactly: in doubles p k - 1 may lose every digit.
     """
-    if p == 1:
-        return math.inf
     excess = (p * k - 1) / (1 - p)
     if abs(excess) < Fraction(1, 2):
         return math.log1p(float(excess))

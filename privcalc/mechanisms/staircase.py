@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import QUERY, Mechanism, positive
+from privcalc.mechanisms.base import Noise
+from privcalc.spec.entry import QUERY, positive, share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from privcalc.losses.law import LossLaw
-    from privcalc.relation import Adjacency
 
 
 # Outside, the smallest probabilities are no normal doubles any more.
@@ -25,12 +24,7 @@ DIGITS = 150
 
 @mechanism(
     name="staircase",
-    line="noise in equal steps, which can be less than Laplace",
     place=50,
-    plain=(
-        "Adds random noise whose likelihood falls in equal steps, like a staircase, to a number "
-        "before it is published; of all noises with the same promise it can be the smallest."
-    ),
     parameters=(
         # m and 1 - a b grow with it: at a fixed gamma, and at the default, where m = 1 - b^0.5
         # / 2.
@@ -41,11 +35,9 @@ DIGITS = 150
             maximum=LARGEST_EPSILON,
             cost="increases",
         ),
-        Parameter(
+        share(
             "gamma",
             "part of each step that is high, as a fraction of the sensitivity",
-            minimum=0.0,
-            maximum=1.0,
             default_text="1/(1+e^(eps/2))",
         ),
         positive(
@@ -54,7 +46,7 @@ DIGITS = 150
     ),
     example="staircase:epsilon=1@20",
 )
-class Staircase(Mechanism):
+class Staircase(Noise):
     """Staircase noise added to a query with one real value.
 
     The noise X has density f(x) = A exp(-epsilon n(|x|)) with n(y) = floor(y/D + 1 - gamma), the
@@ -83,24 +75,16 @@ class Staircase(Mechanism):
         gamma: the shape, or None for the default.
     """
 
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
-
     def __init__(
         self, *, epsilon: float, gamma: float | None = None, sensitivity: float = 1.0
     ) -> None:
         """Take the guarantee and the shape; the sensitivity says what the noise is scaled to."""
-        if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
-            raise DomainError(
-                f"epsilon must be in [{SMALLEST_EPSILON:g}, {LARGEST_EPSILON:g}], got {epsilon!r}"
-            )
         del sensitivity
         self.epsilon = Enclosed.of(epsilon)
         self.gamma = None if gamma is None else exact(gamma)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.atoms import AtomicLaw
         from privcalc.numerics.rounding import UNIT
 

@@ -6,15 +6,15 @@ All are read under the relation in force.
 from __future__ import annotations
 
 import math
-from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import LocalReport, Mechanism, positive
-from privcalc.mechanisms.files import WrittenRow, exact, read_rows
+from privcalc.exact import Enclosed, doubles
+from privcalc.mechanisms.base import LocalReport, Mechanism, given
+from privcalc.mechanisms.files import Row, exact, read_rows
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
+from privcalc.spec.entry import positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -26,10 +26,6 @@ LARGEST_LOSS = 700.0
 # Of Renyi curves.
 LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
 _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
-NO_LOWER_END = (
-    "a bound of Renyi divergences says nothing of how much less a mechanism that keeps it"
-    " may cost; where the mechanism itself is known, that has both ends"
-)
 
 
 def bound(name: str, meaning: str, maximum: float, default: float | None = None) -> Parameter:
@@ -49,12 +45,7 @@ class Stated(Mechanism):
 
 @mechanism(
     name="pure",
-    line="anything that is epsilon-DP",
     place=90,
-    plain=(
-        "Stands for any program of which only this is known: no record makes any output "
-        "more than e^epsilon times as likely."
-    ),
     parameters=(bound("epsilon", "largest privacy loss", LARGEST_LOSS),),
     example="pure:epsilon=0.1@500",
 )
@@ -79,9 +70,8 @@ class Pure(Stated):
         """Any report of this guarantee."""
         return LocalReport(self.epsilon)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.atoms import two_point
 
         return two_point(self.epsilon)
@@ -89,12 +79,7 @@ class Pure(Stated):
 
 @mechanism(
     name="approx",
-    line="anything that is (epsilon, delta)-DP",
     place=100,
-    plain=(
-        "Stands for any program that keeps the promise of `pure`, except that with "
-        "probability delta it may reveal everything."
-    ),
     parameters=(
         bound("epsilon", "privacy loss that is exceeded only with delta", LARGEST_LOSS),
         bound("delta", "probability with which nothing is promised", 1.0),
@@ -121,9 +106,8 @@ class Approx(Stated):
         self.epsilon = Enclosed.of(epsilon)
         self.delta = Enclosed.of(delta)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.atoms import two_point
 
         return two_point(self.epsilon, self.delta)
@@ -131,12 +115,7 @@ class Approx(Stated):
 
 @mechanism(
     name="gdp",
-    line="anything that is mu-GDP",
     place=110,
-    plain=(
-        "Stands for any program of which only this is known: finding out about one record is at "
-        "least as hard as telling two bell curves apart that lie mu widths from each other."
-    ),
     parameters=(
         # A smaller mu is a special case.
         positive("mu", "distance of the two normal laws, in standard deviations", "increases"),
@@ -166,17 +145,11 @@ class Gdp(Gaussian):
 
 @mechanism(
     name="zcdp",
-    line="anything that is rho-zCDP",
     place=120,
-    plain=(
-        "Stands for any program of which only this is known: its Renyi divergences grow at most "
-        "in proportion to their order, as those of bell-shaped noise do."
-    ),
     parameters=(
         bound("rho", "slope of the Renyi curve", LARGEST_EPSILON),
         bound("xi", "intercept of the Renyi curve", LARGEST_EPSILON, 0.0),
     ),
-    above=NO_LOWER_END,
     example="zcdp:rho=2.56",
 )
 class Zcdp(Mechanism):
@@ -205,9 +178,7 @@ class Zcdp(Mechanism):
         """
         if self.xi.high:
             raise UnsupportedError("@group of zcdp is known here for xi=0 only")
-        other = copy(self)
-        other.rho = self.rho * records**2
-        return other
+        return self.changed(rho=self.rho * records**2)
 
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; it is the same in each."""
@@ -219,12 +190,7 @@ class Zcdp(Mechanism):
 
 @mechanism(
     name="rdp",
-    line="anything of which Renyi divergences are known",
     place=130,
-    plain=(
-        "Stands for any program of which a list of Renyi divergences is known, such as the one "
-        "that a library printed."
-    ),
     parameters=(
         # Divergences grow with the order, so that the same one at a larger order says more.
         Parameter(
@@ -239,7 +205,6 @@ class Zcdp(Mechanism):
         Parameter("file", "JSON or text with the columns order and epsilon", kind="path"),
     ),
     one_of=(("order", "epsilon"), ("file",)),
-    above=NO_LOWER_END,
     example="rdp:file=./renyi.csv@10",
     example_file="order epsilon\n2 0.04\n8 0.16\n32 0.7\n",
 )
@@ -266,14 +231,12 @@ class Rdp(Mechanism):
         if file is not None:
             rows = read_rows(file, ("order", "epsilon"))
             points = [_renyi_point(row) for row in rows]
-        elif order is not None and epsilon is not None:
+        else:
             # Divergences do not decrease with the order.
-            stated = Enclosed.of(order)
-            points = [(stated.low, stated.doubles()[0], Enclosed.of(epsilon).doubles()[1])]
+            stated, known = Enclosed.of(given(order)), Enclosed.of(given(epsilon))
+            points = [(stated.low, stated.doubles()[0], known.doubles()[1])]
             if points[0][1] <= 1.0:
                 raise DomainError(f"order must be above 1 by {2.0**-52:.3g} or more")
-        else:
-            raise DomainError("rdp needs order and epsilon, or file")
         best: dict[float, float] = {}
         for _, place, value in points:
             best[place] = min(value, best.get(place, math.inf))
@@ -299,37 +262,28 @@ class Rdp(Mechanism):
         return PointsCurve(finite, dict(self.points).get(math.inf, math.inf), self.last)
 
 
-def _renyi_point(row: WrittenRow) -> tuple[Fraction, float, float]:
+def _renyi_point(row: Row) -> tuple[Fraction, float, float]:
     """Read one row: the order, rounded down too as divergences do not decrease, and epsilon."""
-    word = row.entries[0].lower()
-    order, stated = math.inf, Fraction(0)
-    if word not in _INFINITY:
-        stated = exact(row.place, word)
-        order = float(stated)
-        if order > stated:
-            order = math.nextafter(order, 0.0)
-    if not (1.0 < order <= LARGEST_ORDER or order == math.inf):
+    place, (word, epsilon_word) = row
+    epsilon = exact(place, epsilon_word)
+    if not 0 <= epsilon <= LARGEST_EPSILON:
         raise DomainError(
-            f"{row.place}: the order must be > 1 and at most {LARGEST_ORDER:g}, or inf,"
-            f" got {row.entries[0]}"
+            f"{place}: epsilon must be in [0, {LARGEST_EPSILON:g}], got {epsilon_word}"
         )
-    written = exact(row.place, row.entries[1])
-    if not 0 <= written <= LARGEST_EPSILON:
+    if word.lower() in _INFINITY:
+        return Fraction(0), math.inf, doubles(epsilon)[1]
+    order = exact(place, word)
+    below = doubles(order)[0]
+    if not 1.0 < below <= LARGEST_ORDER:
         raise DomainError(
-            f"{row.place}: epsilon must be in [0, {LARGEST_EPSILON:g}], got {row.entries[1]}"
+            f"{place}: the order must be > 1 and at most {LARGEST_ORDER:g}, or inf, got {word}"
         )
-    epsilon = float(written)
-    return stated, order, epsilon if epsilon >= written else math.nextafter(epsilon, math.inf)
+    return order, below, doubles(epsilon)[1]
 
 
 @mechanism(
     name="profile",
-    line="anything of which several (epsilon, delta) are known",
     place=140,
-    plain=(
-        "Stands for any program of which a list of promises is known: for each epsilon in a file, "
-        "the delta with which it holds."
-    ),
     parameters=(Parameter("file", "JSON or text with the columns epsilon and delta", kind="path"),),
     example="profile:file=./profile.csv@10",
     example_file="epsilon delta\n0.5 0.1\n1 1e-3\n2 1e-6\n",
@@ -360,24 +314,21 @@ class Profile(Stated):
 
         hint = "; any part of them is a valid profile too"
         rows = read_rows(file, ("epsilon", "delta"), most=MOST_POINTS, hint=hint)
-        self.points = tuple((_epsilon(row), exact(row.place, row.entries[1])) for row in rows)
+        self.points = tuple(
+            (math.inf if word.lower() in _INFINITY else exact(place, word), exact(place, delta))
+            for place, (word, delta) in rows
+        )
         self._file = file
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction; it is the same in each.
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction.
 
         Raises:
             DomainError: a point is out of range, or no mechanism has it.
         """
-        del adjacency
         from privcalc.losses.profiles import profile_law
 
         try:
             return profile_law(self.points)
         except DomainError as error:
             raise DomainError(f"{self._file}: {error}") from None
-
-
-def _epsilon(row: WrittenRow) -> Fraction | float:
-    word = row.entries[0]
-    return math.inf if word.lower() in _INFINITY else exact(row.place, word)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from privcalc.exact import Written, exact, shown
+from privcalc.package_data import table
 from privcalc.record import record
 from privcalc.relation import Relation
 
@@ -179,6 +180,76 @@ class Parameter:
         return low and high
 
 
+# What many mechanisms and wrappers declare.
+QUERY = "unit of the query"
+# The noise as a multiple of the sensitivity, in its place.
+EXCLUDES = (("noise_multiplier", "sensitivity"),)
+
+
+def positive(name: str, meaning: str, cost: Cost = "", **more: Any) -> Parameter:  # noqa: ANN401
+    """Declare a number above 0; `more` are fields of `Parameter`."""
+    return Parameter(name, meaning, minimum=0.0, open_minimum=True, cost=cost, **more)
+
+
+def share(name: str, meaning: str, cost: Cost = "", **more: Any) -> Parameter:  # noqa: ANN401
+    """Declare a number from 0 to 1, such as a probability."""
+    return Parameter(name, meaning, minimum=0.0, maximum=1.0, cost=cost, **more)
+
+
+def whole(
+    name: str,
+    meaning: str,
+    cost: Cost = "",
+    *,
+    most: int | None = None,
+    **more: Any,  # noqa: ANN401
+) -> Parameter:
+    """Declare a whole number from 1 on."""
+    top = None if most is None else float(most)
+    found: dict[str, Any] = {"minimum": 1.0, "maximum": top} | more
+    return Parameter(name, meaning, kind="integer", cost=cost, **found)
+
+
+def deviation(
+    meaning: str = "standard deviation of the noise",
+    cost: Cost = "decreases",
+    unit: str = QUERY,
+    **more: Any,  # noqa: ANN401
+) -> Parameter:
+    """Declare sigma: more noise is less noise with independent noise added, and hides more."""
+    return positive("standard_deviation", meaning, cost, short="sigma", unit=unit, **more)
+
+
+def sensitivity(norm: str = "", meaning: str = "", unit: str = QUERY) -> Parameter:
+    """Declare by how much a query moves; neighbours of a smaller one are among those of a larger.
+
+    Args:
+        norm: in which it is measured, for one that a query has.
+        meaning: of another one.
+        unit: that of what moves.
+    """
+    meaning = meaning or f"most that the query changes between neighbours{norm}"
+    return positive("sensitivity", meaning, "increases", default=1.0, contribution=True, unit=unit)
+
+
+class Words:
+    """What `words.toml` says of an entry, read when it is asked for; "" where it says nothing."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Learn which of its words these are."""
+        self._name = name
+
+    def __get__(self, entry: Entry, owner: type) -> str:
+        """Return the words."""
+        return _words().get(entry.name, {}).get(self._name, "")
+
+
+@lru_cache(1)
+def _words() -> dict[str, dict[str, str]]:
+    found: Any = table("spec", "words.toml")
+    return found  # type: ignore[no-any-return]
+
+
 @record
 class Entry:
     """One mechanism or wrapper.
@@ -194,17 +265,18 @@ class Entry:
         enough: groups of parameters of which at least one is written, whole.
         excludes: pairs of parameters that do not go together.
         ordered: pairs (a, b) of numbers with a <= b.
-        relations: those under which it is defined; `condition` is why others are refused.
+        relations: those under which it is defined.
         inner_relation: of a wrapper, the relation under which its event is read whatever the
             result is asked for, or None where it is the relation in force.
         keeps_order: of a wrapper, whether the order of the profiles of two events is that of what
             it makes of them. Of shuffled reports it is not: what others send hides the less, the
             more categories there are, while one report by itself costs less.
+        place: documentation lists smaller ones first, and equal ones as they were registered.
         line: what it is in at most 60 characters; `plain` says it without mathematics.
         reveals: what happens where an output comes up that only one of two neighbours has, or "".
         between: why its two ends may be far apart: what is proved above and what below, or "".
         above: why there may be no lower end, and what would have one, or "".
-        place: documentation lists smaller ones first, and equal ones as they were registered.
+        condition: why other relations are refused, or "".
     """
 
     kind: Kind
@@ -221,14 +293,14 @@ class Entry:
     relations: frozenset[Relation] = ALL
     inner_relation: Relation | None = None
     keeps_order: bool = True
-    line: str = ""
-    plain: str = ""
-    reveals: str = ""
-    between: str = ""
-    above: str = ""
     example_file: str = ""
-    condition: str = ""
     place: int = LAST
+    line: ClassVar[Words] = Words()
+    plain: ClassVar[Words] = Words()
+    reveals: ClassVar[Words] = Words()
+    between: ClassVar[Words] = Words()
+    above: ClassVar[Words] = Words()
+    condition: ClassVar[Words] = Words()
 
     @property
     def spelling(self) -> str:

@@ -77,6 +77,10 @@ UPWARD = (
 _FILES = {
     **dict.fromkeys(("pure", "approx", "gdp", "zcdp", "rdp", "profile"), "stated"),
     **dict.fromkeys(("pmf", "bernoulli_pair", "gaussian_pair"), "pairs"),
+    **dict.fromkeys(("discrete_gaussian", "discrete_laplace"), "discrete"),
+    **dict.fromkeys(("gnmax", "gnss", "noisy_screening"), "pate"),
+    "truncated_laplace": "laplace",
+    "exponential": "noisy_max",
 }
 _entries: dict[str, Entry] = {}
 # The same by every spelling.

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, wrapper, wrappers_in
-from privcalc.wrappers.base import Wrapper, refuse_runs, spelled
+from privcalc.spec.entry import whole
+from privcalc.spec.registry import Parameter, wrapper
+from privcalc.wrappers.base import Wrapper, gaussian_step, spelled
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -49,35 +50,21 @@ STEPS = Parameter(
 
 @wrapper(
     name="randomly_allocated",
-    line="each record joins one step of an epoch, by lot (or k)",
     place=22,
-    plain=(
-        "Each record takes part in exactly one step of an epoch (balls in bins), drawn by itself "
-        "and evenly from all steps; or in exactly k different steps."
-    ),
     short="allocation",
     parameters=(
         STEPS,
-        Parameter(
+        whole(
             "participations",
             "number of different steps of an epoch that a record takes part in",
+            most=MOST_STEPS,
             short="k",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_STEPS),
             default=1,
         ),
     ),
     ordered=(("participations", "steps"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
-    condition=(
-        "as no pair is known that dominates (1/t) sum N(x e_i, I) against (1/t) sum N(y e_i, I)"
-        " for all values x and y of a replaced record"
-    ),
-    between=(
-        "above, what the sum of all steps tells is bounded; below, data sets and tests that exist"
-    ),
     example="gaussian:sigma=1@allocation:t=1000@10",
 )
 class RandomlyAllocated(Wrapper):
@@ -140,55 +127,32 @@ def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Wa
     Above there are blocks, and below one law of all: each has nothing on the other side.
     """
     from privcalc.losses.allocated import sum_law
-    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.atoms import nothing
     from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import Term
 
     remove = adjacency is Adjacency.REMOVE
-    nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
     linear = GaussianLaw.of(law.enclosure * k / Enclosed.of(steps).root())
     below = sum_law(law.ends[0].mu, steps, k, linear, remove=remove) or linear
     size, longer = divmod(steps, k)
-    found: Terms = [(Term(nothing, below), 1)]
+    found: Terms = [(Term(nothing(), below), 1)]
     for length, count in ((size, k - longer), (size + 1, longer)):
         if count and length == 1:
-            found.append((Term(law, nothing), count))
+            found.append((Term(law, nothing()), count))
         elif count:
             above = allocated(length, law, adjacency, walk)
-            found.append((Term(above.upper, nothing, accuracy=above.accuracy), count))
+            found.append((Term(above.upper, nothing(), accuracy=above.accuracy), count))
     return found
 
 
 def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> GaussianLaw:
-    """Return the law of one step.
-
-    Raises:
-        UnsupportedError: it is not that of Gaussian noise, or there is a group.
-    """
-    from privcalc.engine.terms import one_law
-    from privcalc.losses.gaussian import GaussianLaw
-
-    if records > 1:
-        raise UnsupportedError(
-            f"@group of {spelled(tree)} is not available: several records may meet in a step or"
-            " not, and no pair is known for that; for records that are drawn together state the"
-            " sensitivity of all of them"
-        )
-    inside = [each for each in wrappers_in(tree.event) if each.spelling != "group"]
-    if inside:
-        raise UnsupportedError(
-            f"@{inside[0].spelling} inside {spelled(tree)} is not available: one step has to be"
-            " Gaussian noise"
-        )
-    refuse_runs(tree, tree.event, walk, "@poisson is known for it")
-    terms = walk.terms(tree.event, adjacency, 1)
-    law = one_law([(term.law, count) for term, count in terms])
-    if not isinstance(law, GaussianLaw):
-        raise UnsupportedError(
-            f"{spelled(tree)} is known for gaussian and gdp only: for other noise no bounds on the"
-            " law of an epoch are proved"
-        )
-    return law
+    """Return the law of one step."""
+    together = (
+        "several records may meet in a step or not, and no pair is known for that; for records that"
+        " are drawn together state the sensitivity of all of them"
+    )
+    name, known = spelled(tree), "@poisson is known for it"
+    return gaussian_step(tree, (adjacency, records), walk, (name, together, known), groups=True)
 
 
 def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Term:

@@ -10,12 +10,11 @@ from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, leaves
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
+    from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import Term
     from privcalc.mechanisms.base import Mechanism
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Node
-
-# The steps of a path that lead to no parameter.
 
 
 class Walk(Protocol):
@@ -107,6 +106,49 @@ def built(tree: Wrapped) -> Wrapper:
 def spelled(tree: Wrapped) -> str:
     """Return a wrapper as text has it."""
     return f"@{registry.entry(tree.name).spelling}"
+
+
+def gaussian_step(
+    tree: Wrapped,
+    question: tuple[Adjacency, int],
+    walk: Walk,
+    words: tuple[str, str, str],
+    *,
+    groups: bool = False,
+) -> GaussianLaw:
+    """Return the law of what is wrapped, which has to be one step with Gaussian noise.
+
+    Args:
+        tree: the node of the wrapper.
+        question: the direction, and the size of the group.
+        walk: knows what the event costs.
+        words: what the wrapper is called, why groups are refused, and what runs may do.
+        groups: whether the step may be that of a group.
+
+    Raises:
+        UnsupportedError: it is something else, or there is a group.
+    """
+    from privcalc.engine.terms import one_law
+    from privcalc.losses.gaussian import GaussianLaw
+
+    (adjacency, records), (name, together, known) = question, words
+    if records > 1:
+        raise UnsupportedError(f"@group of {name} is not available: {together}")
+    inside = [
+        each for each in registry.wrappers_in(tree.event) if not (groups and each.name == "group")
+    ]
+    if inside:
+        raise UnsupportedError(
+            f"@{inside[0].spelling} inside {name} is not available: one step has to be Gaussian"
+            " noise"
+        )
+    refuse_runs(tree, tree.event, walk, known)
+    law = one_law([(term.law, count) for term, count in walk.terms(tree.event, adjacency, 1)])
+    if not isinstance(law, GaussianLaw):
+        raise UnsupportedError(
+            f"{name} is known for gaussian and gdp only: for other noise no bounds are proved"
+        )
+    return law
 
 
 def refuse_runs(tree: Wrapped, event: Node, walk: Walk, hint: str) -> None:

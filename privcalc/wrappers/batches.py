@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, wrapper, wrappers_in
+from privcalc.spec.entry import whole
+from privcalc.spec.registry import wrapper, wrappers_in
 from privcalc.spec.tree import Composed, Leaf, Repeated
 from privcalc.wrappers.allocation import (
     LEAST_NOISE,
@@ -32,52 +33,35 @@ ACCURACY = 1e-7
 
 @wrapper(
     name="shuffled_batches",
-    line="a pass over a permuted data set in batches",
     place=24,
-    plain=(
-        "One pass over a permuted data set in batches of a fixed size. A record that is missing"
-        " leaves its place empty, as if it were zero."
-    ),
     short="batches",
     parameters=(
-        Parameter(
+        whole(
             "steps",
             "number of batches of a pass",
+            most=MOST_STEPS,
             short="t",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_STEPS),
             default_text="n / b, rounded up",
         ),
-        Parameter(
+        whole(
             "batch_size",
             "number of records of a batch; the last may have fewer",
+            most=MOST_RECORDS,
             short="b",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_RECORDS),
-            default_text=(
-                "any number, the same in all; or n / t, rounded up: the first batch has so many,"
-                " and none has more"
-            ),
+            default_text="any number, the same in all; or n / t, rounded up: the first batch has so"
+            " many, and none has more",
         ),
-        Parameter(
+        whole(
             "source_dataset_size",
             "number of records; where it is more than b t, those left over are not read",
+            most=MOST_RECORDS * MOST_STEPS,
             short="n",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_RECORDS * MOST_STEPS),
             default_text="b t",
         ),
     ),
     enough=(("steps",), ("source_dataset_size", "batch_size")),
     relations=frozenset(Relation),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
-    between=(
-        "what the other records of a batch may add is known between two ends only: all of"
-        " them pulling the other way, below, and a cap on what they can do, above"
-    ),
     example="gaussian:sigma=4@batches:n=60000,b=256@10",
 )
 class ShuffledBatches(Wrapper):
@@ -167,10 +151,10 @@ class ShuffledBatches(Wrapper):
         """Return random allocation below, for any sizes of batches; that of no loss where records
         are left over.
         """
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atoms import nothing
 
         if self.slots.skipped:
-            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+            return nothing()
         return allocated(self.steps, law, adjacency, walk).lower
 
     @property

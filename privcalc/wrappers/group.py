@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.errors import NotCertifiedError, UnsupportedError
-from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.entry import whole
+from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.base import Wrapper, built, lone_selection
 
@@ -20,25 +21,10 @@ if TYPE_CHECKING:
 
 @wrapper(
     name="group",
-    line="several records together, as of one person",
     place=30,
-    plain=(
-        "Asks for the privacy of several records together, such as all records of one "
-        "person or household."
-    ),
     parameters=(
         # One more link of the chain of neighbours.
-        Parameter(
-            "records", "size of the group", short="k", kind="integer", minimum=1.0, cost="increases"
-        ),
-    ),
-    between=(
-        "above, a chain of neighbours, one for each record of the group; below, one group"
-        " that exists"
-    ),
-    above=(
-        "a group is covered along a chain of neighbours, one for each of its records, from"
-        " above only"
+        whole("records", "size of the group", "increases", short="k"),
     ),
     example="gaussian:sigma=4@100@group:k=3",
 )

@@ -8,9 +8,10 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, wrapper, wrappers_in
+from privcalc.spec.entry import share, whole
+from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, calls
-from privcalc.wrappers.base import refuse_runs, spelled
+from privcalc.wrappers.base import gaussian_step, spelled
 from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
@@ -64,36 +65,23 @@ def capped(
     Raises:
         UnsupportedError: a group, another sampling inside, or noise that is not Gaussian.
     """
-    from privcalc.engine.terms import one_law
-    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.atoms import AtomicLaw, nothing
     from privcalc.losses.cells import listed, mixed
     from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import Term
     from privcalc.losses.sampled.law import sampled
     from privcalc.losses.sampled.replaced import opposite_law
-    from privcalc.relation import Adjacency
 
-    adjacency, records = question
+    adjacency, _ = question
     rate = exact.doubles()[1]
     if rate * (1.0 - rate) * cap[1] > LARGEST_VARIANCE:
         raise UnsupportedError(
             f"{spelled(tree)} with max is known where n q (1 - q) is at most 1e9: sums over all"
             " sizes of a sample would take too long"
         )
-    if records > 1:
-        raise UnsupportedError(
-            f"@group of {spelled(tree)} with max is not available: how many of the group are kept"
-            " depends on the others"
-        )
-    refuse_runs(tree, tree.event, walk, "a cap is known for one step")
-    inside = wrappers_in(tree.event)
-    if inside:
-        raise UnsupportedError(
-            f"@{inside[0].spelling} inside {spelled(tree)} with max is not available"
-        )
-    law = one_law([(term.law, count) for term, count in walk.terms(tree.event, adjacency, 1)])
-    if not isinstance(law, GaussianLaw):
-        raise UnsupportedError(f"{spelled(tree)} with max is known for gaussian and gdp only")
+    together = "how many of the group are kept depends on the others"
+    words = f"{spelled(tree)} with max", together, "a cap is known for one step"
+    law = gaussian_step(tree, question, walk, words)
     remove = adjacency is Adjacency.REMOVE
     odds = Odds(exact, *cap)
     low, high = law.ends
@@ -104,8 +92,7 @@ def capped(
     twice = sampled(double, odds.other_rate, remove=remove)
     if odds.binds[1] < RAREST:
         lost = AtomicLaw((0.0,), (1.0,), RAREST, lower_masses=(1.0,))
-        nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
-        return [(Term(once, below), 1), (Term(lost, nothing), 1)]
+        return [(Term(once, below), 1), (Term(lost, nothing()), 1)]
     sides = (once, odds.free[1]), (twice, odds.binds[1])
     chosen = mixed([(listed(law, above=True), weight) for law, weight in sides])
     return [(Term(chosen, below), 1)]
@@ -149,52 +136,34 @@ class Odds:
 
 @wrapper(
     name="poisson_sampled",
-    line="each record joins each step by a coin toss of its own",
     place=10,
-    plain=(
-        "Each record takes part only if its own toss of a coin says so, anew in every "
-        "step; records that are left out of a step are not touched by it."
-    ),
     short="poisson",
     parameters=(
         # A sample at a lower rate is a mixture of one at the higher rate and of none.
-        Parameter(
+        share(
             "sampling_probability",
             "probability with which each record is in the sample",
+            "increases",
             short="q",
-            minimum=0.0,
-            maximum=1.0,
-            cost="increases",
             cost_unless=("truncated_batch_size",),
         ),
         # Another record takes the place of one that is zeroed out.
-        Parameter(
+        whole(
             "truncated_batch_size",
             "most records that are kept of a sample, drawn from it evenly",
             short="max",
-            kind="integer",
-            minimum=1.0,
             default_text="no cap",
             relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
         ),
-        Parameter(
+        whole(
             "source_dataset_size",
             "number of records of the larger of the two data sets",
+            most=MOST_RECORDS,
             short="n",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_RECORDS),
             default_text="any number",
         ),
     ),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
-    between=(
-        "above, the worst that other records may do in the sample; below, data sets that exist"
-    ),
-    above=(
-        "a sample of what is known by a Renyi curve or by bounds is known from above only; samples"
-        " of mechanisms and of their compositions have both ends"
-    ),
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
 )
 class PoissonSampled(Sampling):

@@ -33,12 +33,7 @@ SPELLED = {"trials": "n", "probability": "p"}
 
 @wrapper(
     name="repeat_and_select",
-    line="only the best of a random number of runs is published",
     place=40,
-    plain=(
-        "Runs the program a random number of times, and publishes only the best result: how "
-        "hyperparameters are tuned in private."
-    ),
     short="select",
     parameters=(
         Parameter(
@@ -103,13 +98,6 @@ SPELLED = {"trials": "n", "probability": "p"}
             kind="path",
             default_text="of distribution only",
         ),
-    ),
-    between=(
-        "above, whatever decides which of the runs is the best; below, one order of the"
-        " results that exists"
-    ),
-    above=(
-        "in a sum the best of several runs is known from above only; by itself it has both ends"
     ),
     example="gaussian:sigma=4@select:runs=geometric,mean=30",
 )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.entry import whole
+from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Leaf
 from privcalc.wrappers.base import Wrapper, spelled
 
@@ -25,32 +26,17 @@ ACCURACY = 1e-7
 
 @wrapper(
     name="shuffled_reports",
-    line="the shuffle model: one report each, without names",
     place=26,
-    plain=(
-        "Each of n people sends one report that is private by itself, and only the reports are"
-        " seen, without names and in no order."
-    ),
     short="shuffle",
     parameters=(
         # One more report that does not depend on the record is post-processing.
-        Parameter(
-            "users",
-            "number of people who send a report",
-            short="n",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_USERS),
-            cost="decreases",
+        whole(
+            "users", "number of people who send a report", "decreases", most=MOST_USERS, short="n"
         ),
     ),
     relations=frozenset({Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
     keeps_order=False,
-    between=(
-        "what the reports of others hide is known between two ends only: reports of a pair of"
-        " data sets, below, and a part of them that is told apart, above"
-    ),
     example="rr:epsilon=1@shuffle:n=10000",
 )
 class ShuffledReports(Wrapper):

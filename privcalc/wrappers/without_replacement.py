@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.errors import DomainError, UnsupportedError
+from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
+from privcalc.spec.entry import share, whole
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Leaf, Wrapped
 from privcalc.wrappers.sampling import Sampling
@@ -22,31 +23,17 @@ if TYPE_CHECKING:
 
 @wrapper(
     name="sampled_without_replacement",
-    line="each step draws a fixed number of records anew",
     place=20,
-    plain=(
-        "A fixed number of records is drawn by lot, anew in every step; records that are not "
-        "drawn in a step are not touched by it."
-    ),
     short="wor",
     parameters=(
         # As for a Poisson sample; only m / n counts.
-        Parameter(
+        share(
             "sampling_probability",
             "size of the sample divided by that of the population",
+            "increases",
             short="q",
-            minimum=0.0,
-            maximum=1.0,
-            cost="increases",
         ),
-        Parameter(
-            "source_dataset_size",
-            "number of records to draw from",
-            short="n",
-            kind="integer",
-            minimum=1.0,
-            cost="decreases",
-        ),
+        whole("source_dataset_size", "number of records to draw from", "decreases", short="n"),
         Parameter(
             "sample_size",
             "number of records that are drawn",
@@ -60,11 +47,6 @@ if TYPE_CHECKING:
     ordered=(("sample_size", "source_dataset_size"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
-    between=(
-        "above, whatever steps may do that are chosen in view of earlier outputs; below,"
-        " strategies that are known to exist"
-    ),
-    above="groups and other relations are covered along a chain of neighbours, from above only",
     example="gaussian:sigma=2,sensitivity=2@wor:n=60000,m=256@14063",
 )
 class SampledWithoutReplacement(Sampling):
@@ -112,14 +94,8 @@ class SampledWithoutReplacement(Sampling):
         if sampling_probability is not None:
             self.exact = Enclosed.of(sampling_probability)
         elif source_dataset_size is not None and sample_size is not None:
-            if sample_size > source_dataset_size:
-                raise DomainError(
-                    f"a sample of {sample_size} cannot come from {source_dataset_size} records"
-                )
             self.sizes = source_dataset_size, sample_size
             self.exact = Enclosed.of(sample_size) / source_dataset_size
-        else:
-            raise DomainError("sampling without replacement needs q, or both n and m")
 
     def refuse(self, adjacency: Adjacency, records: int, *, whole: bool) -> None:
         """Refuse to add or remove a group, or one of the records that are all drawn."""

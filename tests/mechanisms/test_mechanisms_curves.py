@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
-from privcalc.mechanisms.stated import Rdp
 from privcalc.relation import Adjacency, Relation
 from privcalc.renyi.known import PointsCurve
 from privcalc.spec.parse import parse
@@ -149,9 +148,6 @@ class TestRdp:
         for text in ("rdp:order=2", "rdp:order=1,epsilon=2", "rdp:epsilon=1"):
             with pytest.raises(SpecError):
                 parse(text)
-        for order in (None, 2.0):
-            with pytest.raises(DomainError, match="rdp needs order and epsilon, or file"):
-                Rdp(order=order)
         file = tmp_path / "a.csv"
         file.write_text("2 1\n")
         with pytest.raises(UnsupportedError, match="state the points for the group"):

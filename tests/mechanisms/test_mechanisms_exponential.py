@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.choices.bounded_range import BoundedRangeLaw
-from privcalc.mechanisms.exponential import Exponential
+from privcalc.mechanisms.noisy_max import Exponential
 from privcalc.relation import Adjacency
 
 mp.dps = 40

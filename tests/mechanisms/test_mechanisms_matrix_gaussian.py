@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations, pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from mpmath import mp, mpf
@@ -16,7 +16,6 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.subsample import SampleSize, subsample
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.mechanisms.correlated import dense, strategies
-from privcalc.mechanisms.correlated.matrix_gaussian import MatrixGaussian
 from privcalc.mechanisms.correlated.strategies import tree
 from privcalc.spec.parse import parse
 
@@ -256,13 +255,6 @@ class TestFiles:
         file.write_text(("1 " * 900 + "\n") * 2)
         with pytest.raises(DomainError, match="state fewer, or a larger separation"):
             dense.read(str(file)).square(400, 1, fixed=False)
-
-
-@pytest.mark.parametrize("given", [{}, {"strategy": "tree"}, {"file": "c.csv", "steps": 4}])
-def test_a_strategy_is_a_file_or_has_steps(given: dict[str, Any]) -> None:
-    """The constructor refuses what the registry would."""
-    with pytest.raises(DomainError, match="needs file, or strategy with steps"):
-        MatrixGaussian(standard_deviation=3.0, **given)
 
 
 @pytest.mark.parametrize(

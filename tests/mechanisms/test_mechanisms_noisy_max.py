@@ -12,7 +12,6 @@ from privcalc.errors import DomainError, SpecError
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.choices.bounded_range import bounded_range
 from privcalc.losses.laplace import LaplaceLaw
-from privcalc.mechanisms.noisy_max import NoisyMax
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
 from tests.losses.noisy_max_bounds import epsilon_of, normal_profile, vector_mu
@@ -159,14 +158,3 @@ def test_bad_combinations_are_refused_when_built(text: str, message: str) -> Non
     """Which parameter the noise takes, and in which range."""
     with pytest.raises(DomainError, match=message):
         built(text)
-
-
-def test_library_calls_are_checked_like_specs() -> None:
-    """The constructor refuses what the registry would, in the same words."""
-    with pytest.raises(DomainError, match="noise must be one of gaussian, laplace"):
-        NoisyMax(noise="cauchy", scale=4.0, candidates=3)
-    with pytest.raises(DomainError, match="needs standard_deviation or scale, not both"):
-        NoisyMax(candidates=3)
-    for candidates in (0, 10**9 + 1):
-        with pytest.raises(DomainError, match=r"candidates must be in \[1, 1_000_000_000\]"):
-            NoisyMax(standard_deviation=4.0, candidates=candidates)

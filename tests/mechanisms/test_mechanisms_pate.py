@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.mechanisms.adaptive.gnss import Gnss, Rule
+from privcalc.mechanisms.adaptive.pate import Gnss, rule
 from privcalc.relation import Adjacency
 from privcalc.spec.parse import parse
 
@@ -48,11 +48,11 @@ def test_votes_move_by_the_root_of_two() -> None:
 )
 def test_the_rule_of_pate_ptr(share: str, order: float, sigma: float, beta: float) -> None:
     """The published table, from epsilon and back from sigma."""
-    rule = Rule(Fraction(1, 10**5), epsilon=Fraction(share))
-    assert (rule.order, float(rule.sigma)) == pytest.approx((order, sigma), rel=1e-6)
-    assert float(rule.beta) == pytest.approx(beta, rel=1e-6)
-    back = Rule(Fraction(1, 10**5), sigma=rule.sigma)
-    assert (back.epsilon, back.order) == pytest.approx((float(share), rule.order), rel=1e-12)
+    found = rule(Fraction(1, 10**5), epsilon=Fraction(share))
+    assert tuple(map(float, found)) == pytest.approx((sigma, beta), rel=1e-6)
+    assert 0.2 / float(found[1]) == pytest.approx(order, rel=1e-6)
+    back = rule(Fraction(1, 10**5), sigma=found[0])
+    assert float(back[1]) == pytest.approx(float(found[1]), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_the_rule_of_pate_ptr(share: str, order: float, sigma: float, beta: floa
 )
 def test_the_exact_pair_of_the_table(share: str, exact: float) -> None:
     """The Renyi divergence of the release at the rule's order."""
-    rule = Rule(Fraction(1, 10**5), epsilon=Fraction(share))
+    _, beta = rule(Fraction(1, 10**5), epsilon=Fraction(share))
     curve = Gnss(epsilon=float(share), delta=1e-5).renyi(Adjacency.REMOVE)
-    c = rule.order - 1.0
+    c = 0.2 / float(beta) - 1.0
     assert float(curve.upper(np.array([c]))[0]) / c == pytest.approx(exact, rel=3e-6)
 
 
@@ -107,5 +107,3 @@ def test_refusals() -> None:
         upper("gnss:sigma=15,beta=3", 1e-5)
     with pytest.raises(UnsupportedError):
         upper("gnss:sigma=15,beta=0.01@group:k=2", 1e-5)
-    with pytest.raises(DomainError, match="needs sigma or epsilon"):
-        Rule(Fraction(1, 10**5))

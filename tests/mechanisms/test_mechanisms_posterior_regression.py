@@ -150,52 +150,6 @@ def test_relations_and_wrappers(run: Callable[..., Outcome]) -> None:
         assert run("compose", text + wrapped, "--delta", "1e-5").status == 0
 
 
-@pytest.mark.parametrize(
-    ("least", "norm", "n"),
-    [("20", "1", 10000), ("3", "0.4", 500), ("1", "0.2", 300), ("0", "0.5", 400)],
-)
-def test_data_with_these_numbers_attain_both_ends(
-    least: str, norm: str, n: int, tmp_path: Path
-) -> None:
-    """One direction has the record and equal others, and what has no response the square e."""
-    gamma, ridge = mpf("0.7"), mpf(50)
-    file = tmp_path / "data.txt"
-    file.write_text(f"{least} {norm}\n")
-    tree = parse(f"ops:gamma=0.7,lambda=50,n={n}").tree
-    asked = ConversionQuery(to="dp", epsilons=tuple(EPSILONS))
-    with mp.workdps(80):
-        e, theta = mpf(least), mpf(norm)
-        others = n - 1 if e >= 1 else n - 1 - int(mp.ceil(e))
-        # The least square that leaves the others enough for theta; or e itself.
-        square = e
-        if e <= 1 or (theta * (ridge + e) + 1) ** 2 > others * (e - 1):
-            others = n - 1 - int(mp.ceil(e))
-            square = mp.findroot(
-                lambda s: (theta * (ridge + s) + 1) ** 2 - others * (s - 1),
-                1 + (theta * (ridge + 1) + 1) ** 2 / others,
-            )
-        size = mp.sqrt((square - 1) / others)
-        response = (theta * (ridge + square) + 1) / (others * size)
-        assert size <= 1
-        assert abs(response) <= 1 + mpf("1e-15")
-        before = others * size * response / (ridge + square - 1)
-        after = (others * size * response - 1) / (ridge + square)
-        assert mp.almosteq(after, theta, 1e-12)
-        pair = (before, 1 / (gamma * (ridge + square - 1))), (after, 1 / (gamma * (ridge + square)))
-        for epsilon, answer in zip(EPSILONS, on_data(tree, str(file), asked).answers, strict=True):
-            bound = answer.result["delta"]
-            assert isinstance(bound, Bound)
-            assert bound.lower is not None
-            true = max(profile(*pair, mpf(epsilon)), profile(*pair[::-1], mpf(epsilon)))
-            assert bound.lower <= true * (1 + mpf("1e-9"))
-            assert true <= bound.upper * (1 + mpf("1e-9"))
-            assert true <= bound.lower * (1 + mpf("1e-4"))
-            if e > 1:
-                assert bound.upper <= bound.lower * (1 + 1e-6)
-            elif true:
-                assert bound.upper <= 1.3 * bound.lower + 1e-6
-
-
 def answers_on(text: str, content: str, file: Path) -> list[Bound]:
     """Return the brackets of delta on the data of a file."""
     file.write_text(content)
@@ -205,15 +159,13 @@ def answers_on(text: str, content: str, file: Path) -> list[Bound]:
     return [each for each in found if isinstance(each, Bound)]
 
 
-def test_data_of_which_no_record_goes_may_get_one(tmp_path: Path) -> None:
-    """One record (1, 1) has e = 1 and theta = 1 / 4: none like it was there, and one can come."""
+def test_data_that_a_record_comes_to(tmp_path: Path) -> None:
+    """One record (1, 1) has e = 1 and theta = 1 / 4, and one may come: the upper end is above."""
     found = answers_on("ops:gamma=0.7,lambda=3,n=2", "1 0.25\n", tmp_path / "data.txt")
     one = np.array([1.0])
     for epsilon, bound in zip(EPSILONS, found, strict=True):
         true = exact([(one, 1.0)], (one, -1.0), 0.7, 3.0, mpf(epsilon))
-        assert bound.lower is not None
-        assert bound.lower <= true * (1 + mpf("1e-9"))
-        assert true <= bound.lower * (1 + mpf("1e-6"))
+        assert bound.lower is None
         assert true <= bound.upper
 
 

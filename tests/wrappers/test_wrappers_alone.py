@@ -23,7 +23,6 @@ from privcalc.wrappers.batches import ShuffledBatches
 from privcalc.wrappers.poisson import PoissonSampled
 from privcalc.wrappers.sampling import SampledEvent
 from privcalc.wrappers.select import runs_of, takes
-from privcalc.wrappers.without_replacement import SampledWithoutReplacement
 from tests.asked import epsilon
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ LEAF = Leaf("gaussian", (("standard_deviation", 4.0),))
     ("ask", "error", "words"),
     [
         (ShuffledBatches, DomainError, "batches needs t or n with b"),
-        (SampledWithoutReplacement, DomainError, "needs q, or both n and m"),
         (
             lambda: built(Wrapped("gaussian", (("noise_multiplier", 1.0),), LEAF)),
             TypeError,

@@ -1,7 +1,7 @@
 """Loss of a mechanism of bounded range (the exponential mechanism), in closed form.
 
 The profile delta(x) = (1 - e^{(x - eta)/2})^2 / (1 - e^{-eta}), |x| <= eta, belongs to exactly one
-law (`mechanisms/exponential.py` has why it dominates). With a = e^x, Q(L > x) = -d delta / da =
+law (`mechanisms/noisy_max.py` has why it dominates). With a = e^x, Q(L > x) = -d delta / da =
 (e^{-(x + eta)/2} - e^{-eta}) / (1 - e^{-eta}), which goes from 1 at -eta to 0 at eta: no atoms, and
 
     density e^{-(x + eta)/2} / (2 (1 - e^{-eta})) under Q,

@@ -7,7 +7,7 @@ Below, uses after all others attain the pair (`range_uses.py`). Its law is that 
 below V, each a test of a mechanism.
 
 The largest Renyi divergences of one use, order by order. At order a = c + 1 > 1 the worst mechanism
-of range eta has losses t and t - eta, by convexity of r^a (`mechanisms/exponential.py`), and with y
+of range eta has losses t and t - eta, by convexity of r^a (`mechanisms/noisy_max.py`), and with y
 = e^{t - eta}, r = e^{-eta}
 
     M(c) = p e^{ct} + (1 - p) e^{c (t - eta)} = r^{-c} y^c ((1 - r^a) - y (1 - r^c)) / (1 - r),

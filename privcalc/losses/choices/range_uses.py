@@ -1,6 +1,6 @@
 """Several uses of mechanisms of bounded range together: the best offsets, chosen as they go.
 
-The t of a use may depend on what came out before (`mechanisms/exponential.py`), so that the largest
+The t of a use may depend on what came out before (`mechanisms/noisy_max.py`), so that the largest
 profile V_k(a) of k uses, a = e^epsilon, is
 
     V_k(a) = max over 0 <= t <= eta of p_t V_{k-1}(a e^-t) + (1 - p_t) V_{k-1}(a e^{eta - t}),
@@ -27,7 +27,7 @@ One more use of a bounded range: the highest of all chords over an interval of t
 
 Let V(a) be what the uses that follow can cost at most, a = e^epsilon: convex and decreasing, with
 V(1/a) = 1 - 1/a + V(a)/a. One more use with losses t and t - eta, of probabilities p_t and 1 - p_t
-(`mechanisms/exponential.py`), costs p_t V(a e^-t) + (1 - p_t) V(a e^{eta - t}). As
+(`mechanisms/noisy_max.py`), costs p_t V(a e^-t) + (1 - p_t) V(a e^{eta - t}). As
 p_t e^-t + (1 - p_t) e^{eta - t} = 1, that is the value at a of the chord of V from b = a e^-t to
 u b, u = e^eta. So the best t is the highest chord at a of all chords of V from b to u b; and as
 those that end on one side of a are below V there, which t = 0 attains, the condition

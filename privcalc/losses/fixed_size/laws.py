@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.atoms import AtomicLaw, nothing
 from privcalc.losses.fixed_size.game import Game, Scale, chord_weights, graded
 from privcalc.losses.fixed_size.strategies import COARSE, MOST_TILT, Strategies, law_below
 from privcalc.losses.fixed_size.triples import poisson_values, time_values
@@ -373,7 +373,7 @@ class FixedSizeUses(LossLaw):
         return found
 
 
-NOTHING = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+NOTHING = nothing()
 
 
 @remembered(8)

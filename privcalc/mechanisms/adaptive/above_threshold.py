@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism, within
+from privcalc.spec.entry import positive, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw, Term
-    from privcalc.relation import Adjacency
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 SMALLEST, LARGEST = 1e-6, 600.0
@@ -25,13 +24,8 @@ MOST_BITS = 900
 
 @mechanism(
     name="above_threshold",
-    line="sparse vector: which answers are above a threshold",
     short="svt",
     place=87,
-    plain=(
-        "Asks a stream of questions and tells only which of the noisy answers are above a noisy "
-        "threshold, until a few of them were; answers below it cost next to nothing."
-    ),
     parameters=(
         Parameter(
             "noise",
@@ -58,24 +52,20 @@ MOST_BITS = 900
             cost_unless=("threshold",),
         ),
         # Stopping earlier forgets what comes after.
-        Parameter(
+        whole(
             "cutoff",
             "number of answers above the threshold with which it stops",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_ANSWERS),
+            "increases",
+            most=MOST_ANSWERS,
             default=1,
-            cost="increases",
         ),
         # As for the cutoff.
-        Parameter(
+        whole(
             "length",
             "most queries; gaussian noise needs it, or threshold",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(LONGEST),
+            "increases",
+            most=LONGEST,
             default_text="any for laplace",
-            cost="increases",
         ),
         # A higher threshold takes longer to reach.
         Parameter(
@@ -86,17 +76,9 @@ MOST_BITS = 900
             cost="increases",
         ),
         # Neighbours of a smaller one are among those of a larger.
-        positive(
-            "sensitivity",
-            "most that one query changes between neighbours",
-            "increases",
-            default=1.0,
-            contribution=True,
-            unit="unit of the queries",
+        sensitivity(
+            meaning="most that one query changes between neighbours", unit="unit of the queries"
         ),
-    ),
-    between=(
-        "above, bounds that no queries are known to attain; below, streams of queries that exist"
     ),
     example="svt:threshold_noise=10,query_noise=20@3",
 )
@@ -168,11 +150,7 @@ class AboveThreshold(Mechanism):
 
     def _checked(self, threshold: Enclosed, queries: Enclosed) -> tuple[Enclosed, Enclosed]:
         for rate in (threshold, queries):
-            if not SMALLEST <= rate.nearest()[0] <= LARGEST:
-                raise DomainError(
-                    f"sensitivity / noise must be in [{SMALLEST:g}, {LARGEST:g}], got"
-                    f" {rate.nearest()[0]:.6g}"
-                )
+            within("sensitivity / noise", rate, SMALLEST, LARGEST)
         if self.noise == LAPLACE and (threshold + queries * (2 * self.cutoff)).high > LARGEST:
             raise DomainError(
                 "sensitivity / threshold_noise + 2 cutoff sensitivity / query_noise must be at most"
@@ -188,16 +166,14 @@ class AboveThreshold(Mechanism):
 
     def grouped(self, records: int) -> AboveThreshold:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        other = copy(self)
         threshold, queries = self.rates
-        other.rates = self._checked(threshold * records, queries * records)
-        if self.threshold is not None:
-            other.threshold = self.threshold / records
-        return other
+        return self.changed(
+            rates=self._checked(threshold * records, queries * records),
+            threshold=None if self.threshold is None else self.threshold / records,
+        )
 
-    def laws(self, adjacency: Adjacency) -> Term:
+    def law(self) -> Term:
         """Return what is known of one direction; it is the same in each."""
-        del adjacency
         from privcalc.losses.choices.noisy_max import tests_law
         from privcalc.losses.law import Term
         from privcalc.losses.thresholds.sparse_vector_bounds import (
@@ -241,12 +217,8 @@ class AboveThreshold(Mechanism):
         """
         length = self.length or 1
         # C(n, c) is at least (n / c)^c.
-        if self.cutoff * math.log2(length / self.cutoff) > MOST_BITS:
-            raise DomainError("the possible answers are too many; lower cutoff or length")
-        total = term = 1
-        for k in range(1, self.cutoff + 1):
-            term = term * (length - k + 1) // k
-            total += term
-        if total.bit_length() > MOST_BITS:
-            raise DomainError("the possible answers are too many; lower cutoff or length")
-        return total
+        if self.cutoff * math.log2(length / self.cutoff) <= MOST_BITS:
+            total = sum(math.comb(length, k) for k in range(self.cutoff + 1))
+            if total.bit_length() <= MOST_BITS:
+                return total
+        raise DomainError("the possible answers are too many; lower cutoff or length")

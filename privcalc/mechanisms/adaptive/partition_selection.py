@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -29,12 +28,7 @@ TRIED = 32
 
 @mechanism(
     name="partition_selection",
-    line="publishing as many unknown keys as privacy allows",
     place=86,
-    plain=(
-        "Decides by chance which keys, such as search queries, may be published at all, so that "
-        "as many as possible are, and none gives somebody away."
-    ),
     parameters=(
         Parameter(
             "epsilon",
@@ -51,12 +45,6 @@ TRIED = 32
         ),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
-    condition="as a person who is replaced takes keys away and brings others",
-    reveals="a lone key shows",
-    between=(
-        "above, the worst number of others for each epsilon by itself; below, one number in"
-        " every use"
-    ),
     example="partition-selection:epsilon=0.5,delta=1e-8@3",
 )
 class PartitionSelection(Mechanism):
@@ -106,9 +94,7 @@ class PartitionSelection(Mechanism):
         """Return the mechanism for a group of people."""
         from privcalc.losses.composed import checked_size
 
-        other = copy(self)
-        other.records = checked_size(self.records * records)
-        return other
+        return self.changed(records=checked_size(self.records * records))
 
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of one direction; one count or another attains each of its profile."""

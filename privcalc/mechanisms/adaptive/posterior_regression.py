@@ -7,14 +7,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.exact import Enclosed, doubles
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.pairs import unequal
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.registry import Parameter, mechanism
+from privcalc.spec.entry import positive, whole
+from privcalc.spec.registry import mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from privcalc.losses.law import LossLaw, Term
 
 LARGEST_EPSILON = 700.0
@@ -28,13 +28,8 @@ ROUNDED = 1e-12
 
 @mechanism(
     name="posterior_regression",
-    line="one posterior sample of ridge regression",
     short="ops",
     place=81,
-    plain=(
-        "Publishes a line through the data that is drawn at random from the lines that fit them "
-        "well."
-    ),
     parameters=(
         positive(
             "precision",
@@ -50,14 +45,12 @@ ROUNDED = 1e-12
             short="lambda",
             cost_of_bound=True,
         ),
-        Parameter(
+        whole(
             "records",
             "most records of a data set",
+            "increases",
+            most=10**12,
             short="n",
-            kind="integer",
-            minimum=1,
-            maximum=10**12,
-            cost="increases",
             cost_of_bound=True,
         ),
         positive(
@@ -78,8 +71,6 @@ ROUNDED = 1e-12
         ),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
-    condition="as it is proved for a record that is there or not",
-    between="above, the worst features and responses at once; below, one record next to none",
     example="posterior-regression:gamma=1,lambda=200,n=10000",
 )
 class PosteriorRegression(Mechanism):
@@ -118,7 +109,8 @@ class PosteriorRegression(Mechanism):
         ridge: lambda.
         row: X.
         response: Y.
-        others: n - 1.
+        share: M of any data.
+        residual: R of any data.
     """
 
     def __init__(
@@ -134,8 +126,10 @@ class PosteriorRegression(Mechanism):
         self.gamma, self.ridge, self.row, self.response = map(
             Enclosed.of, (precision, regularization, row_norm, response)
         )
-        self.others = records - 1
-        size = self._share.nearest()[0]
+        self.share = self.row * self.row / self.ridge
+        largest = self.response * (Enclosed.of(records - 1) / self.ridge).root() / 2
+        self.residual = self.response + self.row * largest
+        size = self.share.nearest()[0]
         if not 1e-12 <= size <= 1e6:
             raise DomainError(
                 f"row_norm^2 / lambda must be in [1e-12, 1e6], got {size:.6g}; outside, one record"
@@ -148,149 +142,61 @@ class PosteriorRegression(Mechanism):
                 f" [1e-9, {LARGEST_EPSILON:g}]: take another gamma or lambda"
             )
 
-    @property
-    def _share(self) -> Enclosed:
-        """M of any data."""
-        return self.row * self.row / self.ridge
-
     def term(self, adjacency: Adjacency) -> Term:
-        """Return the law of the proved profile, and that of one record next to none."""
+        """Return the law of the proved profile, and that of no record next to one: r = Y, m = M."""
         from privcalc.losses.law import Term
 
-        return Term(_law(self._curve()), self._of_one_record(adjacency))
+        m = self.share.low
+        k = self.gamma.low * self.response.low**2 / (1 + m)
+        return Term(_law(*self._curve()), _pair(m, k, adjacency))
 
     def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
-        """Return the laws of lines of eigenvalues and norms.
+        """Return the laws of lines of eigenvalues and norms, from above.
 
         One record is gone from, or has come to, the data of all lines.
         """
         from privcalc.losses.law import Term
         from privcalc.mechanisms.files import numbers
 
-        lines = []
+        found: list[tuple[Term, int]] = []
         for place, values in numbers(file):
             if len(values) != 2 or min(values) < 0:
                 raise DomainError(
                     f"{place}: expected the least eigenvalue of X^T X and the norm of theta, both"
                     " at least 0"
                 )
-            lines.append((Fraction(values[0]), Fraction(values[1])))
-        lowers: list[LossLaw | None] = [None] * len(lines)
-        for way in (self._gone, self._come):
-            pairs = [way(*line) for line in lines]
-            known = [pair for pair in pairs if pair is not None]
-            if len(known) == len(pairs):
-                lowers = [self._pair(*pair, adjacency) for pair in known]
-                break
-        uppers = [self._pair(*self._worst(*line), adjacency) for line in lines]
-        return [
-            (Term(upper, upper if lower == upper else lower), 1)
-            for upper, lower in zip(uppers, lowers, strict=True)
-        ]
+            found.append((Term(_pair(*self._worst(*values), adjacency)), 1))
+        return found
 
     def _worst(self, least: Fraction, norm: Fraction) -> tuple[Fraction, Fraction]:
         """Return bounds on m and k on data with this least eigenvalue and norm of theta."""
         square = (self.row * self.row).high
         h = max(square / (self.ridge.low + max(least, square)), Fraction(0))
         residual = self.response.high + self.row.high * norm
-        anywhere = self.response + self.row * self._largest_norm()
         return (
-            min(h / (1 - h), self._share.high),
-            self.gamma.high * min(residual**2 / (1 - h), anywhere.high**2),
+            min(h / (1 - h), self.share.high),
+            self.gamma.high * min(residual**2 / (1 - h), self.residual.high**2),
         )
 
-    def _gone(self, least: Fraction, norm: Fraction) -> tuple[Fraction, Fraction] | None:
-        """Return m and k of a record of modulus X and response -Y that goes; None if there is none.
-
-        Where theta = |theta| is along its features, and X^T X has a square E >= X^2 there. The
-        others of that direction, N of them, have squares of sum E - X^2 and products with their
-        responses of sum |theta| (lambda + E) + X Y, which is (N (E - X^2))^{1/2} Y at most: any
-        such sum is attained by equal features. E is e, or the least number that this allows; then
-        e is the square of a few records of response 0 in another direction.
-        """
-        x, y, ridge = self.row.low, self.response.low, self.ridge.high
-        for square, others in self._squares(least, norm):
-            left, needed = square - x * x, norm * (ridge + square) + x * y
-            if 0 <= left <= others * x * x and needed**2 <= y * y * others * left:
-                h = x * x / (ridge + square)
-                return h / (1 - h), self.gamma.low * (y + x * norm) ** 2 / (1 - h)
-        return None
-
-    def _squares(self, least: Fraction, norm: Fraction) -> Iterator[tuple[Fraction, int]]:
-        """Yield squares E to try, and how many others there are with each.
-
-        The least E is the smaller root of (|theta| (lambda + E) + X Y)^2 = N Y^2 (E - X^2); what is
-        above it by rounding is tried.
-        """
-        yield least, self.others
-        x, y, ridge = (each.nearest()[0] for each in (self.row, self.response, self.ridge))
-        others = self.others - math.ceil(least / self.row.low**2)
-        if others < 1:
-            return
-        size, most = float(norm), others * y * y
-        fixed = size * ridge + x * y
-        # In E - X^2 = d: (a + |theta| d)^2 = N Y^2 d.
-        a = fixed + size * x * x
-        half = 0.5 * most - a * size
-        inner = half * half - (a * size) ** 2
-        if half > 0.0 and inner >= 0.0:
-            step = Fraction(a * a / (half + math.sqrt(inner)) * (1.0 + 1e-9))
-            yield max(self.row.high**2 + step, least), others
-
-    def _come(self, least: Fraction, norm: Fraction) -> tuple[Fraction, Fraction] | None:
-        """Return m and k of a record of modulus X and response -Y that comes to such data."""
-        x, y, ridge = self.row.low, self.response.low, self.ridge.high
-        if least > self.others * x * x or (norm * (ridge + least)) ** 2 > (
-            y * y * self.others * least
-        ):
-            return None
-        m = x * x / (ridge + least)
-        return m, self.gamma.low * (y + x * norm) ** 2 / (1 + m)
-
-    def _pair(self, m: Fraction, k: Fraction, adjacency: Adjacency) -> LossLaw:
-        """Return the law of the smaller data next to the larger, or in the reverse direction.
-
-        In units of the deviation with the record the means are (k m)^{1/2} apart.
-        """
-        from privcalc.losses.gaussian import UnequalGaussiansLaw
-        from privcalc.numerics.rounding import UNIT
-
-        theta, theta_error, _ = Enclosed(k * m, k * m).root().nearest()
-        ratio, ratio_error, _ = Enclosed(1 + m, 1 + m).nearest()
-        excess, excess_error, _ = Enclosed(m, m).nearest()
-        units = max(theta_error / 4.0, ratio_error, excess_error) / UNIT
-        law = UnequalGaussiansLaw(theta, ratio, excess, max(1.0, units))
-        return law.reverse_direction if adjacency is Adjacency.REMOVE else law
-
-    def _largest_norm(self) -> Enclosed:
-        return self.response * (Enclosed.of(self.others) / self.ridge).root() / 2
-
     def _curve(self) -> tuple[float, float, float]:
-        """Return what f is made of, of any data."""
-        norm = self._largest_norm()
-        return self._of(_above(self._share.high), _above((self.response + self.row * norm).high))
-
-    def _of(self, m: float, r: float) -> tuple[float, float, float]:
-        """Return (gamma M)^{1/2} R, the constant, and M, to a few units."""
-        gamma = _above(self.gamma.high)
+        """Return (gamma M)^{1/2} R, the constant of f, and M, to a few units."""
+        gamma, m, r = (each.doubles()[1] for each in (self.gamma, self.share, self.residual))
         return math.sqrt(gamma * m) * r, 0.5 * gamma * r * r * m / (1.0 + m), m
 
-    def _of_one_record(self, adjacency: Adjacency) -> LossLaw:
-        """Return the law of no record, where r = Y and m = M, next to one."""
-        m = self._share.low
-        return self._pair(m, self.gamma.low * self.response.low**2 / (1 + m), adjacency)
+
+def _pair(m: Fraction, k: Fraction, adjacency: Adjacency) -> LossLaw:
+    """Return the law of the smaller data next to the larger, or in the reverse direction.
+
+    In units of the deviation with the record the means are (k m)^{1/2} apart.
+    """
+    law = unequal(Enclosed(k * m, k * m).root(), 1 + m)
+    return law.reverse_direction if adjacency is Adjacency.REMOVE else law
 
 
-def _above(number: Fraction) -> float:
-    """Return the least double that is not below a number: infinity beyond all of them."""
-    return doubles(number)[1]
-
-
-def _law(curve: tuple[float, float, float]) -> LossLaw:
+def _law(slope: float, constant: float, m: float) -> LossLaw:
     """Return the law of delta(f(t)) <= P(|Z| > t)."""
     from privcalc.losses.profiles import profile_law
 
-    slope, constant, m = curve
     points = []
     for k in range(POINTS + 1):
         t = FARTHEST * k / POINTS

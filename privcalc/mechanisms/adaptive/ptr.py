@@ -26,12 +26,7 @@ SMALLEST = 1e-300
 
 @mechanism(
     name="ptr",
-    line="propose-test-release: runs where a test says it is safe",
     place=88,
-    plain=(
-        "Tests in private whether a program is safe on these very data, and runs it only if so; "
-        "the test may be wrong with a small probability."
-    ),
     parameters=(
         # More noise costs the test less, and lets more false positives through.
         Parameter("test", "what the test is", kind="spec", cost_unless=("threshold",)),
@@ -61,11 +56,6 @@ SMALLEST = 1e-300
         ),
     ),
     one_of=(("false_positive",), ("threshold",)),
-    reveals="a test passes that should not",
-    between=(
-        "above, a test that is wrong and a release that costs what it may; below, either of"
-        " them on data that exist"
-    ),
     example="ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive=1e-7",
 )
 class ProposeTestRelease(Mechanism):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.mechanisms.adaptive.ptr import BIT, ProposeTestRelease
-from privcalc.mechanisms.base import positive
+from privcalc.spec.entry import deviation, positive
 from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.tree import Leaf
 
@@ -15,18 +15,11 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="stability",
-    line="an answer without noise, where it is stable",
     place=89,
-    plain=(
-        "Publishes an answer as it is if many records would have to change before it does, which a "
-        "noisy test decides, and nothing otherwise."
-    ),
     parameters=(
         positive("scale", "scale of Laplace noise on the distance"),
-        positive(
-            "standard_deviation",
-            "standard deviation of Gaussian noise on the distance, instead",
-            short="sigma",
+        deviation(
+            "standard deviation of Gaussian noise on the distance, instead", cost="", unit=""
         ),
         # Unstable data are let pass by tails of the noise.
         Parameter(
@@ -34,11 +27,6 @@ if TYPE_CHECKING:
         ),
     ),
     one_of=(("scale",), ("standard_deviation",)),
-    reveals="an answer shows that is not stable",
-    between=(
-        "above, the larger of two costs at each epsilon, of which no two data sets have both;"
-        " below, either of them"
-    ),
     example="stability:scale=2,threshold=40",
 )
 class Stability(ProposeTestRelease):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from copy import copy
-from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed, doubles, exact
-from privcalc.mechanisms.base import Mechanism, positive
+from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency, Relation
+from privcalc.spec.entry import deviation, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ LAPLACE, GAUSSIAN = "laplace", "gaussian"
 DISCRETE_LAPLACE, DISCRETE_GAUSSIAN = "discrete_laplace", "discrete_gaussian"
 NOISES = (LAPLACE, GAUSSIAN, DISCRETE_LAPLACE, DISCRETE_GAUSSIAN)
 NORMAL = (GAUSSIAN, DISCRETE_GAUSSIAN)
+DISCRETE = (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN)
 MOST_KEYS = 1000
 # The range of 1 / noise, and of sensitivity / noise.
 SMALLEST_RATIO, LARGEST_RATIO = 1e-5, 100.0
@@ -30,50 +30,32 @@ LONGEST = {LAPLACE: 600, GAUSSIAN: 37, DISCRETE_LAPLACE: 600, DISCRETE_GAUSSIAN:
 SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 20), 20_000
 # Of the test of Laplace noise on several keys: more say nothing more in doubles.
 MOST_TESTED, LARGEST_TESTED = 60, 600.0
-DIGITS = 60
 
 
 @mechanism(
     name="thresholded_counts",
-    line="counts of unknown keys, published above a threshold",
     place=85,
-    plain=(
-        "Counts how many people have each key, such as a search query, adds noise, and publishes "
-        "only keys whose noisy count is large, because a key itself may give somebody away."
-    ),
     parameters=(
         Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=LAPLACE),
         # More noise hides old keys, and shows new ones.
-        positive(
-            "standard_deviation",
-            "standard deviation of gaussian or discrete gaussian noise",
-            short="sigma",
-        ),
+        deviation("standard deviation of gaussian or discrete gaussian noise", cost="", unit=""),
         positive("scale", "scale of laplace or discrete laplace noise"),
         # Of the larger of two profiles one does not change, and a new key shows less often.
         Parameter(
             "threshold", "least noisy count that is published", minimum=1.0, cost="decreases"
         ),
         # A person with fewer keys is among those with more.
-        Parameter(
+        whole(
             "keys",
             "most keys that one person has",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_KEYS),
+            "increases",
+            most=MOST_KEYS,
             default=1,
             contribution=True,
-            cost="increases",
         ),
     ),
     one_of=(("standard_deviation",), ("scale",)),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
-    condition="as a person who is replaced takes keys away and brings others",
-    reveals="a lone key shows",
-    between=(
-        "above, the larger of what old and new keys cost at each epsilon, counts taken"
-        " together; below, either of them"
-    ),
     example="thresholded-counts:scale=2,threshold=30",
 )
 class ThresholdedCounts(Mechanism):
@@ -146,7 +128,7 @@ class ThresholdedCounts(Mechanism):
                 f"(threshold - 1) / noise must be at most {LONGEST[noise]}: beyond, new keys never"
                 f" show, and {noise.replace('_', '-')} without a threshold is as good"
             )
-        if noise in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN):
+        if noise in DISCRETE:
             if keys > 1:
                 raise DomainError(
                     f"discrete noise takes one key; write keys=1, and @{keys} after it, which is an"
@@ -164,9 +146,7 @@ class ThresholdedCounts(Mechanism):
         """Return the mechanism for a group of people."""
         from privcalc.losses.composed import checked_size
 
-        other = copy(self)
-        other.group = checked_size(self.group * records)
-        return other
+        return self.changed(group=checked_size(self.group * records))
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return what is known of one direction.
@@ -175,30 +155,53 @@ class ThresholdedCounts(Mechanism):
             NotCertifiedError: rounding hides where both profiles meet, or a mixture of new and old
                 keys may cost more than either.
         """
-        remove = adjacency is not Adjacency.ADD
-        if self.noise == DISCRETE_LAPLACE:
-            return self._discrete_laplace(remove=remove)
         from privcalc.losses.thresholds import release
 
+        remove = adjacency is not Adjacency.ADD
         new = self._new_key(1)
         if self.group > 1:
             new = release.of_units(new, self._new_key(self.group), self.group)
-        discrete = self.noise == DISCRETE_GAUSSIAN
-        if discrete and self.group > 1:
-            from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
-
-            one = DiscreteGaussianLaw(self._spread**2, 1)
-            release.check_mixtures(one, self._least - 1, self.group, new[1])
-        units = self.keys * self.group
+            self._check_mixtures(new[1])
         term = release.thresholded(
-            self._noise_on, new, units, remove=remove, continuous=not discrete
+            self._noise_on,
+            new,
+            self.keys * self.group,
+            remove=remove,
+            continuous=self.noise not in DISCRETE,
         )
         if self.keys > 1 and self.noise == LAPLACE:
             return self._tested(term, remove=remove)
         return term
 
+    def _check_mixtures(self, shown: float) -> None:
+        """Refuse a group whose old and new keys may cost more than either, of discrete noise.
+
+        Discrete Laplace noise on one key costs no more where 1 - w is at most 1 - e^{-1/scale}
+        (`losses/thresholds/release.py`: that is s_0 >= 0).
+
+        Args:
+            shown: an upper bound on 1 - w.
+
+        Raises:
+            NotCertifiedError: they may.
+        """
+        from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.thresholds.release import check_mixtures, may_mix
+
+        if self.noise == DISCRETE_GAUSSIAN:
+            one = DiscreteGaussianLaw(self._spread**2, 1)
+            check_mixtures(one, self._least - 1, self.group, shown)
+        if self.noise == DISCRETE_LAPLACE and shown > -0.999 * math.expm1(-self.rate.doubles()[0]):
+            raise may_mix(shown, self.group)
+
     def _noise_on(self, units: int) -> LossLaw:
         """Return the law of the noise on old keys with so many changes."""
+        if self.noise == DISCRETE_LAPLACE:
+            from privcalc.mechanisms.discrete import LARGEST_EPSILON, law_of_steps
+
+            if self.rate.high * units > LARGEST_EPSILON:
+                raise NotCertifiedError("the losses of a group are beyond the range of doubles")
+            return law_of_steps(1 / self._spread, units)
         if self.noise == DISCRETE_GAUSSIAN:
             from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
@@ -223,7 +226,7 @@ class ThresholdedCounts(Mechanism):
 
         one = rate[0] * several_new(self._new_key(1), self.keys)[0]
         new = -math.expm1(records * math.log1p(-one)) * (1.0 - 64.0 * UNIT)
-        discrete = self.noise in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN)
+        discrete = self.noise in DISCRETE
         threshold = float(self._least) if discrete else doubles(self._threshold[1])[1]
         deviation, remove = 1.0 / self.rate.nearest()[0], adjacency is not Adjacency.ADD
         found = sampled_release(
@@ -264,21 +267,13 @@ class ThresholdedCounts(Mechanism):
 
             z = rate * x
             return 0.5 * erfc(z * math.sqrt(0.5)), UNIT * (16.0 + 8.0 * 38.0**2)
-        if self.noise == DISCRETE_LAPLACE:
-            m = np.ceil(x)
-            size = 1.0 / (1.0 + math.exp(-rate))
-            few, many = np.maximum(m, 0.0), np.maximum(1.0 - m, 0.0)
-            tails = np.where(
-                m >= 0.0, np.exp(-rate * few) * size, 1.0 - np.exp(-rate * many) * size
-            )
-            return tails, UNIT * (32.0 + 8.0 * rate * float(np.abs(m).max()))
-        z = rate * x
-        tails = np.where(
-            z >= 0.0,
-            0.5 * np.exp(-np.maximum(z, 0.0)),
-            1.0 - 0.5 * np.exp(np.minimum(z, 0.0)),
-        )
-        return tails, UNIT * (16.0 + 8.0 * float(np.abs(z).max()))
+        # Of Laplace noise on whole numbers, at least m >= 0 has probability e^{-m rate} times this.
+        discrete = self.noise == DISCRETE_LAPLACE
+        size = 1.0 / (1.0 + math.exp(-rate)) if discrete else 0.5
+        m, other = (np.ceil(x), 1.0) if discrete else (x, 0.0)
+        few, many = np.exp(-rate * np.maximum(m, 0.0)), np.exp(-rate * np.maximum(other - m, 0.0))
+        tails = np.where(m >= 0.0, few * size, 1.0 - many * size)
+        return tails, UNIT * (32.0 + 8.0 * rate * float(np.abs(m).max()))
 
     def _new_key(self, count: int) -> tuple[float, float]:
         """Bound the probability that a new key of so many people is published.
@@ -286,18 +281,9 @@ class ThresholdedCounts(Mechanism):
         For Laplace noise it is half of e^{-t}, t = (threshold - count) / scale, or 1 less half of
         e^t for t < 0.
         """
-        if self.noise == DISCRETE_GAUSSIAN:
-            import numpy as np
-
-            from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
-
-            law = DiscreteGaussianLaw(self._spread**2, 1)
-            masses = law.masses_around(np.array([self._least - count]), 0)
-            value, error = float(masses.above[0]), float(masses.error[0])
-            return value * (1.0 - 2.0 * error), min(value * (1.0 + 2.0 * error), 1.0)
         from privcalc.numerics.rounding import UNIT
 
-        if self.noise == DISCRETE_LAPLACE:
+        if self.noise in DISCRETE:
             import numpy as np
 
             found, wrong = self._tail(np.array([float(self._least - count)]))
@@ -341,54 +327,6 @@ class ThresholdedCounts(Mechanism):
         old = law_of_outcomes(outcomes, remove=True)
         law = larger_of(old, doubles(mass), remove=remove)
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
-
-    def _discrete_laplace(self, *, remove: bool) -> Term:
-        """Return the law of old keys and a new one.
-
-        Masses have DIGITS digits more than 1 less the probability of a new key loses, and than the
-        masses of old keys with it, whose differences at the largest loss are below it.
-
-        Noise is v with probability (1 - a) / (1 + a) a^|v|, a = e^{-1/scale}: at least m >= 0 with
-        probability a^m / (1 + a). With g people more the outcomes are what is at least g, what is
-        at most 0, and the numbers between. Mixtures of old and new ones cost no more where 1 - w
-        is at most 1 - a (`losses/thresholds/release.py`: that is s_0 >= 0).
-        """
-        from privcalc.losses.law import Term
-        from privcalc.losses.profiles import SMALLEST_MASS
-        from privcalc.losses.thresholds.release import (
-            KeyMembers,
-            larger_of,
-            law_of_outcomes,
-            may_mix,
-        )
-
-        g = self.group
-        lost = max(0, math.ceil((self._least - 1) / self._spread / 2))
-        with localcontext(Context(prec=DIGITS + lost)):
-            a = (-Decimal(self._spread.denominator) / Decimal(self._spread.numerator)).exp()
-
-            def tail(m: int) -> Decimal:
-                return a**m / (1 + a) if m >= 0 else 1 - a ** (1 - m) / (1 + a)
-
-            between = [(1 - a) / (1 + a) * a**v for v in range(1, g)]
-            outcomes = [
-                (Fraction(x), Fraction(y)) for x, y in zip(between[::-1], between, strict=True)
-            ]
-            one, all_ = tail(self._least - 1), tail(self._least - g)
-            hidden = min((1 - one) ** g, 1 - all_)
-            p, shown = Fraction(1 - hidden), Fraction(max(one, 1 - hidden ** (Decimal(1) / g)))
-            if g == 1:
-                p = Fraction(one)
-            elif shown > Fraction(1 - a) * Fraction(999, 1000) or hidden <= 0:
-                raise may_mix(float(shown), g)
-            least = Fraction(a**g / (1 + a))
-            if least < SMALLEST_MASS:
-                raise NotCertifiedError("the losses of a group are beyond the range of doubles")
-            most = 1 - least - sum((x for x, _ in outcomes), Fraction(0))
-        outcomes += [(most, least), (least, most)]
-        old = law_of_outcomes(outcomes, remove=True)
-        law = larger_of(old, doubles(p), remove=remove)
-        return Term(law, law, members=KeyMembers(old, p, remove))
 
 
 def _ends(value: float) -> tuple[Fraction, Fraction]:

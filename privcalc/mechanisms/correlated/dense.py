@@ -11,17 +11,15 @@ from functools import lru_cache
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.correlated.strategies import most_participations
-from privcalc.mechanisms.files import exact
+from privcalc.mechanisms.files import exact, lines
 from privcalc.opened import read_text
 
 MOST_COLUMNS, MOST_ROWS = 1000, 4000
 # Beyond, squares leave the range of doubles.
 LEAST, LARGEST = 1e-100, 1e100
 
-_SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
-_ZERO = re.compile(r"[+-]?[0.]+(?:e.*)?", re.IGNORECASE)
 # Words in these characters that Python takes for numbers are decimals.
-_PLAIN = re.compile(r"[0-9+\-.eE,;\s]+", re.ASCII)
+_PLAIN = re.compile(r"[0-9+\-.eE]+", re.ASCII)
 
 
 def matrix(file: str, text: str) -> list[list[float]]:
@@ -34,12 +32,8 @@ def matrix(file: str, text: str) -> list[list[float]]:
             the file, the line and what was expected.
     """
     rows: list[list[float]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        content = line.partition("#")[0].strip()
-        if not content:
-            continue
-        place = f"{file}, line {number}"
-        row = _numbers(place, content)
+    for place, words in lines(file, text):
+        row = _numbers(place, words)
         if len(row) > MOST_COLUMNS or len(rows) == MOST_ROWS:
             raise DomainError(
                 f"{file} has a matrix of more than {MOST_ROWS} rows or {MOST_COLUMNS} columns;"
@@ -62,23 +56,19 @@ def matrix(file: str, text: str) -> list[list[float]]:
     return rows
 
 
-def _numbers(place: str, content: str) -> list[float]:
+def _numbers(place: str, words: list[str]) -> list[float]:
     """Return the numbers of a line; zeros are zeros, which say what steps have in common."""
-    words = _SEPARATOR.split(content)
     row = [math.inf]
-    if _PLAIN.fullmatch(content):
+    if _PLAIN.fullmatch("".join(words)):
         with suppress(ValueError):
             row = list(map(float, words))
     if not all(map(math.isfinite, row)):
         row = [float(exact(place, word)) for word in words]
-    if not all(map(_zero, [word for word, x in zip(words, row, strict=True) if x == 0.0])):
+    small = {word for word, x in zip(words, row, strict=True) if x == 0.0}
+    # Digits of what is no 0 were lost.
+    if any(re.split("[eE/]", word)[0].strip("+-0.") for word in small):
         raise DomainError(f"{place}: an entry is too small; write 0, or scale the matrix")
     return row
-
-
-@lru_cache(maxsize=64)
-def _zero(word: str) -> bool:
-    return _ZERO.fullmatch(word.partition("/")[0]) is not None
 
 
 # Kinds of rounds that a sampled run is made of, at most.

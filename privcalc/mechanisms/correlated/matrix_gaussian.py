@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, positive
 from privcalc.mechanisms.correlated import dense, strategies
 from privcalc.mechanisms.correlated.strategies import tree
-from privcalc.mechanisms.gaussian import checked_mu
+from privcalc.mechanisms.gaussian import Gaussian, checked_mu
+from privcalc.spec.entry import deviation, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from privcalc.losses.law import LossLaw, Term
-    from privcalc.relation import Adjacency
+    from privcalc.mechanisms.base import Mechanism
     from privcalc.spec.tree import Leaf
 
 MOST_STEPS = 1_000_000
@@ -27,26 +24,11 @@ CLOSE = 1e-11
 
 @mechanism(
     name="matrix_gaussian",
-    line="correlated noise: DP-FTRL, trees, banded matrices",
     place=55,
-    plain=(
-        "Trains in steps, and adds to each step noise that partly cancels noise of other steps, so "
-        "that sums over many steps are less noisy (DP-FTRL)."
-    ),
     parameters=(
-        positive(
-            "standard_deviation",
-            "standard deviation of each entry of the noise Z",
-            "decreases",
-            short="sigma",
-            unit="unit of a step",
-        ),
-        positive(
-            "sensitivity",
-            "most that one record changes what one step adds up, in the L2 norm",
-            "increases",
-            default=1.0,
-            contribution=True,
+        deviation("standard deviation of each entry of the noise Z", unit="unit of a step"),
+        sensitivity(
+            meaning="most that one record changes what one step adds up, in the L2 norm",
             unit="unit of a step",
         ),
         Parameter("file", "the matrix C, a line for each row, a column for each step", kind="path"),
@@ -57,38 +39,13 @@ CLOSE = 1e-11
             choices=("tree", "banded", "identity"),
         ),
         # The first steps of a longer run, of which the record takes part in no others.
-        Parameter(
-            "steps",
-            "number of steps of a named strategy",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_STEPS),
-            cost="increases",
-        ),
-        Parameter(
-            "bands",
-            "of banded: number of bands",
-            kind="integer",
-            minimum=1.0,
-            maximum=float(MOST_STEPS),
-            default_text="steps",
-        ),
+        whole("steps", "number of steps of a named strategy", "increases", most=MOST_STEPS),
+        whole("bands", "of banded: number of bands", most=MOST_STEPS, default_text="steps"),
         # Fewer are among those that it may be.
-        Parameter(
-            "participations",
-            "most steps in which one record takes part",
-            kind="integer",
-            minimum=1.0,
-            default=1,
-            cost="increases",
+        whole(
+            "participations", "most steps in which one record takes part", "increases", default=1
         ),
-        Parameter(
-            "separation",
-            "least number of steps from one participation to the next",
-            kind="integer",
-            minimum=1.0,
-            default=1,
-        ),
+        whole("separation", "least number of steps from one participation to the next", default=1),
         Parameter(
             "pattern",
             "whether participations are at least so far apart, or exactly (passes in one order)",
@@ -107,7 +64,7 @@ CLOSE = 1e-11
     excludes=(("file", "bands"), ("file", "completion")),
     example="matrix-gaussian:sigma=2,strategy=banded,steps=1000,participations=5,separation=200",
 )
-class MatrixGaussian(Mechanism):
+class MatrixGaussian(Gaussian):
     """Correlated noise: C G + Z, with a strategy matrix C and independent Gaussian noise Z.
 
     Row i of G is what step i adds up, to which a record gives a vector of norm at most
@@ -146,9 +103,8 @@ class MatrixGaussian(Mechanism):
         mu: S / sigma.
     """
 
-    # One record may move the output up by the sensitivity, and another down by as much.
-    opposite_records: ClassVar[bool] = True
     run = True
+    named: ClassVar[str] = "sensitivity of the run / standard_deviation"
 
     @classmethod
     def sampled_how(cls, leaf: Leaf) -> str:
@@ -179,8 +135,6 @@ class MatrixGaussian(Mechanism):
         Raises:
             DomainError: they do not fit, or the file has no matrix.
         """
-        if (file is None) == (strategy is None) or (strategy is None) != (steps is None):
-            raise DomainError("matrix-gaussian needs file, or strategy with steps")
         if bands is not None and strategy != "banded":
             raise DomainError("bands is a parameter of strategy=banded")
         if completion and strategy != "tree":
@@ -205,15 +159,8 @@ class MatrixGaussian(Mechanism):
             square = strategies.identity(self.steps, participations, separation)
         self.mu = self._mu(square)
 
-    def grouped(self, records: int) -> Self:
-        """Return the mechanism for a group of records, who may all do the worst."""
-        other = copy(self)
-        other.mu = checked_mu(self.mu * records)
-        return other
-
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+    def law(self) -> LossLaw | Term:
         """Return the law of one direction, the same in each; or those at both ends of mu."""
-        del adjacency
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.law import Term
 
@@ -250,9 +197,7 @@ class MatrixGaussian(Mechanism):
         return [(self._round(square), count) for square, count in found if count]
 
     def _round(self, square: Enclosed) -> Mechanism:
-        other = copy(self)
-        other.mu, other.run = self._mu(square), False
-        return other
+        return self.changed(mu=self._mu(square), run=False)
 
     def _mu(self, square: Enclosed) -> Enclosed:
-        return checked_mu(square.root() * self.unit, "sensitivity of the run / standard_deviation")
+        return checked_mu(square.root() * self.unit, self.named)

@@ -303,16 +303,15 @@ def read_probabilities(file: str) -> tuple[float, ...]:
     from privcalc.mechanisms.files import exact, read_rows
 
     found: dict[int, float] = {}
-    for row in read_rows(file, COLUMNS):
-        runs, probability = (exact(row.place, word) for word in row.entries)
+    for place, words in read_rows(file, COLUMNS):
+        runs, probability = (exact(place, word) for word in words)
         if runs.denominator != 1 or not 0 <= runs <= MOST_RUNS:
             raise DomainError(
-                f"{row.place}: a number of runs is whole, from 0 to {MOST_RUNS}, got"
-                f" {row.entries[0]}"
+                f"{place}: a number of runs is whole, from 0 to {MOST_RUNS}, got {words[0]}"
             )
         if int(runs) in found:
-            raise DomainError(f"{row.place}: {int(runs)} runs are given twice")
+            raise DomainError(f"{place}: {int(runs)} runs are given twice")
         if not 0 <= probability <= 1:
-            raise DomainError(f"{row.place}: a probability is in [0, 1], got {row.entries[1]}")
+            raise DomainError(f"{place}: a probability is in [0, 1], got {words[1]}")
         found[int(runs)] = float(probability)
     return tuple(found.get(k, 0.0) for k in range(max(found) + 1))

@@ -49,6 +49,8 @@ FIELDS: dict[str, dict[str, float | None]] = {
     name: {field: None if default == "required" else default for field, default in fields.items()}
     for name, fields in _TABLE["fields"].items()
 }
+# What events are, with the parameter of each field.
+MEANS: dict[str, dict[str, str]] = _TABLE["means"]
 # Why others are refused, and what to ask instead.
 REFUSED: dict[str, str] = _TABLE["refused"]
 

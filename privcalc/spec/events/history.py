@@ -59,11 +59,9 @@ class Opacus:
 OPACUS = Entry(
     kind="mechanism",
     name="opacus",
-    line="a training run, as Opacus recorded it",
     parameters=(Parameter("file", "history of an accountant, as JSON", kind="path"),),
     example="opacus:file=./history.json",
     example_file='{"history": [[1.1, 0.0042666, 14000]], "mechanism": "rdp"}\n',
-    plain="Stands for a training run that the library Opacus has recorded in a file.",
     factory=Opacus,
 )
 

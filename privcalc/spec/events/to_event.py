@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed, Written, decimal_above, decimal_below, exact
 from privcalc.spec.brief import brief
-from privcalc.spec.events.data import SUFFIX, Event
+from privcalc.spec.events.data import FIELDS, MEANS, SUFFIX, Event
 from privcalc.spec.events.to_tree import SHAPES, meaning
 from privcalc.spec.registry import entry
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from privcalc.relation import Relation
 
@@ -62,18 +61,13 @@ def _event(tree: Node) -> Event:
         if isinstance(tree.count, Hole):
             raise TypeError("holes are refused before")
         return Event("SelfComposed", {"event": _event(tree.event), "count": tree.count})
-    if tree.name not in _WRITERS:
-        raise UnsupportedError(f"no DpEvent is {brief(tree)}")
     writer = _Writer(tree)
-    known = _WRITERS[tree.name]
-    if isinstance(known, tuple):
-        name, fields = known
-        event = Event(name, {field: write(writer) for field, write in fields.items()})
-    else:
-        event = known(writer)
-    if writer.values:
-        names = " and ".join(sorted(writer.values))
-        writer.fail(f"that of an event has no {names}")
+    event = _WRITERS.get(tree.name, _Writer.event)(writer)
+    parameters = entry(tree.name).parameters
+    defaults = {each.name: each.default for each in parameters if each.default is not None}
+    lost = [n for n, value in writer.values.items() if n not in defaults or value != defaults[n]]
+    if lost:
+        writer.fail(f"that of an event has no {' and '.join(sorted(lost))}")
     return event
 
 
@@ -101,11 +95,13 @@ class _Writer:
     Attributes:
         tree: its node.
         values: of the parameters that no field has said yet: what is left would be lost.
+        given: names of all that were written.
     """
 
     def __init__(self, tree: Leaf | Wrapped) -> None:
         self.tree = tree
         self.values = dict(tree.parameters)
+        self.given = {*self.values}
 
     def number(self, name: str, default: float | None = None) -> float:
         """Take a parameter that is a number."""
@@ -119,16 +115,33 @@ class _Writer:
         """Take the number that a parameter stands for."""
         return Enclosed.of(self.number(name, default))
 
-    def double(self, name: str, called: str) -> float:
-        """Take a number that is a double: its rounding may cost more or less."""
-        value = self.number(name)
+    def written(self, name: str) -> object:
+        """Take a parameter, rounded to the side that costs more where one does."""
+        parameter = entry(self.tree.name).parameter(name)
+        if parameter is None or parameter.kind == "numbers":
+            return [*cast("tuple[float, ...]", self.values.pop(name))]
+        value = self.number(name, cast("float | None", parameter.default))
+        if parameter.kind == "integer":
+            return int(value)
+        known = not parameter.cost_note and not {*parameter.cost_unless} & self.given
+        if parameter.cost and known:
+            return _number(value, up=parameter.cost == "increases")
         if isinstance(value, Written):
-            self.fail(f"its {called} is no double")
+            self.fail(f"its {parameter.spelling} is no double")
         return value
 
-    def numbers(self, name: str) -> tuple[float, ...]:
-        """Take a list of numbers."""
-        return cast("tuple[float, ...]", self.values.pop(name))
+    def event(self, name: str = "", **more: object) -> Event:
+        """Return the event whose fields are parameters, as `events.toml` has it."""
+        known = [each for each, means in MEANS.items() if means["is"] == self.tree.name]
+        if not known:
+            self.fail("")
+        name = name or known[0]
+        fields = {
+            field: more[field] if field in more else self.written(MEANS[name][field])
+            for field in FIELDS[name]
+            if field in MEANS[name] or field in more
+        }
+        return Event(name, fields)
 
     def inner(self) -> Event:
         """Return the event that this is done to."""
@@ -136,33 +149,17 @@ class _Writer:
 
     def fail(self, why: str) -> NoReturn:
         """Refuse what no event is."""
-        raise UnsupportedError(f"no DpEvent is {brief(self.tree)}: {why}")
+        raise UnsupportedError(f"no DpEvent is {brief(self.tree)}{f': {why}' if why else ''}")
 
 
-_Field = Callable[[_Writer], object]
-
-
-def _up(name: str, default: float | None = None) -> _Field:
-    """Return a number of which larger ones cost more."""
-    return lambda w: _number(w.number(name, default), up=True)
-
-
-def _whole(name: str, default: float | None = None) -> _Field:
-    """Return a whole number."""
-    return lambda w: int(w.number(name, default))
-
-
-def _noise(name: str) -> _Field:
-    """Return a noise multiplier: as it is written, or noise divided by sensitivity."""
-
-    def write(w: _Writer) -> float:
-        if "noise_multiplier" in w.values:
-            return _number(w.number("noise_multiplier"), up=False)
-        if "sensitivity" not in w.values:
-            return _number(w.number(name), up=False)
-        return _number(w.exact(name, None) / w.exact("sensitivity"), up=False)
-
-    return write
+def _noise(w: _Writer) -> Event:
+    """Write a noise multiplier: as it is written, or noise divided by sensitivity."""
+    if "noise_multiplier" in w.values:
+        return w.event()
+    spread = "scale" if w.tree.name == "laplace" else "standard_deviation"
+    divided = "sensitivity" in w.values
+    noise = w.exact(spread, None) / w.exact("sensitivity") if divided else w.number(spread)
+    return w.event(noise_multiplier=_number(noise, up=False))
 
 
 def _discrete_laplace(w: _Writer) -> Event:
@@ -186,19 +183,15 @@ def _randomized_response(w: _Writer) -> Event:
     return Event("RandomizedResponse", fields)
 
 
-def _exponential(w: _Writer) -> Event:
-    if w.values.pop("monotone", False):
-        w.fail("that of an event knows no monotone scores")
-    return Event("ExponentialMechanism", {"epsilon": _up("epsilon")(w)})
-
-
 def _guarantee(w: _Writer) -> Event:
     fields = {name: _number(w.number(name, 0.0), up=True) for name in ("epsilon", "delta")}
     return Event("EpsilonDelta", fields) if any(fields.values()) else Event("NoOp", {})
 
 
 def _mixture(w: _Writer) -> Event:
-    sizes, written = w.numbers("sensitivities"), w.numbers("probabilities")
+    sizes, written = (
+        cast("tuple[float, ...]", w.values[name]) for name in ("sensitivities", "probabilities")
+    )
     if len(sizes) != len(written):
         w.fail("write one probability for each sensitivity")
     if any(isinstance(each, Written) for each in sizes):
@@ -207,9 +200,8 @@ def _mixture(w: _Writer) -> Event:
     # Probabilities are divided by their sum.
     if _parts(chances) != _parts(written):
         w.fail("its probabilities are no doubles")
-    sigma = _number(w.number("standard_deviation"), up=False)
-    fields = {"standard_deviation": sigma, "sensitivities": [*sizes], "sampling_probs": chances}
-    return Event("MixtureOfGaussians", fields)
+    del w.values["probabilities"]
+    return w.event(sampling_probs=chances)
 
 
 def _parts(numbers: Iterable[float]) -> list[Fraction]:
@@ -219,67 +211,36 @@ def _parts(numbers: Iterable[float]) -> list[Fraction]:
 
 def _poisson(w: _Writer) -> Event:
     """Write Poisson samples; with a cap a larger rate may cost less, as the cap binds more."""
-    rate = "sampling_probability"
-    if not {"truncated_batch_size", "source_dataset_size"} & set(w.values):
-        return Event(
-            "PoissonSampled", {rate: min(1.0, _number(w.number(rate), up=True)), "event": w.inner()}
-        )
     inner = w.inner()
+    if not {"truncated_batch_size", "source_dataset_size"} & w.given:
+        rate = min(1.0, _number(w.number("sampling_probability"), up=True))
+        return w.event(sampling_probability=rate, event=inner)
     if inner.name != "Gaussian":
         w.fail("that of truncated batches has Gaussian noise, once")
-    fields = {
-        "dataset_size": int(w.number("source_dataset_size")),
-        rate: w.double(rate, "q"),
-        "truncated_batch_size": int(w.number("truncated_batch_size")),
-        **inner.values,
-    }
-    return Event("TruncatedSubsampledGaussian", fields)
+    return w.event("TruncatedSubsampledGaussian", **inner.values)
 
 
 def _selected(w: _Writer) -> Event:
     runs = str(w.values.pop("runs"))
     shapes = {"poisson": math.inf, **{name: shape for shape, name in SHAPES.items()}}
-    shape = w.double("shape", "shape") if runs == "tnb" else shapes.get(runs)
+    shape = w.written("shape") if runs == "tnb" else shapes.get(runs)
     if shape is None or "mean" not in w.values:
         w.fail("an event has a mean, of geometric, logarithmic, tnb or poisson runs")
-    return Event("RepeatAndSelect", {"event": w.inner(), "mean": _up("mean")(w), "shape": shape})
+    mean = _number(w.number("mean"), up=True)
+    return Event("RepeatAndSelect", {"event": w.inner(), "mean": mean, "shape": shape})
 
 
-# Events whose fields are written one by one, and functions for others.
-_WRITERS: dict[str, tuple[str, dict[str, _Field]] | Callable[[_Writer], Event]] = {
-    "gaussian": ("Gaussian", {"noise_multiplier": _noise("standard_deviation")}),
-    "laplace": ("Laplace", {"noise_multiplier": _noise("scale")}),
+_WRITERS: dict[str, Callable[[_Writer], Event]] = {
+    "gaussian": _noise,
+    "laplace": _noise,
     "discrete_laplace": _discrete_laplace,
-    "discrete_gaussian": (
-        "DiscreteGaussian",
-        {
-            "sigma": lambda w: w.double("standard_deviation", "sigma"),
-            "sensitivity": _whole("sensitivity", 1),
-            "dimension": lambda _: 1,
-        },
-    ),
+    "discrete_gaussian": lambda w: w.event(dimension=1),
     "randomized_response": _randomized_response,
-    "exponential": _exponential,
     "pure": _guarantee,
     "approx": _guarantee,
-    "zcdp": ("ZC", {"rho": _up("rho"), "xi": _up("xi", 0.0)}),
     "gaussian_mixture": _mixture,
     "poisson_sampled": _poisson,
-    "sampled_without_replacement": (
-        "SampledWithoutReplacement",
-        {
-            "source_dataset_size": _whole("source_dataset_size"),
-            "sample_size": _whole("sample_size"),
-            "event": _Writer.inner,
-        },
-    ),
-    "randomly_allocated": (
-        "RandomAllocation",
-        {
-            "event": _Writer.inner,
-            "num_selected": _whole("participations", 1),
-            "num_steps": _whole("steps"),
-        },
-    ),
+    "sampled_without_replacement": lambda w: w.event(event=w.inner()),
+    "randomly_allocated": lambda w: w.event(event=w.inner()),
     "repeat_and_select": _selected,
 }

@@ -11,7 +11,7 @@ from privcalc.exact import exact, standing_for
 from privcalc.record import record, replace
 from privcalc.relation import Relation
 from privcalc.spec.entry import MAX_DEPTH, MAX_INTEGER
-from privcalc.spec.events.data import SUFFIX, Event
+from privcalc.spec.events.data import MEANS, SUFFIX, Event
 from privcalc.spec.json import from_json, quoted
 from privcalc.spec.tree import Composed, Node, Repeated
 
@@ -120,6 +120,26 @@ class _Place:
         except SpecError as error:
             return self.fail(error.message.partition(" (at ")[0])
 
+    def itself(self, **more: object) -> Node:
+        """Return what the event is: each of its fields is a parameter, as `events.toml` has it.
+
+        Args:
+            more: other parameters, and None for those that are left out.
+        """
+        means = MEANS[self.event.name]
+        values = {
+            parameter: self.numbers(name) if parameter in _LISTS else self.number(name)
+            for name, parameter in means.items()
+            if name != "is"
+        }
+        found = {name: value for name, value in (values | more).items() if value is not None}
+        return self.node(type=means["is"], **found)
+
+    def around(self, inner: Meaning, **more: object) -> Node:
+        """Return the same around an event; only its values are checked, as the event is a tree."""
+        node = self.itself(event={"type": "pure", "epsilon": 0}, **more)
+        return replace(cast("Repeated | Wrapped", node), event=inner.tree)
+
     def fail(self, message: str) -> NoReturn:
         """Refuse the event."""
         place = f" (at {self.place})" if self.place else ""
@@ -132,6 +152,7 @@ def _words(value: object) -> str:
 
 
 Reader = Callable[[_Place], Meaning]
+_LISTS = ("sensitivities", "probabilities")
 
 
 def _read(at: _Place) -> Meaning:
@@ -158,16 +179,9 @@ def _composed(at: _Place) -> Meaning:
     return Meaning(Composed(tuple(nodes)) if len(nodes) > 1 else nodes[0], common)
 
 
-def _around(at: _Place, inner: Meaning, name: str, **values: object) -> Node:
-    """Return what is done to an event; only its values are checked, as the event is a tree."""
-    node = at.node(type=name, event={"type": "pure", "epsilon": 0}, **values)
-    return replace(cast("Repeated | Wrapped", node), event=inner.tree)
-
-
 def _self_composed(at: _Place) -> Meaning:
     inner = at.inner()
-    node = _around(at, inner, "self_composed", count=at.number("count"))
-    return Meaning(node, inner.relations)
+    return Meaning(at.around(inner), inner.relations)
 
 
 def _poisson(at: _Place) -> Meaning:
@@ -175,8 +189,7 @@ def _poisson(at: _Place) -> Meaning:
     inner = at.inner(replaced=False)
     if Relation.ADD_OR_REMOVE_ONE not in inner.relations:
         at.fail("what it samples is stated for replacing a record, and not for adding one")
-    q = at.number("sampling_probability")
-    return Meaning(_around(at, inner, "poisson_sampled", sampling_probability=q), ANY)
+    return Meaning(at.around(inner), ANY)
 
 
 def _truncated(at: _Place) -> Meaning:
@@ -185,14 +198,8 @@ def _truncated(at: _Place) -> Meaning:
     Binomial(n - 1, q) of the others are drawn, with n the size of the event: as n is here, that of
     the larger data set. One contribution is of size 1, as for a noise multiplier.
     """
-    node = at.node(
-        type="poisson_sampled",
-        sampling_probability=at.number("sampling_probability"),
-        truncated_batch_size=at.number("truncated_batch_size"),
-        source_dataset_size=at.number("dataset_size"),
-        event={"type": "gaussian", "noise_multiplier": at.number("noise_multiplier")},
-    )
-    return Meaning(node, ONE_MORE)
+    noise = {"type": "gaussian", "noise_multiplier": at.number("noise_multiplier")}
+    return Meaning(at.itself(event=noise), ONE_MORE)
 
 
 def _allocated(at: _Place) -> Meaning:
@@ -204,8 +211,8 @@ def _allocated(at: _Place) -> Meaning:
     steps, selected = at.number("num_steps"), at.number("num_selected")
     if selected > steps:
         at.fail(f"num_selected is at most num_steps, got {selected} of {steps}")
-    more = {} if selected == 1 else {"participations": selected}
-    return Meaning(_around(at, inner, "randomly_allocated", steps=steps, **more), common)
+    more = {"participations": None} if selected == 1 else {}
+    return Meaning(at.around(inner, **more), common)
 
 
 def _mixture(at: _Place) -> Meaning:
@@ -216,13 +223,7 @@ def _mixture(at: _Place) -> Meaning:
             "sensitivities and sampling_probs have the same length,"
             f" got {len(sizes)} and {len(chances)}"
         )
-    node = at.node(
-        type="gaussian_mixture",
-        standard_deviation=at.number("standard_deviation"),
-        sensitivities=sizes,
-        probabilities=chances,
-    )
-    return Meaning(node, ONE_RECORD)
+    return Meaning(at.itself(), ONE_RECORD)
 
 
 def _without_replacement(at: _Place) -> Meaning:
@@ -233,25 +234,25 @@ def _without_replacement(at: _Place) -> Meaning:
     as that of the change.
     """
     inner = at.inner(replaced=at.relation is not None)
-    n, m = at.number("source_dataset_size"), at.number("sample_size")
     if Relation.REPLACE_ONE not in inner.relations:
         at.fail(
             "what it samples is stated for adding or removing a record, and here one is replaced,"
             " which changes a sum by twice the bound of one contribution: pass --relation"
             " replace-one for that, or ask about"
-            f" gaussian:noise-multiplier=Z@wor:n={n},m={m}, where Z is the noise divided by what"
-            " replacing a record changes"
+            f" gaussian:noise-multiplier=Z@wor:n={at.number('source_dataset_size')},"
+            f"m={at.number('sample_size')}, where Z is the noise divided by what replacing a record"
+            " changes"
         )
-    name, sizes = "sampled_without_replacement", {"source_dataset_size": n, "sample_size": m}
-    return Meaning(_around(at, inner, name, **sizes), ANY)
+    return Meaning(at.around(inner), ANY)
 
 
 def _selected(at: _Place) -> Meaning:
     inner, mean, shape = at.inner(), at.number("mean"), at.event.values["shape"]
     runs = "poisson" if shape == math.inf else SHAPES.get(at.number("shape"), "tnb")
     more = {"shape": shape} if runs == "tnb" else {}
-    node = _around(at, inner, "repeat_and_select", runs=runs, mean=mean, **more)
-    return Meaning(node, inner.relations)
+    pure = {"type": "pure", "epsilon": 0}
+    node = at.node(type="repeat_and_select", runs=runs, mean=mean, event=pure, **more)
+    return Meaning(replace(cast("Wrapped", node), event=inner.tree), inner.relations)
 
 
 def _discrete_laplace(at: _Place) -> Meaning:
@@ -262,17 +263,13 @@ def _discrete_laplace(at: _Place) -> Meaning:
     return Meaning(node, ANOTHER_VALUE if at.replaced else ONE_RECORD)
 
 
-def _noise(name: str, spread: str) -> Reader:
-    """Return the reader of noise on a sum of contributions of norm 1, with its spread."""
-
-    def read(at: _Place) -> Meaning:
-        noise = at.number("noise_multiplier")
-        if at.replaced:
-            node = at.node(type=name, **{spread: noise, "sensitivity": 2})
-            return Meaning(node, ANOTHER_VALUE)
-        return Meaning(at.node(type=name, noise_multiplier=noise), ONE_RECORD)
-
-    return read
+def _noise(at: _Place) -> Meaning:
+    """Read noise on a sum of contributions of norm 1."""
+    if not at.replaced:
+        return Meaning(at.itself(), ONE_RECORD)
+    spread = "scale" if at.event.name == "Laplace" else "standard_deviation"
+    values = {spread: at.number("noise_multiplier"), "sensitivity": 2}
+    return Meaning(at.node(type=MEANS[at.event.name]["is"], **values), ANOTHER_VALUE)
 
 
 def _tree(at: _Place) -> Meaning:
@@ -309,24 +306,14 @@ def _randomized_response(at: _Place) -> Meaning:
     return Meaning(node, ANOTHER_VALUE)
 
 
+def _same(at: _Place) -> Meaning:
+    return Meaning(at.itself(), ANY)
+
+
 def _discrete_gaussian(at: _Place) -> Meaning:
     if at.event.values["dimension"] != 1:
         at.fail("dimension is 1: noise on several coordinates is not the noise on one of them")
-    sigma, sensitivity = at.number("sigma"), at.number("sensitivity")
-    node = at.node(type="discrete_gaussian", standard_deviation=sigma, sensitivity=sensitivity)
-    return Meaning(node, ANY)
-
-
-def _leaf(
-    name: str, relations: Relations, *fields: str, **fixed: object
-) -> Callable[[_Place], Meaning]:
-    """Return the reader of an event whose fields are those of a mechanism, by the same names."""
-
-    def read(at: _Place) -> Meaning:
-        values = {each: at.number(each) for each in fields}
-        return Meaning(at.node(type=name, **values, **fixed), relations)
-
-    return read
+    return Meaning(at.itself(), ANY)
 
 
 def _written(number: Fraction) -> float:
@@ -339,15 +326,15 @@ def _written(number: Fraction) -> float:
 
 SHAPES: dict[float, str] = {1: "geometric", 0: "logarithmic"}
 _READERS: dict[str, Reader] = {
-    "NoOp": _leaf("pure", ANY, epsilon=0),
-    "Gaussian": _noise("gaussian", "standard_deviation"),
-    "Laplace": _noise("laplace", "scale"),
+    "NoOp": lambda at: Meaning(at.node(type="pure", epsilon=0), ANY),
+    "Gaussian": _noise,
+    "Laplace": _noise,
     "DiscreteLaplace": _discrete_laplace,
     "DiscreteGaussian": _discrete_gaussian,
     "RandomizedResponse": _randomized_response,
-    "ExponentialMechanism": _leaf("exponential", ANY, "epsilon"),
-    "EpsilonDelta": _leaf("approx", ANY, "epsilon", "delta"),
-    "ZC": _leaf("zcdp", ANY, "rho", "xi"),
+    "ExponentialMechanism": _same,
+    "EpsilonDelta": _same,
+    "ZC": _same,
     "SelfComposed": _self_composed,
     "Composed": _composed,
     "PoissonSampled": _poisson,

@@ -375,7 +375,7 @@ def _bernoulli_pair(given: Any, read: Any, adjacency: Adjacency, records: int) -
 
 
 def _rows(given: Any, names: tuple[str, str]) -> list[tuple[str, str]]:
-    return [(row.entries[0], row.entries[1]) for row in read_rows(given["file"], names)]
+    return [words for _, words in read_rows(given["file"], names)]
 
 
 def _pmf(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
