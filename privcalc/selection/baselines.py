@@ -267,7 +267,7 @@ def composition_epsilon(
     K does not depend on the data. So by joint convexity H_a(A || A') is at most the mean over K of
     that of K runs, which is at most P(K > n) + (1 - P(K > n)) H_a of n runs: selecting is
     post-processing, and so is leaving runs out. For a = e^epsilon, epsilon >= 0, K = 0 adds
-    nothing. The n tried are the largest K, where it is bounded, and two quantiles.
+    nothing. The n tried are the largest K and two that are seldom exceeded; none if any K may be.
 
     Args:
         runs: the number of runs.
@@ -287,13 +287,23 @@ def composition_epsilon(
 
 def counts(runs: Runs, delta: float) -> list[tuple[float, float]]:
     """Return pairs of a count n and the delta that is left for n runs, rounded down."""
-    found = {runs.largest: delta} if math.isfinite(runs.largest) else {}
+    if math.isinf(runs.largest):
+        return []
+    found = {runs.largest: delta}
     for share in SHARES if delta > 0.0 else ():
-        count = max(1.0, runs.quantile(1.0 - share * delta))
-        inside = runs.at_most(count).lower
-        if count in found or inside is None or math.isinf(count):
-            continue
-        beyond = (1.0 - inside) * (1.0 + 2.0 * UNIT)
-        if beyond < delta:
-            found[count] = (delta - beyond) * (1.0 - 2.0 * UNIT)
+        count = _least_count(runs, share * delta)
+        if count not in found:
+            found[count] = (delta - runs.more_than(count)) * (1.0 - 2.0 * UNIT)
     return sorted(found.items())
+
+
+def _least_count(runs: Runs, beyond: float) -> float:
+    """Return the least n >= 1, of those that a bisection meets, with P(K > n) at most this."""
+    left, right = 0.0, runs.largest
+    while right - left > 1.0:
+        middle = math.floor(0.5 * (left + right))
+        if runs.more_than(middle) <= beyond:
+            right = float(middle)
+        else:
+            left = float(middle)
+    return right

@@ -23,7 +23,7 @@ from privcalc.selection.baselines import (
     pure_epsilon,
 )
 from privcalc.selection.pointwise import Pointwise
-from privcalc.selection.renyi import FAMILIES, best_delta, best_epsilon, rdp_delta, rdp_epsilon
+from privcalc.selection.renyi import FAMILIES, best_delta, best_epsilon
 from privcalc.selection.worst_order import WorstOrder
 
 if TYPE_CHECKING:
@@ -158,10 +158,7 @@ class Methods:
         found["pointwise"] = math.inf
         if runs.family in FAMILIES and forward.renyi is not None:
             with share(RIVALS):
-                found["rdp"] = min(
-                    rdp_epsilon(runs, forward, backward, delta),
-                    best_epsilon(runs, forward, backward, delta),
-                )
+                found["rdp"] = best_epsilon(runs, forward, backward, delta)
         if runs.family == "geometric":
             found["liu_talwar"] = liu_talwar_epsilon(runs, forward, backward, delta)
         if math.isfinite(loss_bound(forward)):
@@ -186,10 +183,7 @@ class Methods:
         found["pointwise"] = 1.0
         if runs.family in FAMILIES and forward.renyi is not None:
             with share(RIVALS):
-                found["rdp"] = min(
-                    rdp_delta(runs, forward, backward, epsilon),
-                    best_delta(runs, forward, backward, epsilon),
-                )
+                found["rdp"] = best_delta(runs, forward, backward, epsilon)
         if runs.family == "geometric":
             found["liu_talwar"] = liu_talwar_delta(runs, forward, backward, epsilon)
         if math.isfinite(loss_bound(forward)):

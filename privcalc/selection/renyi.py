@@ -87,43 +87,6 @@ class SelectedCurve(DerivedCurve):
             return (Enclosure(k) + self.growth(c, k) + self.log_mean).upper()
 
 
-def rdp_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:
-    """Return an epsilon >= 0 with H_{e^epsilon}(A || A') <= delta; infinity where none is proved.
-
-    Args:
-        runs: the number of runs.
-        forward: the base mechanism of (Q, Q').
-        backward: that of (Q', Q).
-        delta: in [0, 1].
-    """
-    if delta >= 1.0:
-        return 0.0
-    curve = selected_curve(runs, forward, backward)
-    if curve is None:
-        return math.inf
-    lost = runs.mean.upper * forward.infinity_mass * (1.0 + 2.0 * UNIT)
-    left = (delta - lost) * (1.0 - 4.0 * UNIT)
-    if left <= 0.0:
-        return non_negative(curve.limit) if lost <= delta else math.inf
-    try:
-        return curve_epsilon(curve, left, "balle").value
-    except NotCertifiedError:
-        return math.inf
-
-
-def rdp_delta(runs: Runs, forward: Base, backward: Base, epsilon: float) -> float:
-    """Return a delta with H_{e^epsilon}(A || A') <= delta at epsilon >= 0; at most 1."""
-    curve = selected_curve(runs, forward, backward)
-    if curve is None:
-        return 1.0
-    try:
-        log_delta = curve_log_delta(curve, epsilon, "balle").value
-    except NotCertifiedError:
-        return 1.0
-    lost = runs.mean.upper * forward.infinity_mass
-    return min(1.0, (exp_bound(log_delta) + lost) * (1.0 + 8.0 * UNIT))
-
-
 def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve | None:
     """Return the curve K_A of one direction; None where there is no theorem or no base curve.
 

@@ -311,7 +311,11 @@ class DistributionRuns(Runs):
     @property
     def no_runs(self) -> Bound:
         """Return both ends of P(K = 0)."""
-        return self.at_most(0.0)
+        if self.probabilities[0] == 0.0:
+            return Bound(0.0, 0.0)
+        value = self.probabilities[0] / self._total
+        room = UNIT * (GIVEN + 4.0)
+        return Bound(min(1.0, value * (1.0 + room)), value * (1.0 - room))
 
     @property
     def largest(self) -> float:
@@ -367,14 +371,10 @@ class DistributionRuns(Runs):
         some = gap > 0.0
         return np.where(some, np.concatenate(lows), 0.0), np.where(some, np.concatenate(highs), 0.0)
 
-    def at_most(self, k: float) -> Bound:
-        """Return both ends of P(K <= k)."""
-        if k >= self.largest:
-            return Bound(1.0, 1.0)
-        some = self._weights[self._counts <= k]
-        value = math.fsum(some) / self._total
-        room = UNIT * (GIVEN + 4.0)
-        return Bound(min(1.0, value * (1.0 + room)), min(1.0, value * (1.0 - room)))
+    def more_than(self, k: float) -> float:
+        """Return an upper end of P(K > k)."""
+        value = math.fsum(self._weights[self._counts > k]) / self._total
+        return min(1.0, value * (1.0 + UNIT * (GIVEN + 4.0)))
 
     def tight(self, forward: Base, backward: Base) -> float:
         """Return sup log phi'(q) / phi'(q') over all tests; see `largest_log_quotient`.

@@ -28,21 +28,20 @@ from privcalc.selection.constants import (
     negative_binomial_tight,
     poisson_tight,
 )
-from privcalc.selection.runs.incomplete import BetaKernel, GammaKernel, share
-from privcalc.selection.runs.protocol import Runs, canonical, gaps, whole
+from privcalc.selection.runs.protocol import Runs, canonical, gaps
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
     from privcalc.numerics.sums import Bracket
     from privcalc.selection.base import Base
 
-# Up to here probabilities are added up one by one, if the first of them is not below LEAST_FIRST.
-MOST_ADDED, LEAST_FIRST = 4096, 1e-250
 # Exponents below this give results that may not be normal; e^FAINT is below E_FAINT.
 FAINT, E_FAINT = -680.0, 1e-295
 SHORTEST = 1e-299
-# Counts beyond this are only bounded.
-FARTHEST = 1e270
+# Of a Chernoff bound.
+LARGEST_TILT = 1e100
+# What results of exp below the normal range may be off by.
+NOTHING = 1e-300
 
 
 @record
@@ -131,22 +130,6 @@ class NegativeBinomialRuns(Runs):
             ends.append(np.where(gap > 0.0, np.maximum(value, 0.0), 0.0))
         return ends[0], ends[1]
 
-    def at_most(self, k: float) -> Bound:
-        """Return both ends of P(K <= k)."""
-        k = whole(k)
-        if k < 1.0:
-            return Bound(0.0, 0.0)
-        if k == math.inf:
-            return Bound(1.0, 1.0)
-        if k <= MOST_ADDED:
-            low, high = self.log_derivative(np.zeros(1), np.ones(1))
-            if low[0] > math.log(LEAST_FIRST):
-                return self._added(int(k), float(low[0]), float(high[0]))
-        low_tail, high_tail = self._more_than(k) if k < FARTHEST else (0.0, 1.0)
-        # Markov's inequality.
-        high_tail = min(high_tail, self.means[1] / k)
-        return Bound(min(1.0, 1.0 - low_tail + UNIT), max(0.0, 1.0 - high_tail - UNIT))
-
     def tight(self, forward: Base, backward: Base) -> float:
         """Return (eta + 1) log R with R - 1 >= w H_R(Q || P); see `negative_binomial_tight`."""
         del forward
@@ -156,58 +139,6 @@ class NegativeBinomialRuns(Runs):
         """Return the constant of Theorem 5.2 of Koskela, Redberg, Wang 2024."""
         del forward
         return negative_binomial_paper(self.shape, self.odds[1], backward)[0]
-
-    def _added(self, k: int, log_low: float, log_high: float) -> Bound:
-        """Add up P(K = 1) = phi'(0) and its successors.
-
-        P(K = j + 1) = P(K = j) (1 - gamma) (j + eta) / (j + 1): a step is off by 6 units, and by
-        what 1 - gamma = w / (1 + w) is, in which all probabilities increase, given the first.
-        """
-        j = np.arange(1.0, float(k))
-        ends = []
-        for log_first, w, sign in (
-            (log_low, self.odds[0], -1.0),
-            (log_high, self.odds[1], 1.0),
-        ):
-            ratios = w / (1.0 + w) * ((j + self.shape) / (j + 1.0))
-            terms = np.cumprod(np.append(1.0, ratios * (1.0 + sign * 8.0 * UNIT)))
-            room = 1.0 + sign * UNIT * (12.0 + 2.0 * k)
-            ends.append(math.exp(log_first) * float(terms.sum()) * room)
-        low, high = ends
-        return Bound(min(1.0, high), min(1.0, low))
-
-    def _more_than(self, k: float) -> tuple[float, float]:
-        """Return both ends of P(K > k), k >= 1.
-
-        Taylor's remainder of phi at 1, first with 1 - t = gamma / (1 - (1 - gamma) s), so that
-        t = (1 - gamma) (1 - s) / (1 - (1 - gamma) s), and then with t = 1 / (1 + e^-y):
-
-            P(K > k) = integral of phi^{(k+1)}(s) (1 - s)^k / k! over 0 < s < 1
-                     = C m / w * integral of t^k (1 - t)^{eta-1} over 0 < t < 1 - gamma
-                     = C m / w * integral of t^{k+1} (1 - t)^eta over y < log w,
-
-        where C = Gamma(k + 1 + eta) / (k! Gamma(eta + 1)) = 1 / ((k + 1 + eta) B(k + 1, eta + 1)),
-        and the beta function is the integral of t^{k+1} (1 - t)^{eta+1} over all y.
-        """
-        a, plus = k + 1.0, self.shape + 1.0
-        part = BetaKernel(a, self.shape, a / (a + plus), plus / (a + plus))
-        whole = BetaKernel(a, plus, a / (a + plus), plus / (a + plus))
-        # The ends of y - y0, with e^{y0} = a / (eta + 1).
-        ratio = plus / a
-        limits = [math.log(w) + math.log(ratio) for w in self.odds]
-        slack = 10.0 * UNIT * (1.0 + abs(math.log(self.odds[1])) + abs(math.log(ratio)))
-        low, high = share(part, whole, (limits[0] - slack, limits[1] + slack))
-        # The kernels are divided by their values at y0, of which one has a factor 1 - t0 more.
-        factor = (a + plus) / plus / (k + plus)
-        room = 16.0 * UNIT
-        return (
-            low * factor * self.means[0] / self.odds[1] * (1.0 - room),
-            high * factor * self.means[1] / self.odds[0] * (1.0 + room),
-        )
-
-
-# What results of exp below the normal range may be off by.
-NOTHING = 1e-300
 
 
 @record
@@ -262,27 +193,6 @@ class PoissonRuns(Runs):
         low = np.maximum(value * (1.0 - room) - NOTHING, 0.0)
         return low, np.where(gap > 0.0, value * (1.0 + room) + NOTHING, 0.0)
 
-    def at_most(self, k: float) -> Bound:
-        """Return both ends of P(K <= k) = (integral of x^k e^-x over x > m) / k!.
-
-        With x = c e^-v and c = k + 1 the limit is v < log(c / m).
-        """
-        k = whole(k)
-        if k < 0.0:
-            return Bound(0.0, 0.0)
-        if k == 0.0:
-            return self.no_runs
-        if k == math.inf:
-            return Bound(1.0, 1.0)
-        c, m = k + 1.0, self.expected
-        close = abs(c - m) < 0.5 * m
-        limit = math.log1p((c - m) / m) if close else math.log(c) - math.log(m)
-        size = abs(limit) if close else abs(math.log(c)) + abs(math.log(m))
-        slack = 16.0 * UNIT * size
-        kernel = GammaKernel(c)
-        low, high = share(kernel, kernel, (limit - slack, limit + slack))
-        return Bound(min(1.0, high), min(1.0, low))
-
     def tight(self, forward: Base, backward: Base) -> float:
         """Return m TV, the largest m (q - q') of all tests.
 
@@ -294,7 +204,6 @@ class PoissonRuns(Runs):
         return poisson_tight(self.expected, forward)
 
 
-# What results of exp below the normal range may be off by.
 
 
 @record
@@ -372,34 +281,23 @@ class PowerRuns(Runs):
             ends.append(np.where(gap > 0.0, np.maximum(value, 0.0), 0.0))
         return ends[0], ends[1]
 
-    def at_most(self, k: float) -> Bound:
-        """Return both ends of P(K <= k), the integral of t^{n-k-1} (1 - t)^k over t < 1 - p.
+    def more_than(self, k: float) -> float:
+        """Return a bound on P(K > k), that of Chernoff.
 
-        That is divided by the integral over all t. With t = 1 / (1 + e^-y) the integrand is
-        t^{n-k} (1 - t)^{k+1}, and the limit y < log((1 - p) / p).
+        P(K >= j) <= E[z^K] z^-j = (1 + p (z - 1))^n z^-j for every z >= 1, least about where
+        z = j (1 - p) / ((n - j) p). The first logarithm is off by 10 units of itself, the second by
+        one, and products by another.
         """
-        k = whole(k)
-        n = self.trials
-        if k < 0.0:
-            return Bound(0.0, 0.0)
+        n, j, p = self.trials, k + 1.0, self.chances[1]
         if k >= n:
-            return Bound(1.0, 1.0)
-        if self.failures[0] == 0.0:
-            return Bound(0.0, 0.0)
-        if k == 0.0:
-            return self.no_runs
-        a, b = n - k, k + 1.0
-        kernel = BetaKernel(a, b, a / (a + b), b / (a + b))
-        # At p = 1 the integral is 0, and its lower end is not used.
-        odds = [
-            math.log(failure / p) if failure > 0.0 else -700.0
-            for p, failure in zip(self.chances, self.failures, strict=True)
-        ][::-1]
-        ratio = math.log(b / a)
-        limits = [value + ratio for value in odds]
-        slack = 16.0 * UNIT * (1.0 + max(abs(value) for value in odds) + abs(ratio))
-        first, last = share(kernel, kernel, (limits[0] - slack, limits[1] + slack))
-        return Bound(min(1.0, last), min(1.0, first) if self.failures[1] > 0.0 else 0.0)
+            return 0.0
+        steep = (n - j) * p
+        z = min(j * self.failures[0] / steep, LARGEST_TILT) if steep > 0.0 else LARGEST_TILT
+        if z <= 1.0:
+            return 1.0
+        up, down = n * math.log1p(p * (z - 1.0)), j * math.log(z)
+        exponent = up - down + 16.0 * UNIT * (up + down)
+        return min(1.0, math.exp(min(exponent, 0.0)) * (1.0 + 8.0 * UNIT) + NOTHING)
 
     def tight(self, forward: Base, backward: Base) -> float:
         """Return (n - 1) log R with R - 1 >= p / (1 - p) H_R(P || Q); see `binomial_tight`."""
