@@ -11,7 +11,6 @@ tail.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -182,8 +181,6 @@ FIRST, COUNT, ABOVE = 40, 450, 1e-3
 PREPARED = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 1e-11, 1e-14)
 # More runs than this are not composed; at so many epsilons it is seen whether that is of use.
 MOST_RUNS, TRIED = 100, 6
-# Probabilities of more runs than are composed.
-BEYOND = (1e-4, 1e-8)
 COMPOSED = 1e-6
 
 
@@ -239,7 +236,7 @@ class Bounds:
         constant: C of the tight method.
         pointwise: the pointwise method.
         curve: K of the Renyi method, or None.
-        counts: numbers of runs whose composition is of use, and what runs beyond them cost.
+        together: whether composing the largest number of runs is of use.
     """
 
     runs: Runs
@@ -249,7 +246,7 @@ class Bounds:
     constant: float
     pointwise: Pointwise
     curve: ManyEpsilons | None
-    counts: tuple[tuple[int, float], ...] = ()
+    together: bool = False
 
     @classmethod
     def of(cls, runs: Runs, forward: Base, backward: Base, laws: Realized) -> Bounds:
@@ -287,12 +284,8 @@ class Bounds:
                 self.pointwise.refine(found)
             found += filled
         some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
-        others, useful = self.deltas(some), []
-        for count in _counts(self.runs) if left() > 0.0 else ():
-            self.counts = (count,)
-            if (self.composed(some) < others).any():
-                useful.append(count)
-        self.counts = tuple(useful)
+        if self.runs.largest <= MOST_RUNS and left() > 0.0:
+            self.together = bool((self.composed(some) < self.deltas(some)).any())
         return [epsilon for epsilon in found if epsilon < epsilons[-1]]
 
     def deltas(self, epsilons: Array) -> Array:
@@ -302,7 +295,7 @@ class Bounds:
             self.uniform(epsilons),
             self.by_orders(epsilons),
         ]
-        if self.counts:
+        if self.together:
             found.append(self.composed(epsilons))
         least: Array = np.min(found, axis=0)
         return least
@@ -334,42 +327,26 @@ class Bounds:
     def composed(self, epsilons: Array) -> Array:
         """Return what composing the most runs proves at epsilon >= 0; 1 elsewhere.
 
-        See `composition_epsilon`: K does not depend on the data, so that runs beyond the n-th cost
-        no more than P(K > n).
+        Whoever sees all of them can select, and leave some out.
         """
         from privcalc.engine.composition import Composition
         from privcalc.engine.profile import profile_at
 
         found = np.ones(len(epsilons))
         asked = np.flatnonzero(epsilons >= 0.0)
-        once = self.laws.upper
-        for count, beyond in self.counts if len(asked) else ():
-            many = Composition(
-                tuple((law, n * count) for law, n in once.terms),
-                tuple((curve, n * count) for curve, n in once.curves),
-            )
-            try:
-                deltas = profile_at(many, epsilons[asked].tolist(), COMPOSED)
-            except NotCertifiedError:
-                continue
-            uppers = np.array([each.bound.upper for each in deltas])
-            found[asked] = np.minimum(found[asked], (uppers + beyond) * (1.0 + 4.0 * UNIT))
+        if not len(asked):
+            return found
+        count, once = int(self.runs.largest), self.laws.upper
+        many = Composition(
+            tuple((law, n * count) for law, n in once.terms),
+            tuple((curve, n * count) for curve, n in once.curves),
+        )
+        try:
+            deltas = profile_at(many, epsilons[asked].tolist(), COMPOSED)
+        except NotCertifiedError:
+            return found
+        found[asked] = [each.bound.upper for each in deltas]
         return found
-
-
-def _counts(runs: Runs) -> tuple[tuple[int, float], ...]:
-    """Return numbers of runs n to compose, with upper ends of P(K > n)."""
-    if math.isinf(runs.largest):
-        return ()
-    found: dict[int, float] = {}
-    for delta in BEYOND:
-        n = runs.quantile(1.0 - delta)
-        inside = runs.at_most(n).lower
-        if 1.0 <= n <= MOST_RUNS and inside is not None:
-            found[int(n)] = (1.0 - inside) * (1.0 + 2.0 * UNIT)
-    if runs.largest <= MOST_RUNS:
-        found[int(runs.largest)] = 0.0
-    return tuple(sorted(found.items()))
 
 
 def _with_curve(law: AtomicLaw, parts: list[Bounds]) -> AtomicLaw:

@@ -254,33 +254,53 @@ def curve_of_best(runs: Runs, forward: Base, backward: Base) -> RenyiCurve | Non
 
 
 def best_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:
-    """Return an epsilon >= 0 that the curve proves, by its best order; infinity for none.
+    """Return an epsilon >= 0 that a curve proves, by its best order; infinity for none.
 
-    A curve of whole results, and not of a sum over them, has the conversions of
-    `renyi/best_order.py`.
+    E[K] P(L = infinity) comes off delta; see the text of this module.
+
+    Args:
+        runs: the number of runs.
+        forward: the base mechanism of (Q, Q').
+        backward: that of (Q', Q).
+        delta: in [0, 1].
     """
     if delta >= 1.0:
         return 0.0
-    curve = curve_of_best(runs, forward, backward)
+    curve, conversion = _curve(runs, forward, backward)
     if curve is None:
         return math.inf
-    if delta <= 0.0:
-        return non_negative(curve.limit)
+    lost = _lost(runs, forward)
+    left = (delta - lost) * (1.0 - 4.0 * UNIT) if lost else delta
+    if left <= 0.0:
+        return non_negative(curve.limit) if lost <= delta else math.inf
     try:
-        return curve_epsilon(curve, delta).value
+        return curve_epsilon(curve, left, conversion).value
     except NotCertifiedError:
         return math.inf
 
 
 def best_delta(runs: Runs, forward: Base, backward: Base, epsilon: float) -> float:
-    """Return a delta at epsilon >= 0 that the curve proves; at most 1."""
-    curve = curve_of_best(runs, forward, backward)
+    """Return a delta at epsilon >= 0 that a curve proves; at most 1."""
+    curve, conversion = _curve(runs, forward, backward)
     if curve is None:
         return 1.0
     try:
-        return min(1.0, exp_bound(curve_log_delta(curve, epsilon).value))
+        log_delta = curve_log_delta(curve, epsilon, conversion).value
     except NotCertifiedError:
         return 1.0
+    return min(1.0, (exp_bound(log_delta) + _lost(runs, forward)) * (1.0 + 4.0 * UNIT))
+
+
+def _curve(runs: Runs, forward: Base, backward: Base) -> tuple[RenyiCurve | None, str]:
+    """Return a curve of whole results, which has better conversions, or else that of a sum."""
+    whole = curve_of_best(runs, forward, backward)
+    if whole is not None:
+        return whole, "trade_off"
+    return selected_curve(runs, forward, backward), "balle"
+
+
+def _lost(runs: Runs, forward: Base) -> float:
+    return runs.mean.upper * forward.infinity_mass * (1.0 + 2.0 * UNIT)
 
 
 @record

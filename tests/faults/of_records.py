@@ -596,7 +596,7 @@ OF_RECORDS = (
     Fault(
         "runs-beyond",
         "selection/baselines.py",
-        "found[count] = (delta - beyond) * (1.0 - 2.0 * UNIT)",
+        "found[count] = (delta - runs.more_than(count)) * (1.0 - 2.0 * UNIT)",
         "found[count] = delta",
         "selection",
         "test_selection_methods.py",

@@ -20,12 +20,7 @@ from privcalc.selection.baselines import (
     pure_epsilon,
     shape,
 )
-from privcalc.selection.renyi import (
-    best_epsilon,
-    rdp_delta,
-    rdp_epsilon,
-    selected_curve,
-)
+from privcalc.selection.renyi import best_delta, best_epsilon, selected_curve
 from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
 from tests.oracles.exact import normal_delta
@@ -65,17 +60,17 @@ class TestRenyiMethods:
         """Stored values, which a finer choice of orders may only undercut a little."""
         runs = PlainRuns("geometric" if shape else "logarithmic", shape, gamma)
         base = GaussianBase(0.25)
-        found = rdp_epsilon(runs, base, base, delta)
+        found = best_epsilon(runs, base, base, delta)
         assert expected - 1e-4 < found < expected + 2e-6
-        assert rdp_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
+        assert best_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
 
     @pytest.mark.parametrize(("mean", "delta", "expected"), POISSON)
     def test_poisson_references(self, mean: float, delta: float, expected: float) -> None:
-        """Stored values of Theorem 6 with the exact profile."""
+        """Stored values of Theorem 6 with the exact profile; a better conversion is below."""
         runs, base = PlainRuns("poisson", mean), GaussianBase(0.25)
-        found = rdp_epsilon(runs, base, base, delta)
-        assert expected - 1e-4 < found < expected + 2e-6
-        assert rdp_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
+        found = best_epsilon(runs, base, base, delta)
+        assert expected - 3e-4 < found < expected + 2e-6
+        assert best_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
 
     def test_theorem_2_from_its_statement(self) -> None:
         """The published formula at 50 digits on a grid of both orders is not below, and is near."""
@@ -90,7 +85,7 @@ class TestRenyiMethods:
                 gain = mp.log(1 - 1 / order) - (mp.log(delta) + mp.log(order)) / (order - 1)
                 best = min(best, renyi + gain)
         base = GaussianBase(0.7)
-        found = rdp_epsilon(PlainRuns("tnb", 2.5, 0.03), base, base, 1e-7)
+        found = best_epsilon(PlainRuns("tnb", 2.5, 0.03), base, base, 1e-7)
         assert best - mpf(1e-3) < found < best + mpf(1e-9)
 
     @pytest.mark.parametrize("runs", ALL_RUNS, ids=lambda runs: f"{runs.family}-{runs.first}")
@@ -109,21 +104,24 @@ class TestRenyiMethods:
                 assert exact <= bound + ROOM
         assert closest > -8.0
 
-    def test_no_theorem_no_number(self) -> None:
-        """A fixed number of runs has no curve here; delta = 1 asks for nothing."""
-        base = GaussianBase(0.25)
-        assert rdp_epsilon(PlainRuns("fixed", 3.0), base, base, 1e-6) == math.inf
-        assert rdp_delta(PlainRuns("fixed", 3.0), base, base, 1.0) == 1.0
-        assert rdp_epsilon(PlainRuns("poisson", 3.0), base, base, 1.0) == 0.0
+    def test_a_fixed_number_has_the_curve_of_a_sum(self) -> None:
+        """Three runs are one of noise that is smaller by sqrt(3); delta = 1 asks for nothing."""
+        base, sum_of_three = GaussianBase(0.25), GaussianBase(0.25 * math.sqrt(3.0))
+        found = best_epsilon(PlainRuns("fixed", 3.0), base, base, 1e-6)
+        one = PlainRuns("fixed", 1.0)
+        assert found == pytest.approx(
+            best_epsilon(one, sum_of_three, sum_of_three, 1e-6), rel=1e-12
+        )
+        assert best_epsilon(PlainRuns("poisson", 3.0), base, base, 1.0) == 0.0
 
     def test_infinite_losses_are_paid_for_by_delta(self) -> None:
         """E[K] P(L = infinity) comes off delta, and nothing is left below it."""
         base = FiniteBase([0.5, 0.49, 0.01], [0.49, 0.51, 0.0])
         runs = PlainRuns("geometric", 1.0, 0.2)
-        assert rdp_epsilon(runs, base, base.reverse, 0.04) == math.inf
-        assert rdp_epsilon(runs, base, base.reverse, 0.06) < 1.0
+        assert best_epsilon(runs, base, base.reverse, 0.04) == math.inf
+        assert best_epsilon(runs, base, base.reverse, 0.06) < 1.0
         # The other direction has no infinite losses outside, and some inside.
-        assert 0.1 < rdp_epsilon(runs, base.reverse, base, 0.01) < 1.0
+        assert 0.1 < best_epsilon(runs, base.reverse, base, 0.01) < 1.0
 
 
 class TestBruteForce:
@@ -140,12 +138,12 @@ class TestBruteForce:
             for forward in (base, base.reverse):
                 for epsilon in (0.1, 0.6, 1.5) if trials > 3 else (0.6,):
                     exact = hockey_stick(runs, forward.p, forward.q, epsilon)
-                    bound = rdp_delta(runs, forward, forward.reverse, epsilon)
+                    bound = best_delta(runs, forward, forward.reverse, epsilon)
                     assert exact <= bound + ROOM
                     other = liu_talwar_delta(runs, forward, forward.reverse, epsilon)
                     assert exact <= other + ROOM
                 for delta in (1e-3, 0.05) if trials > 3 else (1e-3,):
-                    for method in (rdp_epsilon, liu_talwar_epsilon):
+                    for method in (best_epsilon, liu_talwar_epsilon):
                         epsilon = method(runs, forward, forward.reverse, delta)
                         if math.isfinite(epsilon):
                             exact = hockey_stick(runs, forward.p, forward.q, epsilon)
@@ -164,28 +162,37 @@ class TestComposition:
         found = composition_epsilon(PlainRuns("fixed", 9.0), self._gaussian, 1e-6)
         assert found == self._gaussian(9, 1e-6)
 
-    def test_poisson_numbers_are_cut_off(self) -> None:
+    def test_binomial_numbers_are_cut_off(self) -> None:
         """The exact mixture over K is below, and a few runs less are not enough."""
-        runs, delta = PlainRuns("poisson", 2.0), 1e-6
+        runs, delta = make_runs("binomial", n=40, p=0.05), 1e-6
         epsilon = composition_epsilon(runs, self._gaussian, delta)
         with mp.workdps(DIGITS):
             mixture = mp.fsum(
-                mp.exp(-2)
-                * mpf(2) ** k
-                / mp.factorial(k)
+                mp.binomial(40, k)
+                * mpf(0.05) ** k
+                * (1 - mpf(0.05)) ** (40 - k)
                 * normal_delta(0.25 * math.sqrt(k), epsilon)
-                for k in range(1, 60)
+                for k in range(1, 41)
             )
         assert mixture <= mpf(delta)
-        assert [count for count, _ in counts(runs, delta)] == [12.0, 13.0]
+        assert [count for count, _ in counts(runs, delta)] == [12.0, 13.0, 40.0]
+        assert epsilon < self._gaussian(40, delta)
 
     def test_what_is_left_of_delta_is_certified(self) -> None:
         """P(K > n) at 50 digits and the rest add up to at most delta."""
-        for mean, delta in ((2.0, 1e-6), (0.3, 1e-9), (20.0, 0.01)):
-            for count, left in counts(PlainRuns("poisson", mean), delta):
+        for p, delta in ((0.02, 1e-6), (0.003, 1e-9), (0.2, 0.01)):
+            for count, left in counts(make_runs("binomial", n=100, p=p), delta):
                 with mp.workdps(DIGITS):
-                    beyond = mp.gammainc(mpf(count) + 1, 0, mean, regularized=True)
+                    beyond = mp.fsum(
+                        mp.binomial(100, k) * mpf(p) ** k * (1 - mpf(p)) ** (100 - k)
+                        for k in range(int(count) + 1, 101)
+                    )
                     assert 0 < left <= mpf(delta) - beyond
+
+    def test_any_number_of_runs_is_not_composed(self) -> None:
+        """Where there may be any number of runs there is no composition."""
+        runs = make_runs("poisson", mean=2.0)
+        assert composition_epsilon(runs, self._gaussian, 1e-6) == math.inf
 
 
 class TestPure:

@@ -19,7 +19,7 @@ from privcalc.selection.base import bases
 from privcalc.selection.methods import Methods, _share
 from privcalc.selection.node import Bounds
 from privcalc.selection.pointwise import Pointwise
-from privcalc.selection.renyi import rdp_delta, rdp_epsilon
+from privcalc.selection.renyi import best_delta, best_epsilon
 from privcalc.selection.runs.families import NegativeBinomialRuns
 from privcalc.selection.runs.make import make_runs
 from privcalc.spec.parse import parse
@@ -117,8 +117,8 @@ def test_of_a_mean_between_two_the_larger_counts(
             **methods._deltas(2.0, Pointwise(runs, pair[0], 1e-2)),
             "uniform": float(bounds.uniform(epsilon)[0]),
             "orders": float(bounds.by_orders(epsilon)[0]),
-            "one order": rdp_delta(runs, *pair, 2.0),
-            "epsilon of one order": rdp_epsilon(runs, *pair, 1e-5),
+            "one order": best_delta(runs, *pair, 2.0),
+            "epsilon of one order": best_epsilon(runs, *pair, 1e-5),
             "share": -_share(runs, 1e-5),
         }
 

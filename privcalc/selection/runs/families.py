@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Exponents below this give results that may not be normal; e^FAINT is below E_FAINT.
 FAINT, E_FAINT = -680.0, 1e-295
 SHORTEST = 1e-299
-# Of a Chernoff bound.
+# z of a Chernoff bound, at most.
 LARGEST_TILT = 1e100
 # What results of exp below the normal range may be off by.
 NOTHING = 1e-300
@@ -204,8 +204,6 @@ class PoissonRuns(Runs):
         return poisson_tight(self.expected, forward)
 
 
-
-
 @record
 class PowerRuns(Runs):
     """A binomial (or fixed) number of runs.
@@ -284,9 +282,10 @@ class PowerRuns(Runs):
     def more_than(self, k: float) -> float:
         """Return a bound on P(K > k), that of Chernoff.
 
-        P(K >= j) <= E[z^K] z^-j = (1 + p (z - 1))^n z^-j for every z >= 1, least about where
-        z = j (1 - p) / ((n - j) p). The first logarithm is off by 10 units of itself, the second by
-        one, and products by another.
+        For every z >= 1, z^{K-j} >= 1 where K >= j and is positive elsewhere, so that its mean
+        (1 + p (z - 1))^n z^-j is at least P(K >= j). It is least where z = j (1 - p) / ((n - j) p),
+        and grows with p. The first logarithm is off by 10 units of itself, the second by 8, and
+        products and their difference by one each.
         """
         n, j, p = self.trials, k + 1.0, self.chances[1]
         if k >= n:
@@ -297,7 +296,7 @@ class PowerRuns(Runs):
             return 1.0
         up, down = n * math.log1p(p * (z - 1.0)), j * math.log(z)
         exponent = up - down + 16.0 * UNIT * (up + down)
-        return min(1.0, math.exp(min(exponent, 0.0)) * (1.0 + 8.0 * UNIT) + NOTHING)
+        return min(1.0, math.exp(min(exponent, 0.0)) * (1.0 + 16.0 * UNIT) + NOTHING)
 
     def tight(self, forward: Base, backward: Base) -> float:
         """Return (n - 1) log R with R - 1 >= p / (1 - p) H_R(P || Q); see `binomial_tight`."""

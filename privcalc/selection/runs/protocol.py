@@ -35,8 +35,8 @@ def gaps(q: Array, rest: Array) -> Array:
 class Runs(Protocol):
     """The law of K, which does not depend on the data.
 
-    What is stated here holds unless a family knows better: no run is certain not to happen, any
-    number of runs may, and nothing is published that is not tight.
+    What is stated here holds unless a family knows better: there is a run for certain, there may be
+    any number of them, and nothing is published that is not tight.
 
     Points of [0, 1] come as pairs (q, rest) with q + rest = 1 up to rounding, shape (n,). The
     smaller of the two is taken as exact and the other one recomputed, so that both ends of [0, 1]
