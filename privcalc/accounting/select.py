@@ -51,7 +51,8 @@ class Selected:
         base: the same of one run.
         methods: what each method proves, the worse direction.
         constants: C of the methods that have one.
-        candidates: the mean number of runs at which a method proves what `paper` does.
+        candidates: if asked for, the mean number of runs at which a method proves what `paper`
+            does.
         method: how the base was accounted for, and whether the whole is as narrow as was asked.
         directions: each direction by itself.
     """
@@ -101,6 +102,7 @@ def select(
     epsilons: Sequence[float] = (),
     tolerance: float = TOLERANCE,
     engine: str = "auto",
+    compared: bool = False,
 ) -> Selection:
     """Bracket the privacy of private selection.
 
@@ -112,6 +114,8 @@ def select(
         epsilons: for each, delta is bracketed.
         tolerance: target relative width of what one run costs.
         engine: for the base: auto, contour, fft or rdp.
+        compared: whether to say how many runs cost what the published bound charges: that takes
+            about as long as an answer.
 
     Raises:
         DomainError: a number is out of range.
@@ -132,13 +136,15 @@ def select(
         sampling_words(tree),
         facts_of(number),
         number.mean.upper,
-        tuple(_selected(brackets, quantity, at, tolerance) for quantity, at in questions),
+        tuple(
+            _selected(brackets, *question, tolerance, compared=compared) for question in questions
+        ),
         brackets.methods,
     )
 
 
 def _selected(
-    brackets: SelectionBrackets, quantity: Quantity, at: float, tolerance: float
+    brackets: SelectionBrackets, quantity: Quantity, at: float, tolerance: float, *, compared: bool
 ) -> Selected:
     """Answer one question, with what each method proves."""
     found = brackets.answer(quantity, at)
@@ -155,7 +161,7 @@ def _selected(
         base.proved,
         found.methods,
         constants,
-        _candidates(brackets.methods, found.methods, base),
+        _candidates(brackets.methods, found.methods, base) if compared else {},
         base.method if narrow else replace(base.method, tolerance_met=False),
         tuple(Direction(name, each, None, base.method) for name, each in found.directions.items()),
     )

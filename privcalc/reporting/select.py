@@ -144,6 +144,7 @@ class Selecting:
                 epsilons=self.epsilons,
                 tolerance=self.tolerance,
                 engine=self.engine,
+                compared=self.verbose,
             )
         return explained(
             [self._report(found, answer) for answer in found.answers], seen, self.engine

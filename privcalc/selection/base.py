@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -184,6 +184,10 @@ class WorseBase(Base):
         first, second = (base.upper(logs) for base in self._bases)
         return np.maximum(first, second)
 
+    def epsilon(self, delta: float) -> float:
+        """Return the larger x of both orders, beyond which neither is above delta."""
+        return max(base.epsilon(delta) for base in self._bases)
+
 
 LARGEST_MU = 1e12
 
@@ -305,6 +309,7 @@ class EngineBase(Base):
         self._laws = laws
         self.profile = profile
         self.back: EngineBase = self
+        self._epsilon = cache(self._solved)
 
     @classmethod
     def pair(
@@ -365,9 +370,9 @@ class EngineBase(Base):
     def epsilon(self, delta: float) -> float:
         """Return a real x, about the least, with H_{e^x} <= delta certified.
 
-        Of a Renyi curve every point is a search of its own; there the engine inverts it.
+        The engine inverts the profile, where it is positive, with fewer points than a search.
         """
-        if self.slow and 0.0 < delta < 1.0:
+        if 0.0 < delta < 1.0:
             found = self._epsilon(delta)
             if found > 0.0:
                 return found
@@ -378,7 +383,7 @@ class EngineBase(Base):
         """Whether the base is known by a Renyi curve only."""
         return bool(self._laws.upper.curves)
 
-    def _epsilon(self, delta: float) -> float:
+    def _solved(self, delta: float) -> float:
         from privcalc.engine.planner import certified_epsilon
 
         try:

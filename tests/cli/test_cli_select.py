@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 class TestAnswers:
     def test_the_table(self, run: Callable[..., Outcome]) -> None:
-        """Every method is a row, with its constant and what it buys."""
-        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6")
+        """Every method is a row, with its constant and, under -v, what it buys."""
+        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "-v")
         assert done.status == 0
         rows = [line.split() for line in done.stdout.splitlines()]
         shown = {row[1]: row[2:] for row in rows if len(row) == 5 and row[0] == "1e-6"}
@@ -244,8 +244,10 @@ class TestRuns:
 
 
 def test_columns_of_methods_are_explained(run: Callable[..., Outcome]) -> None:
-    """Below the tables stands what a run, an upper bound and C are."""
+    """Below the tables stands what a run, an upper bound and C are; candidates are for -v."""
     line = ("--runs", "geometric:mean=30", "--delta", "1e-6")
     printed = run("select", "gaussian:sigma=4", *line).stdout
-    for name in ("one run", "upper bound", "C", "candidates"):
+    for name in ("one run", "upper bound", "C"):
         assert f"\n{name}  " in printed
+    assert "candidates" not in printed
+    assert "\ncandidates  " in run("select", "gaussian:sigma=4", *line, "-v").stdout

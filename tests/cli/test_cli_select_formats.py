@@ -45,7 +45,7 @@ class TestFormats:
         """The tables and what is said below them."""
         done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--format", "markdown")
         assert done.status == 0
-        assert "| delta | method | upper bound | C | candidates |" in done.stdout
+        assert "| delta | method | upper bound | C |" in done.stdout
         assert "| 1e-6 | pointwise | " in done.stdout
         assert "- runs: geometric: mean 30, no run 0" in done.stdout
 

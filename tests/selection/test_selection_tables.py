@@ -154,7 +154,8 @@ def in_order(found: Selected) -> None:
 
 def test_the_difference_in_candidates() -> None:
     """At what the paper charges for 30 runs, six times as many are proved to cost no more."""
-    found = asked("gaussian:sigma=4", "geometric:mean=30", 1e-6, None)
+    tree, runs = parse("gaussian:sigma=4").tree, read_runs("geometric:mean=30")
+    [found] = select(tree, runs, deltas=[1e-6], compared=True).answers
     assert found.candidates["paper"] == 30
     more = found.candidates["tight"]
     assert more > 180
