@@ -19,7 +19,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import Term
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import left, share
+from privcalc.numerics.work import left
 from privcalc.record import mutable, replace
 from privcalc.renyi.best_order import ManyEpsilons
 from privcalc.renyi.curve import LawCurve, LeastCurve, WorseCurve
@@ -177,8 +177,10 @@ TOLERANCE, POINTWISE = 1e-7, 1e-4
 ACCURACY = 1e-5
 # Points of a profile, and how much a delta may be above what remains at infinity, in parts of that.
 FIRST, COUNT, ABOVE = 40, 450, 1e-3
-# Deltas at which the pointwise bound is made good.
+# Deltas at which the pointwise bound is made good, and further ones where it has prices, each of
+# which is good for deltas that are about as large only.
 PREPARED = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 1e-11, 1e-14)
+CLOSER = (0.5, 0.18, 0.06, 0.03, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 2e-8, 4e-9, 1e-10)
 # More runs than this are not composed; at so many epsilons it is seen whether that is of use.
 MOST_RUNS, TRIED = 100, 6
 COMPOSED = 1e-6
@@ -267,24 +269,16 @@ class Bounds:
         )
 
     def prepare(self, epsilons: Array) -> list[float]:
-        """Make the grids good where delta matters; see whether composing helps.
-
-        The pointwise bound has grids and prices of its own at each delta (`pointwise.py`).
-        With a price it does not fall any more below what that costs, so that there are kinks: all
-        deltas get a price that is about theirs, if prices are of use.
+        """Make the pointwise bound good where delta matters; see whether composing helps.
 
         Returns:
             Epsilons at which the bound is good.
         """
         found = [self.pointwise.epsilon(delta) for delta in PREPARED]
-        if left() > 0.0:
-            with share(2):
-                filled = self.pointwise.fill()
-            with share(2):
-                self.pointwise.refine(found)
-            found += filled
-        some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
+        if self.pointwise.priced:
+            found += [self.pointwise.epsilon(delta) for delta in CLOSER]
         if self.runs.largest <= MOST_RUNS and left() > 0.0:
+            some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
             self.together = bool((self.composed(some) < self.deltas(some)).any())
         return [epsilon for epsilon in found if epsilon < epsilons[-1]]
 

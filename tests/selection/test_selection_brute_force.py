@@ -83,7 +83,7 @@ def test_no_order_exceeds_a_bound(seed: int, cases: int) -> None:
         for first, second in ((p, q), (q, p)):
             base = FiniteBase(first, second)
             pointwise = Pointwise(runs, base, float(rng.choice([1.0, 1e-2])))
-            deltas = pointwise.deltas(epsilons).tolist()
+            deltas = [pointwise.delta(epsilon) for epsilon in epsilons]
             low = WorstOrder(runs, base, pointwise.grid)
             constants = [each(base, base.reverse) for each in (runs.tight, runs.paper)]
             for epsilon, bound in zip(epsilons.tolist(), deltas, strict=True):
