@@ -160,9 +160,9 @@ class Methods:
             with share(RIVALS):
                 found["rdp"] = best_epsilon(runs, forward, backward, delta)
         if runs.family == "geometric":
-            found["liu_talwar"] = liu_talwar_epsilon(runs, forward, backward, delta)
+            found["liu_talwar"] = liu_talwar_epsilon(runs, self.worse, delta)
         if math.isfinite(loss_bound(forward)):
-            found["pure"] = pure_epsilon(runs, forward, backward, delta)
+            found["pure"] = pure_epsilon(constants["tight"], runs, forward)
         with share(2 if math.isfinite(runs.largest) else 1):
             found["pointwise"] = pointwise.epsilon(delta)
         best = min(found.values())
@@ -185,9 +185,10 @@ class Methods:
             with share(RIVALS):
                 found["rdp"] = best_delta(runs, forward, backward, epsilon)
         if runs.family == "geometric":
-            found["liu_talwar"] = liu_talwar_delta(runs, forward, backward, epsilon)
+            found["liu_talwar"] = liu_talwar_delta(runs, self.worse, epsilon)
         if math.isfinite(loss_bound(forward)):
-            found["pure"] = 0.0 if epsilon >= pure_epsilon(runs, forward, backward, 0.0) else 1.0
+            pure = pure_epsilon(self.constants["tight"], runs, forward)
+            found["pure"] = 0.0 if epsilon >= pure else 1.0
         with share(2 if math.isfinite(runs.largest) else 1):
             found["pointwise"] = pointwise.delta(epsilon)
         if math.isfinite(runs.largest):

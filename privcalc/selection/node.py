@@ -220,7 +220,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
     good = [epsilon for part in parts for epsilon in part.prepare(places)]
     places = np.union1d(places, good)
     points = node_points(evaluate, places, smallest=SMALLEST, count=COUNT + len(good))
-    end = max(pure_epsilon(runs, part.forward, part.backward, 0.0) for part in parts)
+    end = max(pure_epsilon(part.constant, runs, part.forward) for part in parts)
     if mass == 0.0 and end <= LARGEST_EPSILON:
         points = (*(point for point in points if point[0] < end), (end, Fraction(0)))
     return Term(_with_curve(profile_law(points), parts), accuracy=ACCURACY)
