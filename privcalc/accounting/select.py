@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from privcalc.relation import Relation
     from privcalc.selection.methods import Methods
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.selection.thresholds import ProfileThresholds, TuningThresholds
     from privcalc.spec.tree import Node, Parameters
 

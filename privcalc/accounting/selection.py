@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
     from privcalc.relation import Relation
     from privcalc.selection.methods import Proved
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.spec.tree import Node, Wrapped
 
 # Profiles of the base are asked for at this width at the narrowest: what a selection adds is

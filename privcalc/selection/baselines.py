@@ -40,7 +40,7 @@ from privcalc.numerics.rounding import UNIT, non_negative
 
 if TYPE_CHECKING:
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # Families of the truncated negative binomial law D(eta, gamma).
 SHAPED = ("geometric", "logarithmic", "tnb")

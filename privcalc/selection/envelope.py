@@ -33,12 +33,12 @@ import numpy as np
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
-from privcalc.selection.runs.protocol import gaps
+from privcalc.selection.runs import gaps
 from privcalc.selection.testing_region import DOWN, UP, cell_cuts, polygon, spread
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array, Integers
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.selection.testing_region import BoundaryNodes, ProfileGrid
 
 # Thresholds for which all lines are looked at, one in so many.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # The order, less 1, at which the member of an envelope is chosen that stands for all.
 TYPICAL = 3.0

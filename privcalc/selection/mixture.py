@@ -19,7 +19,7 @@ from privcalc.selection.testing_region import TRIANGLE, cuts, parts, triangles
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array, Integers
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.selection.testing_region import ProfileGrid
 
 # Most pairs of an epsilon and a knot at once.

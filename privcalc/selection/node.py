@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
     from privcalc.renyi.best_order import ManyConversion
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # Deltas below this are not resolved; none that is positive may be below 1e-300.
 SMALLEST, LEAST = 1e-30, 1e-300

@@ -43,7 +43,7 @@ from privcalc.selection.testing_region import ProfileGrid
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # 1 - t of the places that are tried.
 LEAST_REST, PLACES = 1e-20, 500

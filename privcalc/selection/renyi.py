@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # Steps of the fixed point for binomial runs; each is a proved bound.
 BINOMIAL_STEPS = 6

@@ -194,7 +194,7 @@ LEAST = 1e-300
 class BoundaryNodes:
     """Nodes of the chain from q' = 0 to q = 1; every array has shape (n,).
 
-    Which of a number and its complement counts is settled as in `runs/protocol.py`: the number
+    Which of a number and its complement counts is settled as in `runs.py`: the number
     itself up to 1/2, beyond it the complement.
 
     Attributes:

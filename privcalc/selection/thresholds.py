@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.numerics.rounding import Array
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # The first threshold is narrowed by this factor so many times.
 POINTS, NARROWINGS = 32, 12
@@ -228,7 +228,7 @@ def _excess(runs: Runs, x: float, price: float, epsilon_at: Callable[[Runs], flo
 
 
 def _with_mean(runs: Runs, mean: float) -> Runs:
-    from privcalc.selection.runs.make import make_runs
+    from privcalc.selection.make_runs import make_runs
 
     shape = runs.parameters.get("shape") if runs.family == "tnb" else None
     return make_runs(runs.family, mean=mean, shape=None if shape is None else float(shape))

@@ -46,7 +46,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array, Integers
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.selection.testing_region import ProfileGrid
 
 # Logs of thresholds, with both ends of the profile there.

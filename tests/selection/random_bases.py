@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privcalc.selection.baselines import SHAPED, loss_bound, pure_epsilon
-from privcalc.selection.runs.make import make_runs
+from privcalc.selection.make_runs import make_runs
 from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import random
 
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 DIGITS = 50
 # Rounding of the plain oracle.

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.pointwise import Pointwise
-from privcalc.selection.runs.make import make_runs
 from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns, hockey_stick
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # phi at neighbouring doubles is off by this.
 NOISE = 1e-13

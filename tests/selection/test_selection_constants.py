@@ -11,19 +11,19 @@ import pytest
 from mpmath import mp, mpf
 from scipy.special import ndtr, ndtri
 
+from privcalc.selection import distribution
 from privcalc.selection.base import Base
 from privcalc.selection.constants import negative_binomial_paper, odds_root
-from privcalc.selection.runs import distribution
-from privcalc.selection.runs.distribution import largest_log_quotient
-from privcalc.selection.runs.families import NegativeBinomialRuns
-from privcalc.selection.runs.make import make_runs
+from privcalc.selection.distribution import largest_log_quotient
+from privcalc.selection.make_runs import make_runs
+from privcalc.selection.runs import NegativeBinomialRuns
 from tests.finite_base import FiniteBase
 from tests.paper_thresholds import paper_threshold
 from tests.selection.profiles import GAUSSIAN, MU, RUNS, Profile
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 SIX_DIGITS = 6e-7
 

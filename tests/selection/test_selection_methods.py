@@ -18,8 +18,8 @@ from privcalc.selection.baselines import (
     liu_talwar_epsilon,
     shape,
 )
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.renyi import best_delta, best_epsilon, selected_curve
-from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
 from tests.oracles.exact import normal_delta
 from tests.oracles.selected_law import PlainRuns, hockey_stick, log_moment

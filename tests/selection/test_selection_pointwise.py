@@ -13,9 +13,9 @@ from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.profiles import profile_law
 from privcalc.selection.base import GaussianBase
 from privcalc.selection.envelope import NodeChain
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.node import last_point, node_points
 from privcalc.selection.pointwise import Pointwise
-from privcalc.selection.runs.make import make_runs
 from privcalc.selection.testing_region import ProfileGrid
 from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
@@ -23,7 +23,7 @@ from tests.finite_base import FiniteBase
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 GAUSSIAN = GaussianBase(0.25)
 RANDOMIZED = FiniteBase([0.6, 0.4], [0.4, 0.6])

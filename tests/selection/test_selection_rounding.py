@@ -16,12 +16,12 @@ from privcalc.bounds import Bound
 from privcalc.relation import Relation
 from privcalc.selection import constants
 from privcalc.selection.base import bases
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.methods import Methods, _share
 from privcalc.selection.node import Bounds
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.renyi import best_delta, best_epsilon
-from privcalc.selection.runs.families import NegativeBinomialRuns
-from privcalc.selection.runs.make import make_runs
+from privcalc.selection.runs import NegativeBinomialRuns
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tests.paper_thresholds import paper_threshold
 
 if TYPE_CHECKING:
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 FILE = Path(__file__).parent.parent / "oracles" / "selection_tables.json"
 TABLES: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))

@@ -24,7 +24,7 @@ from privcalc.bounds import Bound
 from privcalc.errors import DomainError
 from privcalc.numerics.rounding import MARGIN, UNIT, non_negative
 from privcalc.record import record
-from privcalc.selection.runs.protocol import Runs, canonical, gaps
+from privcalc.selection.runs import Runs, canonical, gaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
