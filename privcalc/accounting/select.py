@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 # Relative error of epsilon where it decides on three digits of a number of runs.
 ROUGH = 1e-3
-# What of the work of a question may go into how many more candidates a method buys.
-GAIN_PART = 0.2
 # Relative width with which one use of a candidate is judged.
 ONE_USE = 1e-7
 EXAMPLE = "gaussian:sigma=2@poisson:q=0.01@_"
@@ -191,7 +189,7 @@ def _priced(runs: Runs, price: float, epsilon_at: Callable[[Runs], float]) -> fl
     from privcalc.selection.thresholds import mean_at_price
 
     try:
-        with allowance(GAIN_PART * QUESTION):
+        with allowance(QUESTION):
             return mean_at_price(runs, price, epsilon_at)
     except NotCertifiedError:
         return None
