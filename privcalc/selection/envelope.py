@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge
 from privcalc.record import record
 from privcalc.selection.runs import gaps
 from privcalc.selection.testing_region import DOWN, UP, cell_cuts, polygon, spread
@@ -48,8 +47,6 @@ WIDEST = 4.0
 # Covers the rounding of lines, relatively to their slopes; see `Envelope.heights`.
 HEIGHT_ERROR = 1e-12
 LOWEST = -690.0
-# Work for a line at one place.
-PER_LINE = 0.1
 # Slopes and intercepts below e^TINY are not normal numbers with room to spare.
 TINY = -680.0
 
@@ -188,30 +185,6 @@ class Envelope:
         values = np.where(logs <= self.first, 0.0, values)
         return values, slopes, best
 
-    def excess(self, logs: Array, floor: float) -> Array:
-        """Return by how much lines of cells exceed all lines of nodes, at most, shape (cells,).
-
-        In parts of the highest slope, at each of some log w and where the first line of a node
-        begins: an estimate of what finer cells gain. Slopes below the floor do not matter.
-        """
-        odd = self.skipped % 2
-        node, cell = slice(odd, None, 2), slice(1 - odd, None, 2)
-        slopes, drops = self.slopes[node], self.drops[node]
-        with np.errstate(divide="ignore"):
-            roots = np.log(drops / slopes)[slopes >= floor]
-        logs = np.append(logs, roots.min()) if len(roots) else logs
-        charge(PER_LINE * len(logs) * len(self.slopes))
-        inverse = np.exp(-np.clip(logs, LOWEST, -LOWEST))[:, None]
-        lines = slopes - drops * inverse
-        best = lines.argmax(axis=1)
-        tops = np.maximum(lines[np.arange(len(best)), best], 0.0)[:, None]
-        highest = np.maximum(slopes[best], floor)[:, None]
-        lines = (self.slopes[cell] - self.drops[cell] * inverse - tops) / highest
-        over = lines.max(axis=0, initial=0.0)
-        cells = np.zeros((len(self.slopes) + self.skipped) // 2)
-        cells[len(cells) - len(over) :] = over
-        return cells
-
 
 # At first cells are cut to steps of log phi' of this size.
 STEP = 0.3
@@ -273,13 +246,6 @@ class NodeChain:
         relative += np.minimum(0.25 * low * low, low)
         result: Array = shares * relative
         return result
-
-    def last_error(self, shares: Array) -> float:
-        """Estimate what is lost on the last edge, which ends at q = 1 instead of both at 1."""
-        last = self.nodes.edge == self.nodes.edge[-1]
-        high, low = self._changes()
-        change = min(1.0, float((high + low)[last].sum()))
-        return float(shares[last].sum()) * change
 
     @np.errstate(all="ignore")
     def tangent_errors(self, shares: Array) -> tuple[Array, Array]:
