@@ -47,9 +47,6 @@ LARGEST_EPSILON = 600.0
 NEAR = 1e-3
 # Relative errors of delta count by this power of it.
 POWER = 0.05
-# What they make of epsilon, relatively, is less by the steepness |d log delta / d log epsilon|,
-# where that is between these; an epsilon below SMALL_EPSILON counts as that.
-STEEPNESS, SMALL_EPSILON = (1.0, 30.0), 0.1
 ROUNDS = 4
 # Where the end is looked for.
 FIRST_STEP, GROWTH, STEPS = 1e-3, 1.5, 34
@@ -70,23 +67,17 @@ def node_points(
         smallest: a delta at which the tail may end.
         count: about how many points; where the hull is farthest from the function there are more.
     """
-    deltas = _smoothed(evaluate(epsilons))
-    mirrored = _mirrored(evaluate, epsilons)
-    # Whether the other sign is of any use is seen here, once and for all.
-    both = bool((mirrored < deltas * (1.0 - NEAR)).any())
-    deltas = _smoothed(np.minimum(deltas, mirrored))
+    deltas = _smoothed(_of_both(evaluate, epsilons))
     rounds = ROUNDS if count > len(epsilons) else 0
     for number in range(1, rounds + 1):
         wanted = len(epsilons) + (count - len(epsilons)) * number / rounds
         heights, tips = triangles(epsilons, deltas)
         size = np.maximum(deltas[:-1], smallest)
-        errors = heights / size * size**POWER / _steepness(epsilons, deltas)
+        errors = heights / size * size**POWER
         places = np.setdiff1d(_more(epsilons, errors, tips, int(wanted)), epsilons)
         if not len(places) or left() <= 0.0:
             break
-        found = evaluate(places)
-        if both:
-            found = np.minimum(found, _mirrored(evaluate, places))
+        found = _of_both(evaluate, places)
         order = np.argsort(np.concatenate([epsilons, places]), kind="stable")
         epsilons = np.concatenate([epsilons, places])[order]
         deltas = _smoothed(np.concatenate([deltas, found])[order])
@@ -95,13 +86,6 @@ def node_points(
         (float(epsilon), Fraction(float(delta)))
         for epsilon, delta in zip(epsilons[kept], deltas[kept], strict=True)
     )
-
-
-def _steepness(epsilons: Array, deltas: Array) -> Array:
-    """Return about |d log delta / d log epsilon| between points, within STEEPNESS."""
-    fall = -np.diff(np.log(np.maximum(deltas, LEAST)))
-    steepness: Array = np.maximum(epsilons[1:], SMALL_EPSILON) * fall / np.diff(epsilons)
-    return np.clip(steepness, *STEEPNESS)
 
 
 def _more(epsilons: Array, errors: Array, tips: Array, wanted: int) -> Array:
@@ -146,20 +130,20 @@ def last_point(evaluate: Callable[[Array], Array], floor: float) -> float:
     return max(right, FIRST_STEP)
 
 
-def _mirrored(evaluate: Callable[[Array], Array], epsilons: Array) -> Array:
-    """Return what a point at -epsilon proves, for epsilon below 1; infinity elsewhere.
+def _of_both(evaluate: Callable[[Array], Array], epsilons: Array) -> Array:
+    """Return what points at epsilon and, below 1, at -epsilon prove.
 
     1 - a + a delta(-epsilon) is off by less than 1e-15 (1 + 2 a), which is added.
     """
-    result = np.full(len(epsilons), np.inf)
+    found = evaluate(epsilons)
     near = epsilons < 1.0
     if near.any():
         x = epsilons[near]
         a = np.exp(x)
         other = np.minimum(evaluate(-x[::-1]), 1.0)[::-1]
         value = a * other - np.expm1(x) + 1e-15 * (1.0 + 2.0 * a)
-        result[near] = np.maximum(value, 0.0)
-    return result
+        found[near] = np.minimum(found[near], np.maximum(value, 0.0))
+    return found
 
 
 def _smoothed(deltas: Array) -> Array:
