@@ -219,7 +219,7 @@ class NodeChain:
 
     def cut(self, counts: Integers) -> bool:
         """Cut cells into parts; say whether anything came of it. The envelope is left as it was."""
-        cell, share = cell_cuts(self.nodes, counts)
+        cell, share = cell_cuts(counts)
         if not len(cell) or len(self.nodes.low) + len(cell) > 2 * MOST_NODES:
             return False
         before = len(self.nodes.low)
