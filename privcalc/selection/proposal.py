@@ -54,7 +54,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.engine.planner import certified_epsilon
 from privcalc.engine.terms import Realized, one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
@@ -78,7 +77,6 @@ from privcalc.selection.node import LARGEST_EPSILON, last_point, node_points
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Terms
     from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.numerics.rounding import Array
@@ -92,13 +90,10 @@ TOLERANCE = 1e-6
 ACCURACY = 1e-5
 # The last point is where delta is above the rest by this part, or where it is below that.
 ABOVE, SMALLEST = 1e-6, 1e-30
-# How well the end is looked for.
-FAR_TOLERANCE = 0.01
 # Slopes at which events are bounded.
 TRIED = 60
-# Where the points begin: so many evenly spaced, then so many at equal ratios of delta; and so many
-# more where they are far from one another.
-FIRST, RATIOS, MORE = 48, 130, 50
+# Points to begin with, evenly spaced, and those at the end.
+FIRST, COUNT = 48, 230
 
 
 def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) -> Term:
@@ -133,11 +128,7 @@ def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) ->
     found = [_bases(each) for each in parts]
     closed = all(isinstance(base, ClosedBase | GaussianBase) for each in found for base in each)
 
-    def far(more: float) -> float:
-        return max(_far(each.upper, more) for part in parts for each in part.values())
-
-    others = found[1] if mode == MAX else ()
-    shape = Shape(found[0], others, high, mode, None if closed else far)
+    shape = Shape(found[0], found[1] if mode == MAX else (), high, mode)
     last = shape.last()
     mass = float(shape.deltas(np.array([last]))[0])
     if mass >= 1.0:
@@ -168,14 +159,12 @@ class Shape:
         test: the test by itself, where it is needed.
         failure: p.
         mode: as of `proposed`.
-        far: says where delta is what remains at infinity and so much more; None for closed forms.
     """
 
     whole: tuple[Base, ...]
     test: tuple[Base, ...]
     failure: float
     mode: str
-    far: Callable[[float], float] | None = None
 
     def ends(self, epsilons: Array) -> tuple[Array, Array]:
         """Return both ends of the bound at epsilons >= 0; a lower end is 0 where it is not known.
@@ -216,19 +205,12 @@ class Shape:
         floor = rest + max(SMALLEST, rest * ABOVE)
         if largest <= LARGEST_EPSILON and self.deltas(np.array([0.5 * largest]))[0] > floor:
             return largest
-        found = self.far(floor - rest) if self.far else last_point(self.deltas, floor)
-        return min(largest, found, LARGEST_EPSILON)
+        return min(largest, last_point(self.deltas, floor))
 
     def points(self, last: float) -> tuple[tuple[float, Fraction], ...]:
-        """Return points of the bound, close where its logarithm falls fast."""
-        even = np.linspace(0.0, last, FIRST)
-        deltas = self.deltas(even)
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.maximum(deltas - deltas[-1] * (1.0 - ABOVE), SMALLEST))
-        levels = np.linspace(logs[0], logs[-1], RATIOS)
-        places = np.interp(-levels, -logs, even)
-        start = np.unique(np.concatenate([even, places]))
-        return node_points(self.deltas, start, smallest=self.failure, count=len(start) + MORE)
+        """Return points of the bound, more of them where its hull is far from it."""
+        places = np.linspace(0.0, last, FIRST)
+        return node_points(self.deltas, places, smallest=self.failure, count=COUNT)
 
 
 def _of_group(
@@ -325,22 +307,8 @@ class ClosedBase(Base):
         return ends
 
 
-def _far(composition: Composition, more: float) -> float:
-    """Return about where delta is what remains at infinity, and so much more; at most 600."""
-    try:
-        delta = min(composition.infinity_mass().upper + more, 1.0)
-        return certified_epsilon(composition, delta, FAR_TOLERANCE).bound.upper
-    except NotCertifiedError:
-        return LARGEST_EPSILON
-
-
-def _slow(composition: Composition) -> bool:
-    """Say whether there are sums of many atoms."""
-    return all(law.properties.has_atoms for law, _ in composition)
-
-
 def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
-    """Return the profiles of each order, from a lattice where there are sums of many atoms.
+    """Return the profiles of each order.
 
     Of what engines prove only the upper ends are used.
     """
@@ -352,13 +320,11 @@ def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
     ]
     if len(closed) == len(parts):
         return tuple(ClosedBase(law) for law in closed)
-    slow = any(_slow(each.upper) for each in parts.values())
-    engine = "fft" if slow else "auto"
     above = {
         name: each if each.lower is each.upper else Realized(each.upper, None)
         for name, each in parts.items()
     }
-    return tuple(base for base, _ in bases(above, TOLERANCE, engine).values())
+    return tuple(base for base, _ in bases(above, TOLERANCE, "auto").values())
 
 
 @record
