@@ -71,11 +71,11 @@ class SelectedCurve(DerivedCurve):
 
     Attributes:
         log_mean: upper bound on log E[K].
-        growth: maps c (and K(c)) to upper bounds on log sup phi'(q)^{c+1} phi'(q')^{-c} / E[K].
+        growth: maps c to upper bounds on log sup phi'(q)^{c+1} phi'(q')^{-c} / E[K].
     """
 
     log_mean: float
-    growth: Callable[[Array, Array], Array]
+    growth: Callable[[Array], Array]
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return a line at infinity: nothing is known at order 1."""
@@ -84,7 +84,7 @@ class SelectedCurve(DerivedCurve):
     def bound(self, c: Array, k: Array) -> Array:
         """Return K + growth + log mean, rounded up."""
         with np.errstate(all="ignore"):
-            return (Enclosure(k) + self.growth(c, k) + self.log_mean).upper()
+            return (Enclosure(k) + self.growth(c) + self.log_mean).upper()
 
 
 def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve | None:
@@ -102,25 +102,25 @@ def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve |
     log_mean = float(log(mean).upper())
     if runs.family in SHAPED:
         shift = tnb_shift(runs, backward)
-        return SelectedCurve(base, _up(limit + shift), log_mean, lambda c, _: c * shift)
+        return SelectedCurve(base, _up(limit + shift), log_mean, lambda c: c * shift)
     if runs.family == "poisson":
         total = mean * float(backward.upper(np.zeros(1))[0])
         return SelectedCurve(
-            base, _up(limit + total), log_mean, lambda c, _: poisson_growth(c, mean, backward)
+            base, _up(limit + total), log_mean, lambda c: poisson_growth(c, mean, backward)
         )
-    number = runs.largest
-    if number == 1.0:
+    more = runs.largest - 1.0
+    if more == 0.0:
         # phi' is constant.
-        return SelectedCurve(base, limit, log_mean, lambda c, _: np.zeros(c.shape))
-    p = min(1.0, mean / number * (1.0 + 2.0 * UNIT))
-    proper = forward.infinity_mass == 0.0
-    steepest = (number - 1.0) * float(binomial_rate(np.ones(1), p, backward)[0])
-    return SelectedCurve(
-        base,
-        _up(limit + steepest),
-        log_mean,
-        lambda c, k: binomial_growth(c, k if proper else None, (number, p), backward),
-    )
+        return SelectedCurve(base, limit, log_mean, lambda c: np.zeros(c.shape))
+    p = min(1.0, mean / runs.largest * (1.0 + 2.0 * UNIT))
+
+    def growth(c: Array) -> Array:
+        ratio = (1.0 + c) / (c + p) * (1.0 - 4.0 * UNIT)
+        found: Array = more * c * binomial_rate(ratio, p, backward) * (1.0 + 8.0 * UNIT)
+        return found
+
+    steepest = more * float(binomial_rate(np.ones(1), p, backward)[0])
+    return SelectedCurve(base, _up(limit + steepest), log_mean, growth)
 
 
 def tnb_shift(runs: Runs, backward: Base) -> float:
@@ -166,34 +166,13 @@ def poisson_growth(c: Array, mean: float, backward: Base) -> Array:
     return growth
 
 
-def binomial_growth(
-    c: Array, k: Array | None, number_and_chance: tuple[float, float], backward: Base
-) -> Array:
-    """Return the less of two bounds on log sup (phi'(q) / m)^{c+1} (phi'(q') / m)^{-c}.
-
-    phi'(q) = n p (1 - p x)^{n-1}. The first bound is (n - 1) c times `binomial_rate`. The second,
-    for mass 0 at infinite loss, is (n - 1) log(1 - p + p e^K): with z = 1 - p + p q,
-    z^{c+1} z'^{-c} is jointly convex in (z, z'), hence at most 1 - p + p q^{c+1} q'^{-c}, and
-    q^{c+1} q'^{-c} <= e^K by the data processing inequality. Both grow with p, which may be rounded
-    up. (Both are Lemma 7; Papernot and Steinke state no theorem for binomial numbers.)
-    """
-    number, p = number_and_chance
-    with np.errstate(all="ignore"):
-        ratio = (1.0 + c) / (c + p) * (1.0 - 4.0 * UNIT)
-        first = c * binomial_rate(ratio, p, backward)
-        if k is not None:
-            rest = log1p(-p) if p < 1.0 else Enclosure(-math.inf)
-            mixed = where(k < 1.0, log1p(p * expm1(k)), logaddexp(rest, log(p) + k))
-            first = np.fmin(first, np.maximum(0.0, mixed.upper()))
-        growth: Array = (number - 1.0) * first * (1.0 + 4.0 * UNIT)
-    return growth
-
-
 def binomial_rate(ratio: Array, p: float, backward: Base) -> Array:
     """Return -log(1 - p h), h >= H_R(Q' || Q) for some R with R <= ratio (1 - p h).
 
-    With ratio <= (c + 1) / (c + p), c times it bounds log z^{c+1} z'^{-c}, z = 1 - p x: as
-    x' <= R x + h this is at most
+    phi'(q) = n p (1 - p x)^{n-1}: n - 1 times c times this bounds the logarithm in question (Lemma
+    7; Papernot and Steinke state no theorem for binomial numbers). It grows with p, which may be
+    rounded up. With ratio <= (c + 1) / (c + p), c times it bounds log z^{c+1} z'^{-c},
+    z = 1 - p x: as x' <= R x + h this is at most
 
         f(x) = (c + 1) log(1 - p x) - c log(1 - p R x - p h),
 
