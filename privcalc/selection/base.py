@@ -353,11 +353,6 @@ class EngineBase(Base):
                 return found
         return super().epsilon(delta)
 
-    @property
-    def slow(self) -> bool:
-        """Whether the base is known by a Renyi curve only."""
-        return bool(self._laws.upper.curves)
-
     def _solved(self, delta: float) -> float:
         from privcalc.engine.planner import certified_epsilon
 

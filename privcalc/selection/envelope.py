@@ -26,6 +26,7 @@ With t0 where l and r meet, what is lost is of second order in the size of the c
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -165,19 +166,11 @@ class Envelope:
         best_at_ends = at_ends.argmax(axis=1)
         best = np.zeros(count, np.int64)
         best[ends] = best_at_ends
-        for block in range(len(ends) - 1):
-            start, stop = int(ends[block]), int(ends[block + 1])
-            low, high = int(best_at_ends[block]), int(best_at_ends[block + 1])
+        for start, stop in pairwise(ends.tolist()):
+            low, high = sorted((int(best[start]), int(best[stop])))
             if logs[stop] - logs[start] > WIDEST:
                 low, high = 0, len(self.slopes) - 1
-            if stop == start + 1:
-                continue
-            inside = slice(start + 1, stop)
-            low, high = min(low, high), max(low, high)
-            if low == high:
-                best[inside] = low
-                continue
-            lines = slice(low, high + 1)
+            inside, lines = slice(start + 1, stop), slice(low, high + 1)
             table = self.slopes[lines] - self.drops[lines] * inverse[inside, None]
             best[inside] = low + table.argmax(axis=1)
         slopes = self.slopes[best]

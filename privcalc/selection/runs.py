@@ -150,13 +150,6 @@ class NegativeBinomialRuns(Runs):
         """Return both ends of E[K]."""
         return Bound(self.means[1], self.means[0])
 
-    @property
-    def gamma(self) -> Bound:
-        """Return both ends of gamma = 1 / (1 + w)."""
-        low, high = self.odds
-        room = 4.0 * UNIT
-        return Bound(min(1.0, (1.0 + room) / (1.0 + low)), (1.0 - room) / (1.0 + high))
-
     def log_derivative(self, q: Array, rest: Array) -> Bracket:
         """Return both ends of log m - (eta + 1) log1p(w rest).
 

@@ -114,7 +114,7 @@ def test_of_a_mean_between_two_the_larger_counts(
         methods = Methods.of(runs, laws[name], pair, "auto")
         bounds, epsilon = Bounds.of(runs, *pair, laws[name]), np.array([2.0])
         return {
-            **methods._deltas(2.0, Pointwise(runs, pair[0], 1e-2)),
+            **methods._found("delta", 2.0, Pointwise(runs, pair[0], 1e-2)),
             "uniform": float(bounds.uniform(epsilon)[0]),
             "orders": float(bounds.by_orders(epsilon)[0]),
             "one order": best_delta(runs, *pair, 2.0),
