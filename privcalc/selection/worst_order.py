@@ -207,7 +207,7 @@ def _whole(ahead: Profile, behind: Profile) -> Profile:
 def _end(logs: Array, low: Array, high: Array) -> float:
     """Return a log s at which the last chord, extended, is at least 0."""
     fall = float(high[-2] - low[-1]) if len(logs) > 1 else 0.0
-    if not fall > 0.0:
+    if not fall > 0.0 or low[-1] == 0.0:
         return FAR
     room = math.log1p(float(low[-1]) / fall * -math.expm1(logs[-2] - logs[-1]))
     return min(float(logs[-1]) + room * (1.0 - ROOM), FAR)

@@ -586,6 +586,14 @@ OF_RECORDS = (
         "test_selection_thresholds.py",
     ),
     Fault(
+        "order-tail",
+        "selection/worst_order.py",
+        "first, last = _end(*behind), _end(*ahead)",
+        "first, last = FAR, FAR",
+        "selection",
+        "test_selection_pointwise.py",
+    ),
+    Fault(
         "runs-pure",
         "selection/baselines.py",
         "min(constant, (runs.largest - 1.0) * f)",

@@ -174,9 +174,23 @@ def test_lower_ends_are_of_a_pair_below_the_base(base: Base, family: str, mean: 
     worst = WorstOrder(runs, base, pointwise.grid)
     assert worst.ranking is not None
     assert 0.0 < worst.delta_lower(epsilon) <= pointwise.delta(epsilon)
-    pair, logs = worst.ranking.pair, np.linspace(-2.0, 2.0, 41)
+    below(worst, base)
+
+
+@pytest.mark.parametrize("base", [GAUSSIAN, RANDOMIZED, LEAKY])
+def test_lower_ends_far_out(base: Base) -> None:
+    """Beyond the last point of a coarse grid the profile is taken to fall on as it did."""
+    grid = ProfileGrid(base)
+    grid.reach(0.01, 0.01)
+    below(WorstOrder(make_runs("geometric", mean=30.0), base, grid), base)
+
+
+def below(worst: WorstOrder, base: Base) -> None:
+    """Compare the profile of the finite pair with that of the base."""
+    assert worst.ranking is not None
+    pair, logs = worst.ranking.pair, np.linspace(-9.0, 9.0, 181)
     own = np.maximum(pair.p - np.exp(logs)[:, None] * pair.q, 0.0).sum(axis=1)
-    assert (own <= base.upper(logs) * (1.0 + 1e-12)).all()
+    assert (own <= base.upper(logs) * (1.0 + 1e-12) + 1e-300).all()
 
 
 def test_without_lower_ends_nothing_is_claimed() -> None:
