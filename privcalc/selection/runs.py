@@ -95,10 +95,6 @@ class Runs(Protocol):
         """Return both ends of log phi'(q), which does not decrease; -infinity where phi' is 0."""
         ...
 
-    def increments(self, q: Array, rest: Array) -> tuple[Array, Array]:
-        """Return both ends of phi(q[i+1]) - phi(q[i]) for nondecreasing q, shape (n-1,)."""
-        ...
-
     def more_than(self, k: float) -> float:
         """Return an upper bound on P(K > k)."""
         del k
@@ -118,9 +114,6 @@ class Runs(Protocol):
         return self.tight(forward, backward)
 
 
-# Exponents below this give results that may not be normal; e^FAINT is below E_FAINT.
-FAINT, E_FAINT = -680.0, 1e-295
-SHORTEST = 1e-299
 # z of a Chernoff bound, at most.
 LARGEST_TILT = 1e100
 # What results of exp below the normal range may be off by.
@@ -167,43 +160,6 @@ class NegativeBinomialRuns(Runs):
             value = log_mean - term
             units = 13.0 * term + 9.0 * abs(log_mean) + 2.0 * np.abs(value)
             ends.append(value + sign * UNIT * MARGIN * units)
-        return ends[0], ends[1]
-
-    def increments(self, q: Array, rest: Array) -> Bracket:
-        """Return both ends of the increments of phi.
-
-        From rests r > r', with A = log1p(w r') and D = log(1 + w r) - A = log1p(w (r - r') /
-        (1 + w r')), phi rises by the integral of m (1 + w s)^{-eta-1} over r' < s < r,
-
-            (m / w) e^{-eta A} (1 - e^{-eta D}) / eta        (eta = 0: (m / w) D),
-
-        which decreases in w. D is off by 15 units and x = eta D by 16; 1 - e^{-x} changes by no
-        more than x does, relatively, and by |x| times that for x < 0; A is off by 10 units.
-        """
-        q, rest = canonical(q, rest)
-        gap, end = gaps(q, rest), rest[1:]
-        ends = []
-        for mean, w, sign in (
-            (self.means[0], self.odds[1], -1.0),
-            (self.means[1], self.odds[0], 1.0),
-        ):
-            start, length = np.log1p(w * end), np.log1p(w * gap / (1.0 + w * end))
-            x = self.shape * length
-            # Below, (1 - e^{-x}) / x is 1 to less than a unit.
-            small = np.abs(x) < 1e-17
-            exponent = -self.shape * start
-            with np.errstate(under="ignore"):
-                rise = -np.expm1(-x) / (1.0 if self.shape == 0.0 else self.shape)
-                factor = mean / w * np.exp(exponent)
-                value = factor * np.where(small, length, rise)
-            units = 44.0 + 17.0 * np.maximum(0.0, -x) + 12.0 * np.abs(exponent)
-            value = value * (1.0 + sign * UNIT * MARGIN * units)
-            # A subnormal D is off by 1e-322; the second factor is at most D for eta > 0.
-            lost = np.where(length < SHORTEST, factor * 1e-320, 0.0) + SHORTEST
-            faint = exponent < FAINT
-            value = np.where(faint, 0.0, value)
-            value = value + sign * (lost + np.where(faint, mean / w * length * E_FAINT, 0.0))
-            ends.append(np.where(gap > 0.0, np.maximum(value, 0.0), 0.0))
         return ends[0], ends[1]
 
     def tight(self, forward: Base, backward: Base) -> float:
@@ -255,19 +211,6 @@ class PoissonRuns(Runs):
         value = log_mean - term
         error = UNIT * MARGIN * (3.0 * term + 9.0 * abs(log_mean) + 2.0 * np.abs(value))
         return value - error, value + error
-
-    def increments(self, q: Array, rest: Array) -> Bracket:
-        """Return both ends of e^{-m r'} (1 - e^{-m (r - r')}), for rests r > r'.
-
-        Both exponents are off by 3 units, which the second factor takes on at most as they stand.
-        """
-        q, rest = canonical(q, rest)
-        gap, term = gaps(q, rest), self.expected * rest[1:]
-        with np.errstate(under="ignore"):
-            value = np.exp(-term) * -np.expm1(-self.expected * gap)
-        room = UNIT * MARGIN * (24.0 + 4.0 * term)
-        low = np.maximum(value * (1.0 - room) - NOTHING, 0.0)
-        return low, np.where(gap > 0.0, value * (1.0 + room) + NOTHING, 0.0)
 
     def tight(self, forward: Base, backward: Base) -> float:
         """Return m TV, the largest m (q - q') of all tests.
@@ -330,29 +273,6 @@ class PowerRuns(Runs):
                 units = 40.0 * np.abs(term) + 9.0 * abs(log_mean) + 2.0 * np.abs(value)
                 value = value + sign * UNIT * MARGIN * units
             ends.append(np.where(term == -np.inf, -np.inf, value))
-        return ends[0], ends[1]
-
-    def increments(self, q: Array, rest: Array) -> Bracket:
-        """Return both ends of the increments of phi.
-
-        From z to z' = z + gap, with A = log(1 - p rest') and D = log1p(p gap / (1 - p rest)), phi
-        rises by (m / (n p)) e^{n A} (1 - e^{-n D}), which falls in p for a given m, as it is the
-        integral of m (1 - p s)^{n-1}. m / (n p) is 1 up to 6 units. A is off by 34 units; what is
-        in log1p by 14, and so D by 22; the second factor takes that on at most as it stands.
-        """
-        q, rest = canonical(q, rest)
-        gap = gaps(q, rest)
-        n = self.trials
-        ends = []
-        for side, sign in ((1, -1.0), (0, 1.0)):
-            p = self.chances[side]
-            exponent = n * self._log_inner(side, q[1:], rest[1:])
-            with np.errstate(divide="ignore", invalid="ignore", under="ignore", over="ignore"):
-                length = np.log1p(p * gap / self._inner(side, q[:-1], rest[:-1]))
-                value = np.exp(exponent) * -np.expm1(-n * length)
-                units = 56.0 + 40.0 * np.abs(np.maximum(exponent, -745.0))
-                value = value * (1.0 + sign * UNIT * MARGIN * units) + sign * NOTHING
-            ends.append(np.where(gap > 0.0, np.maximum(value, 0.0), 0.0))
         return ends[0], ends[1]
 
     def more_than(self, k: float) -> float:

@@ -89,10 +89,6 @@ class PlainRuns:
             for j in range(int(k) + 1, count + 1)
         )
 
-    def increments(self, q: Array, rest: Array) -> tuple[Array, Array]:
-        """Not needed here."""
-        raise NotImplementedError
-
     def tight(self, forward: Base, backward: Base) -> float:
         """Not needed here."""
         raise NotImplementedError

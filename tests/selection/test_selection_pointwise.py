@@ -15,10 +15,12 @@ from privcalc.selection.base import GaussianBase
 from privcalc.selection.envelope import NodeChain
 from privcalc.selection.make_runs import make_runs
 from privcalc.selection.node import last_point, node_points
-from privcalc.selection.pointwise import Pointwise
+from privcalc.selection.pointwise import Pointwise, Pricing
 from privcalc.selection.testing_region import ProfileGrid
 from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
+from tests.oracles.selected_law import PlainRuns
+from tests.selection.random_bases import of_the_program
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
@@ -116,6 +118,23 @@ def test_a_price_for_places_helps() -> None:
     plain = Pointwise(runs, GAUSSIAN)
     assert plain._refined(plain._plain, 1e-6) == pytest.approx(10.6765, abs=1e-3)
     assert WorstOrder(runs, GAUSSIAN, pointwise.grid).epsilon_lower(1e-6, upper) > 8.0
+
+
+@pytest.mark.parametrize(
+    "plain", [PlainRuns("geometric", 1.0, 0.01), PlainRuns("poisson", 300.0), PlainRuns("fixed", 7)]
+)
+@pytest.mark.parametrize("price", [1e-6, 0.3, 3.0])
+def test_prices_cost_the_area_below_them(plain: PlainRuns, price: float) -> None:
+    """The integral of min(phi', k), by phi up to where phi' = k, and k from there on."""
+    left, right = 0.0, 1.0
+    for _ in range(200):
+        middle = 0.5 * (left + right)
+        left, right = (left, middle) if plain.derivative(1.0 - middle) > price else (middle, right)
+    exact = plain.generating(left) - plain.generating(0.0) + (1.0 - left) * price
+    pricing = Pricing(of_the_program(plain))
+    found = pricing.cost(price)
+    assert exact * (1.0 - 1e-12) <= found <= exact * 1.03
+    assert pricing.price(found) == pytest.approx(price, rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan])
