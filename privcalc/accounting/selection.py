@@ -21,7 +21,7 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered, share
 from privcalc.record import record
 from privcalc.selection.base import bases
-from privcalc.selection.methods import Methods
+from privcalc.selection.methods import TOLERANCE, Methods
 from privcalc.wrappers.select import runs_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ class SelectionBrackets:
         event = whole.event
         self.base = _prepared(event, relation, tolerance, engine, distinct(event))
         self.methods = {
-            name: Methods.of(self.runs, self.base.directions[name], pair, engine, tolerance)
+            name: Methods(
+                self.runs, self.base.directions[name], *pair, engine, max(TOLERANCE, tolerance)
+            )
             for name, pair in self.base.pairs.items()
         }
 

@@ -67,7 +67,7 @@ class Methods:
         forward: the base in this direction.
         backward: its reverse.
         engine: the engine for compositions of the base.
-        tolerance: relative error of epsilon that will do, where it is above TOLERANCE.
+        tolerance: relative error of epsilon that will do, TOLERANCE at least.
     """
 
     runs: Runs
@@ -75,19 +75,7 @@ class Methods:
     forward: Base
     backward: Base
     engine: str
-    tolerance: float
-
-    @classmethod
-    def of(
-        cls,
-        runs: Runs,
-        laws: Realized,
-        pair: tuple[Base, Base],
-        engine: str,
-        tolerance: float = TOLERANCE,
-    ) -> Methods:
-        """Take both orders of the base."""
-        return cls(runs, laws, *pair, engine, max(TOLERANCE, tolerance))
+    tolerance: float = TOLERANCE
 
     @cached_property
     def constants(self) -> dict[str, float]:

@@ -111,7 +111,7 @@ def test_of_a_mean_between_two_the_larger_counts(
     name, pair = next(iter(bases(laws, 1e-6, "auto").items()))
 
     def found() -> dict[str, float]:
-        methods = Methods.of(runs, laws[name], pair, "auto")
+        methods = Methods(runs, laws[name], *pair, "auto")
         bounds, epsilon = Bounds.of(runs, *pair, laws[name]), np.array([2.0])
         return {
             **methods._found("delta", 2.0, Pointwise(runs, pair[0], 1e-2)),
