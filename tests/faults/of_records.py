@@ -508,8 +508,8 @@ OF_RECORDS = (
     Fault(
         "least-mean-of-deltas",
         "selection/methods.py",
-        "min(1.0, runs.mean.upper * h * (1.0 + 2.0 * UNIT))",
-        "min(1.0, (runs.mean.lower or 0.0) * h)",
+        "min(1.0, self.runs.mean.upper * h * (1.0 + 2.0 * UNIT))",
+        "min(1.0, (self.runs.mean.lower or 0.0) * h)",
         "selection",
         "test_selection_rounding.py",
     ),
