@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.selection.constants import binomial_paper, negative_binomial_paper
-from privcalc.selection.runs.families import NegativeBinomialRuns, PowerRuns
+from privcalc.selection.runs import NegativeBinomialRuns, PowerRuns
 
 if TYPE_CHECKING:
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 
 def paper_threshold(runs: Runs, base: Base) -> float:

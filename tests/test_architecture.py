@@ -62,7 +62,7 @@ RULES = {
     "privcalc.tradeoff": Rule(f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine"),
     "privcalc.selection": Rule(f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine privcalc.tradeoff"),
     # Reads the file of a distribution.
-    "privcalc.selection.runs.make": Rule(
+    "privcalc.selection.make_runs": Rule(
         f"{_BASE} {_NUMBERS} privcalc.selection", in_functions="privcalc.mechanisms.files"
     ),
     # Declarations that load fast; numerics inside methods, and no engine at all.
@@ -88,7 +88,7 @@ RULES = {
         " privcalc.spec.tree privcalc.spec.entry",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine.terms"
         " privcalc.engine.composition privcalc.selection.node"
-        " privcalc.selection.runs",
+        " privcalc.selection.make_runs privcalc.selection.runs",
     ),
     # Trees to answers: everything below the command line.
     "privcalc.accounting": Rule(f"{_BELOW_CLI} privcalc.mechanisms privcalc.wrappers"),

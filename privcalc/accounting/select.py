@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 
     from privcalc.relation import Relation
     from privcalc.selection.methods import Methods
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.selection.thresholds import ProfileThresholds, TuningThresholds
     from privcalc.spec.tree import Node, Parameters
 
 # Relative error of epsilon where it decides on three digits of a number of runs.
 ROUGH = 1e-3
-# What of the work of a question may go into how many more candidates a method buys.
-GAIN_PART = 0.2
 # Relative width with which one use of a candidate is judged.
 ONE_USE = 1e-7
 EXAMPLE = "gaussian:sigma=2@poisson:q=0.01@_"
@@ -51,7 +49,8 @@ class Selected:
         base: the same of one run.
         methods: what each method proves, the worse direction.
         constants: C of the methods that have one.
-        candidates: the mean number of runs at which a method proves what `paper` does.
+        candidates: if asked for, the mean number of runs at which a method proves what `paper`
+            does.
         method: how the base was accounted for, and whether the whole is as narrow as was asked.
         directions: each direction by itself.
     """
@@ -101,6 +100,7 @@ def select(
     epsilons: Sequence[float] = (),
     tolerance: float = TOLERANCE,
     engine: str = "auto",
+    compared: bool = False,
 ) -> Selection:
     """Bracket the privacy of private selection.
 
@@ -112,6 +112,8 @@ def select(
         epsilons: for each, delta is bracketed.
         tolerance: target relative width of what one run costs.
         engine: for the base: auto, contour, fft or rdp.
+        compared: whether to say how many runs cost what the published bound charges: that takes
+            about as long as an answer.
 
     Raises:
         DomainError: a number is out of range.
@@ -132,13 +134,15 @@ def select(
         sampling_words(tree),
         facts_of(number),
         number.mean.upper,
-        tuple(_selected(brackets, quantity, at, tolerance) for quantity, at in questions),
+        tuple(
+            _selected(brackets, *question, tolerance, compared=compared) for question in questions
+        ),
         brackets.methods,
     )
 
 
 def _selected(
-    brackets: SelectionBrackets, quantity: Quantity, at: float, tolerance: float
+    brackets: SelectionBrackets, quantity: Quantity, at: float, tolerance: float, *, compared: bool
 ) -> Selected:
     """Answer one question, with what each method proves."""
     found = brackets.answer(quantity, at)
@@ -155,7 +159,7 @@ def _selected(
         base.proved,
         found.methods,
         constants,
-        _candidates(brackets.methods, found.methods, base),
+        _candidates(brackets.methods, found.methods, base) if compared else {},
         base.method if narrow else replace(base.method, tolerance_met=False),
         tuple(Direction(name, each, None, base.method) for name, each in found.directions.items()),
     )
@@ -185,7 +189,7 @@ def _priced(runs: Runs, price: float, epsilon_at: Callable[[Runs], float]) -> fl
     from privcalc.selection.thresholds import mean_at_price
 
     try:
-        with allowance(GAIN_PART * QUESTION):
+        with allowance(QUESTION):
             return mean_at_price(runs, price, epsilon_at)
     except NotCertifiedError:
         return None

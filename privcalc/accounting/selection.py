@@ -21,7 +21,7 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered, share
 from privcalc.record import record
 from privcalc.selection.base import bases
-from privcalc.selection.methods import Methods
+from privcalc.selection.methods import TOLERANCE, Methods
 from privcalc.wrappers.select import runs_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
     from privcalc.relation import Relation
     from privcalc.selection.methods import Proved
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.spec.tree import Node, Wrapped
 
 # Profiles of the base are asked for at this width at the narrowest: what a selection adds is
@@ -107,7 +107,9 @@ class SelectionBrackets:
         event = whole.event
         self.base = _prepared(event, relation, tolerance, engine, distinct(event))
         self.methods = {
-            name: Methods.of(self.runs, self.base.directions[name], pair, engine, tolerance)
+            name: Methods(
+                self.runs, self.base.directions[name], *pair, engine, max(TOLERANCE, tolerance)
+            )
             for name, pair in self.base.pairs.items()
         }
 

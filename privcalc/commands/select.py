@@ -102,7 +102,7 @@ THEOREMS = {
     "pointwise": "the worst test at each outcome, instead of one ratio for all of them",
     "rdp": "Renyi divergences (Papernot, Steinke 2022), at the best orders",
     "liu_talwar": "Liu, Talwar 2019",
-    "pure": "closed form for a base with a largest loss",
+    "pure": "the constant and the largest loss of a base: what holds at delta 0",
     "composition": "the most runs that there can be, composed",
 }
 
@@ -165,6 +165,7 @@ def select(
         epsilons=epsilon,
         tolerance=tolerance,
         engine=engine,
+        compared=verbose,
     )
     for answer in found.answers:
         result = _result(found, answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -29,15 +29,14 @@ if TYPE_CHECKING:
 # Maps logs x of thresholds to certified upper ends of H_{e^x}.
 Upper: TypeAlias = Callable[["Array"], "Array"]
 
-# First places that are tried, as distances from log(1 - delta), and those that are tried where none
-# of these is enough: what is far out may be expensive.
-STEPS: Array = 2.0 ** np.array([-30, -20, -14, -10, -8, -6, -5, -4, -3, -2, -1, 0])
-FAR_STEPS: list[Array] = [2.0 ** np.arange(*ends) for ends in ((1.0, 3.0), (3.0, 6.0), (6.0, 51.0))]
-# Distances from the place foretold, as parts of the bracket.
-OFFSETS: Array = 10.0 ** -np.arange(1.0, 10.0)
-MOST_ROUNDS = 60
-# The inverse is sought to so many units of itself, or to this.
-ENOUGH, SMALL = 64.0 * UNIT, 1e-15
+# First places that are tried, as distances from log(1 - delta); beyond, what is far out may be
+# expensive, so that distances grow by a factor from round to round.
+STEPS: Array = 2.0 ** np.arange(-30.0, 1.0, 2.0)
+FARTHER: Array = 2.0 ** np.arange(1.0, 4.0)
+FARTHEST = 2.0**51
+# Parts of a bracket; the inverse is sought to this part of itself, or to SMALL.
+PARTS: Array = np.arange(1.0, 32.0) / 32.0
+FINE, SMALL = 1e-10, 1e-15
 
 
 class Base(Protocol):
@@ -91,8 +90,7 @@ def least_log(
 
     What is returned is certified, because `upper` was evaluated there (or x = `largest`); that it
     is about the least rests on `upper` falling. As H_{e^x} >= 1 - e^x, no x below log(1 - delta)
-    will do, and the search begins there. Brackets are narrowed around the place that a secant of
-    log H foretells, some twenty points in one call.
+    will do, and the search begins there.
 
     Args:
         upper: certified upper ends of H_{e^x}; sorted batches.
@@ -107,48 +105,25 @@ def least_log(
     if delta in (0.0, infinity_mass):
         return largest
     start = math.log1p(-delta)
-    left, right, left_log, right_log = start, largest, math.nan, math.nan
-    # `upper` lies above the mass at infinity; what is left of delta is what the secants follow.
-    rest, log_delta = infinity_mass, math.log(delta - infinity_mass)
-    places = np.append(start + np.append(0.0, STEPS), np.array([0.0]))
-    for round_number in range(MOST_ROUNDS):
-        places = np.unique(places[(places >= left) & (places <= right) & np.isfinite(places)])
-        values = upper(places)
-        enough = values <= delta
+    left, right = start, largest
+    places = np.unique(np.append(start + np.append(0.0, STEPS), 0.0))
+    places = places[places < largest]
+    while len(places) and left < FARTHEST:
+        enough = upper(places) <= delta
         if enough.any():
-            first = int(np.argmax(enough))
-            right = float(places[first])
-            right_log = _log(float(values[first]) - rest)
-        else:
-            first = len(places)
-        if first > 0:
-            left = float(places[first - 1])
-            left_log = _log(float(values[first - 1]) - rest)
-        if round_number < len(FAR_STEPS) and math.isnan(right_log):
-            places = start + FAR_STEPS[round_number]
-            if (places <= right).any():
-                continue
-        if math.isinf(right) or right - left <= max(ENOUGH * abs(right), SMALL):
+            i = int(np.argmax(enough))
+            left, right = float(places[i - 1]) if i else left, float(places[i])
             break
-        places = _around(left, right, (left_log - log_delta, right_log - log_delta))
+        left = float(places[-1])
+        places = start + (left - start) * FARTHER
+        places = places[places < largest]
+    while right < math.inf and right - left > max(FINE * abs(right), SMALL):
+        ends = np.unique(np.concatenate([[left], left + (right - left) * PARTS, [right]]))
+        if len(ends) < 3:
+            break
+        i = int(np.argmax(np.append(upper(ends[1:-1]) <= delta, True)))
+        left, right = float(ends[i]), float(ends[i + 1])
     return right
-
-
-def _around(left: float, right: float, heights: tuple[float, float]) -> Array:
-    """Return places in the bracket around the zero of the chord through two heights."""
-    width = right - left
-    above, below = heights
-    middle = left + 0.5 * width
-    if above > 0.0 >= below and math.isfinite(above) and math.isfinite(below):
-        guess = left + width * (above / (above - below))
-    else:
-        guess = middle
-    places = np.concatenate([guess - width * OFFSETS, [guess, middle], guess + width * OFFSETS])
-    return places[(places > left) & (places < right)]
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0.0 else -math.inf
 
 
 class WorseBase(Base):
@@ -183,6 +158,10 @@ class WorseBase(Base):
         """Return certified upper ends of both."""
         first, second = (base.upper(logs) for base in self._bases)
         return np.maximum(first, second)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the larger x of both orders, beyond which neither is above delta."""
+        return max(base.epsilon(delta) for base in self._bases)
 
 
 LARGEST_MU = 1e12
@@ -305,6 +284,7 @@ class EngineBase(Base):
         self._laws = laws
         self.profile = profile
         self.back: EngineBase = self
+        self._epsilon = cache(self._solved)
 
     @classmethod
     def pair(
@@ -365,20 +345,15 @@ class EngineBase(Base):
     def epsilon(self, delta: float) -> float:
         """Return a real x, about the least, with H_{e^x} <= delta certified.
 
-        Of a Renyi curve every point is a search of its own; there the engine inverts it.
+        The engine inverts the profile, where it is positive, with fewer points than a search.
         """
-        if self.slow and 0.0 < delta < 1.0:
+        if 0.0 < delta < 1.0:
             found = self._epsilon(delta)
             if found > 0.0:
                 return found
         return super().epsilon(delta)
 
-    @property
-    def slow(self) -> bool:
-        """Whether the base is known by a Renyi curve only."""
-        return bool(self._laws.upper.curves)
-
-    def _epsilon(self, delta: float) -> float:
+    def _solved(self, delta: float) -> float:
         from privcalc.engine.planner import certified_epsilon
 
         try:

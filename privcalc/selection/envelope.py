@@ -26,19 +26,19 @@ With t0 where l and r meet, what is lost is of second order in the size of the c
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge
 from privcalc.record import record
-from privcalc.selection.runs.protocol import gaps
+from privcalc.selection.runs import gaps
 from privcalc.selection.testing_region import DOWN, UP, cell_cuts, polygon, spread
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array, Integers
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.selection.testing_region import BoundaryNodes, ProfileGrid
 
 # Thresholds for which all lines are looked at, one in so many.
@@ -48,8 +48,6 @@ WIDEST = 4.0
 # Covers the rounding of lines, relatively to their slopes; see `Envelope.heights`.
 HEIGHT_ERROR = 1e-12
 LOWEST = -690.0
-# Work for a line at one place.
-PER_LINE = 0.1
 # Slopes and intercepts below e^TINY are not normal numbers with room to spare.
 TINY = -680.0
 
@@ -168,49 +166,17 @@ class Envelope:
         best_at_ends = at_ends.argmax(axis=1)
         best = np.zeros(count, np.int64)
         best[ends] = best_at_ends
-        for block in range(len(ends) - 1):
-            start, stop = int(ends[block]), int(ends[block + 1])
-            low, high = int(best_at_ends[block]), int(best_at_ends[block + 1])
+        for start, stop in pairwise(ends.tolist()):
+            low, high = sorted((int(best[start]), int(best[stop])))
             if logs[stop] - logs[start] > WIDEST:
                 low, high = 0, len(self.slopes) - 1
-            if stop == start + 1:
-                continue
-            inside = slice(start + 1, stop)
-            low, high = min(low, high), max(low, high)
-            if low == high:
-                best[inside] = low
-                continue
-            lines = slice(low, high + 1)
+            inside, lines = slice(start + 1, stop), slice(low, high + 1)
             table = self.slopes[lines] - self.drops[lines] * inverse[inside, None]
             best[inside] = low + table.argmax(axis=1)
         slopes = self.slopes[best]
         values = np.maximum(slopes - self.drops[best] * inverse, 0.0) + HEIGHT_ERROR * slopes
         values = np.where(logs <= self.first, 0.0, values)
         return values, slopes, best
-
-    def excess(self, logs: Array, floor: float) -> Array:
-        """Return by how much lines of cells exceed all lines of nodes, at most, shape (cells,).
-
-        In parts of the highest slope, at each of some log w and where the first line of a node
-        begins: an estimate of what finer cells gain. Slopes below the floor do not matter.
-        """
-        odd = self.skipped % 2
-        node, cell = slice(odd, None, 2), slice(1 - odd, None, 2)
-        slopes, drops = self.slopes[node], self.drops[node]
-        with np.errstate(divide="ignore"):
-            roots = np.log(drops / slopes)[slopes >= floor]
-        logs = np.append(logs, roots.min()) if len(roots) else logs
-        charge(PER_LINE * len(logs) * len(self.slopes))
-        inverse = np.exp(-np.clip(logs, LOWEST, -LOWEST))[:, None]
-        lines = slopes - drops * inverse
-        best = lines.argmax(axis=1)
-        tops = np.maximum(lines[np.arange(len(best)), best], 0.0)[:, None]
-        highest = np.maximum(slopes[best], floor)[:, None]
-        lines = (self.slopes[cell] - self.drops[cell] * inverse - tops) / highest
-        over = lines.max(axis=0, initial=0.0)
-        cells = np.zeros((len(self.slopes) + self.skipped) // 2)
-        cells[len(cells) - len(over) :] = over
-        return cells
 
 
 # At first cells are cut to steps of log phi' of this size.
@@ -246,7 +212,7 @@ class NodeChain:
 
     def cut(self, counts: Integers) -> bool:
         """Cut cells into parts; say whether anything came of it. The envelope is left as it was."""
-        cell, share = cell_cuts(self.nodes, counts)
+        cell, share = cell_cuts(counts)
         if not len(cell) or len(self.nodes.low) + len(cell) > 2 * MOST_NODES:
             return False
         before = len(self.nodes.low)
@@ -273,13 +239,6 @@ class NodeChain:
         relative += np.minimum(0.25 * low * low, low)
         result: Array = shares * relative
         return result
-
-    def last_error(self, shares: Array) -> float:
-        """Estimate what is lost on the last edge, which ends at q = 1 instead of both at 1."""
-        last = self.nodes.edge == self.nodes.edge[-1]
-        high, low = self._changes()
-        change = min(1.0, float((high + low)[last].sum()))
-        return float(shares[last].sum()) * change
 
     @np.errstate(all="ignore")
     def tangent_errors(self, shares: Array) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,14 +23,14 @@ from privcalc.selection.baselines import (
     pure_epsilon,
 )
 from privcalc.selection.pointwise import Pointwise
-from privcalc.selection.renyi import FAMILIES, best_delta, best_epsilon, rdp_delta, rdp_epsilon
+from privcalc.selection.renyi import FAMILIES, best_delta, best_epsilon
 from privcalc.selection.worst_order import WorstOrder
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # The order, less 1, at which the member of an envelope is chosen that stands for all.
 TYPICAL = 3.0
@@ -38,8 +38,8 @@ TYPICAL = 3.0
 TOLERANCE = 3e-5
 # The bounds by Renyi orders, which are seldom the best, may take one of so many parts of the work.
 RIVALS = 4
-# Relative width of what composing runs costs; at first, and where that is within CLOSE of the best.
-ROUGH, CLOSE, COMPOSED = 1e-3, 1.01, 1e-6
+# Relative width of what composing runs costs.
+COMPOSED = 1e-6
 
 
 @record
@@ -67,7 +67,7 @@ class Methods:
         forward: the base in this direction.
         backward: its reverse.
         engine: the engine for compositions of the base.
-        tolerance: relative error of epsilon that will do, where it is above TOLERANCE.
+        tolerance: relative error of epsilon that will do, TOLERANCE at least.
     """
 
     runs: Runs
@@ -75,19 +75,7 @@ class Methods:
     forward: Base
     backward: Base
     engine: str
-    tolerance: float
-
-    @classmethod
-    def of(
-        cls,
-        runs: Runs,
-        laws: Realized,
-        pair: tuple[Base, Base],
-        engine: str,
-        tolerance: float = TOLERANCE,
-    ) -> Methods:
-        """Take both orders of the base."""
-        return cls(runs, laws, *pair, engine, max(TOLERANCE, tolerance))
+    tolerance: float = TOLERANCE
 
     @cached_property
     def constants(self) -> dict[str, float]:
@@ -103,7 +91,7 @@ class Methods:
     def tight_epsilon(self, runs: Runs, delta: float) -> float:
         """Return what the tight constant proves for another number of runs."""
         constant = runs.tight(self.forward, self.backward)
-        return _shifted(constant, self.forward.epsilon(_share(runs, delta)))
+        return _sum(constant, self.forward.epsilon(_share(runs, delta)))
 
     def proved(self, quantity: str, at: float) -> Proved:
         """Return what each method proves, and the lower end that an explicit order of results does.
@@ -115,10 +103,7 @@ class Methods:
             at: the delta or the epsilon.
         """
         pointwise = Pointwise(self.runs, self.forward, self.tolerance)
-        if quantity == "epsilon":
-            found = self._epsilons(at, pointwise)
-        else:
-            found = self._deltas(at, pointwise)
+        found = self._found(quantity, at, pointwise)
         upper = min(found.values())
         order = self._order(quantity, at, pointwise)
         lower = None
@@ -145,75 +130,50 @@ class Methods:
         looked.epsilon(at) if quantity == "epsilon" else looked.delta(at)
         return WorstOrder(self.runs, member, looked.grid)
 
-    def _epsilons(self, delta: float, pointwise: Pointwise) -> dict[str, float]:
-        runs, forward, backward = self.runs, self.forward, self.backward
-        base = forward.epsilon(_share(runs, delta))
-        constants = self.constants
-        published = self.worse.epsilon(_share(runs, delta))
-        found = {
-            "paper": _shifted(constants["paper"], published),
-            "tight": _shifted(constants["tight"], base),
-        }
+    def _found(self, quantity: str, at: float, pointwise: Pointwise) -> dict[str, float]:
+        """Return what each method proves."""
+        runs, bases, solve = self.runs, (self.forward, self.backward), quantity == "epsilon"
+        found = {name: self._shifted(name, quantity, at) for name in ("paper", "tight")}
         # It is the dearest by far: its place is here, its turn after the others'.
-        found["pointwise"] = math.inf
-        if runs.family in FAMILIES and forward.renyi is not None:
+        found["pointwise"] = math.inf if solve else 1.0
+        if runs.family in FAMILIES and self.forward.renyi is not None:
             with share(RIVALS):
-                found["rdp"] = min(
-                    rdp_epsilon(runs, forward, backward, delta),
-                    best_epsilon(runs, forward, backward, delta),
-                )
+                found["rdp"] = (best_epsilon if solve else best_delta)(runs, *bases, at)
         if runs.family == "geometric":
-            found["liu_talwar"] = liu_talwar_epsilon(runs, forward, backward, delta)
-        if math.isfinite(loss_bound(forward)):
-            found["pure"] = pure_epsilon(runs, forward, backward, delta)
-        with share(2 if math.isfinite(runs.largest) else 1):
-            found["pointwise"] = pointwise.epsilon(delta)
-        best = min(found.values())
-        # Where epsilon is 0 already there is nothing to gain.
-        if math.isfinite(runs.largest) and best > 0.0:
-            composed = partial(self._composed, best)
-            found["composition"] = composition_epsilon(runs, composed, delta)
+            published = (liu_talwar_epsilon if solve else liu_talwar_delta)(runs, self.worse, at)
+            found["liu_talwar"] = max(published, found["tight"])
+        if math.isfinite(loss_bound(self.forward)):
+            pure = pure_epsilon(self.constants["tight"], runs, self.forward)
+            found["pure"] = pure if solve else 0.0 if at >= pure else 1.0
+        bounded = math.isfinite(runs.largest)
+        with share(2 if bounded else 1):
+            found["pointwise"] = pointwise.epsilon(at) if solve else pointwise.delta(at)
+        if bounded and not solve:
+            found["composition"] = self._composed_delta(int(runs.largest), at)
+        elif bounded and min(found.values()) > 0.0:
+            # Where epsilon is 0 already there is nothing to gain.
+            found["composition"] = composition_epsilon(runs, self._composed, at)
         return found
 
-    def _deltas(self, epsilon: float, pointwise: Pointwise) -> dict[str, float]:
-        runs, forward, backward = self.runs, self.forward, self.backward
-        found = {}
-        for name, c in self.constants.items():
-            below = math.nextafter(epsilon - c, -math.inf)
-            profile = self.worse if name == "paper" else forward
-            h = float(profile.upper(np.array([below]))[0]) if c < math.inf else 1.0
-            found[name] = min(1.0, runs.mean.upper * h * (1.0 + 2.0 * UNIT))
-        found["pointwise"] = 1.0
-        if runs.family in FAMILIES and forward.renyi is not None:
-            with share(RIVALS):
-                found["rdp"] = min(
-                    rdp_delta(runs, forward, backward, epsilon),
-                    best_delta(runs, forward, backward, epsilon),
-                )
-        if runs.family == "geometric":
-            found["liu_talwar"] = liu_talwar_delta(runs, forward, backward, epsilon)
-        if math.isfinite(loss_bound(forward)):
-            found["pure"] = 0.0 if epsilon >= pure_epsilon(runs, forward, backward, 0.0) else 1.0
-        with share(2 if math.isfinite(runs.largest) else 1):
-            found["pointwise"] = pointwise.delta(epsilon)
-        if math.isfinite(runs.largest):
-            found["composition"] = self._composed_delta(int(runs.largest), epsilon)
-        return found
+    def _shifted(self, name: str, quantity: str, at: float) -> float:
+        """Return what a constant proves: E[K] H at epsilon - C, or C + epsilon, rounded up."""
+        constant = self.constants[name]
+        base = self.worse if name == "paper" else self.forward
+        if quantity == "epsilon":
+            return _sum(constant, base.epsilon(_share(self.runs, at)))
+        below = math.nextafter(at - constant, -math.inf)
+        h = float(base.upper(np.array([below]))[0]) if constant < math.inf else 1.0
+        return min(1.0, self.runs.mean.upper * h * (1.0 + 2.0 * UNIT))
 
-    def _composed(self, best: float, count: int, delta: float) -> float:
+    def _composed(self, count: int, delta: float) -> float:
         """Return an epsilon of so many runs of the base; infinity where there is none."""
         from privcalc.engine.planner import certified_epsilon
 
-        many, found = self._repeated(count), math.inf
-        for tolerance in (ROUGH, COMPOSED):
-            try:
-                certified = certified_epsilon(many, delta, tolerance, engine=self._cheapest)
-            except NotCertifiedError:
-                break
-            found = min(found, certified.bound.upper)
-            if found > CLOSE * best:
-                break
-        return found
+        many = self._repeated(count)
+        try:
+            return certified_epsilon(many, delta, COMPOSED, engine=self._cheapest).bound.upper
+        except NotCertifiedError:
+            return math.inf
 
     def _composed_delta(self, count: int, epsilon: float) -> float:
         """Return a delta of so many runs of the base; 1 where there is none, or they are many."""
@@ -250,7 +210,7 @@ def _share(runs: Runs, delta: float) -> float:
     return share if exact else math.nextafter(share, 0.0)
 
 
-def _shifted(constant: float, base: float) -> float:
+def _sum(constant: float, base: float) -> float:
     """Return max(0, C + base), rounded up."""
     if math.isinf(constant) or math.isinf(base):
         return 0.0 if base == -math.inf and constant < math.inf else math.inf

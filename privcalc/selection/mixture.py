@@ -19,7 +19,7 @@ from privcalc.selection.testing_region import TRIANGLE, cuts, parts, triangles
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array, Integers
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.selection.testing_region import ProfileGrid
 
 # Most pairs of an epsilon and a knot at once.
@@ -143,11 +143,6 @@ def weigh(found: MixtureMeasure, grid: ProfileGrid, epsilon: float) -> Weights:
     tall, _ = triangles(grid.logs, grid.values)
     cumulated = np.interp(grid.logs - epsilon, logs, np.cumsum(masses), left=0.0)
     profile = TRIANGLE * tall * np.diff(cumulated)
-    # The same without smoothing: share (1 - share) of a triangle at each knot.
-    i = np.clip(np.searchsorted(grid.logs, places, side="right") - 1, 0, len(tall) - 1)
-    start, end = grid.logs[i], grid.logs[i + 1]
-    share = np.clip(np.expm1(places - end) / np.expm1(start - end), 0.0, 1.0)
-    exact = np.bincount(i, np.nan_to_num(share * (1.0 - share)) * masses, len(tall)) * tall
     beyond = float(masses[places > grid.logs[-1]].sum()) * float(grid.values[-1])
     unit = min(1.0 / (total * decay) * (scale / max(abs(epsilon), COARSE)), LARGEST)
     return Weights(
@@ -155,7 +150,7 @@ def weigh(found: MixtureMeasure, grid: ProfileGrid, epsilon: float) -> Weights:
         beyond=beyond,
         heights=heights * unit,
         knots=np.nan_to_num(knots * unit, posinf=0.0),
-        profile=np.nan_to_num(np.maximum(profile, exact) * unit, posinf=0.0),
+        profile=np.nan_to_num(profile * unit, posinf=0.0),
     )
 
 
@@ -165,10 +160,8 @@ MOST_POINTS, MOST_KNOTS = 2500, 8000
 # Part of a bound that may be lost at the ends of the grids, and slopes to be omitted at first.
 NEGLIGIBLE, FAINT = 1e-8, 1e-30
 SMALLEST_DEPTH = 1e-300
-# Knots at which cells are compared, and parts into which one is cut at once.
-PLACES, MOST_CUTS = 16, 16
-# Slopes below this part of a bound do not matter to it.
-MINOR = 1e-3
+# Parts into which a cell is cut at once.
+MOST_CUTS = 16
 # Chain and knots are refined up to this part of the errors that are owed to the base.
 COARSER = 0.05
 
@@ -228,15 +221,11 @@ class ProfileMixture:
             places = cuts(
                 grid.logs, parts(profile, 0.8 * third), triangles(grid.logs, grid.values)[1]
             )
-            tips = [
-                triangles(lines.ahead, np.interp(lines.ahead, grid.ahead, grid.high))[1],
-                triangles(lines.behind, np.interp(lines.behind, grid.behind, grid.back))[1],
-            ]
-            more = [cuts(lines.ahead, parts(ahead, 0.5 * third), tips[0])]
-            back = [cuts(lines.behind, parts(behind, 0.5 * third), tips[1])]
+            more = cuts(lines.ahead, parts(ahead, 0.5 * third), _middles(lines.ahead))
+            back = cuts(lines.behind, parts(behind, 0.5 * third), _middles(lines.behind))
             grid.add(
-                np.concatenate([places[places > 0.0], *more]),
-                np.concatenate([-places[places < 0.0], *back]),
+                np.concatenate([places[places > 0.0], more]),
+                np.concatenate([-places[places < 0.0], back]),
             )
             if grid.asked > asked:
                 done = False
@@ -255,8 +244,7 @@ class ProfileMixture:
             logs = self._measure.logs
             if float(errors.sum()) <= 0.5 * third or len(logs) > MOST_KNOTS:
                 break
-            middle = 0.5 * (logs[1:] + logs[:-1])
-            self._knots = np.union1d(logs, cuts(logs, parts(errors, 0.4 * third), middle))
+            self._knots = np.union1d(logs, cuts(logs, parts(errors, 0.4 * third), _middles(logs)))
             done = False
             self._measure_again()
         return done
@@ -276,11 +264,6 @@ class ProfileMixture:
             ahead = min(small, 1e-3 * ahead)
         if start:
             self._faint = max(min(small, 1e-6 * self._faint), SMALLEST_DEPTH)
-        # What would be gained by tests closer to (1, 1) than the last corner.
-        for weights in found:
-            shares = self._chain.shares(self._best, weights.heights * self._slopes)
-            if self._chain.last_error(shares) > 0.1 * self.tolerance:
-                behind = min(behind, 1e-4 * grid.depths[1])
         grid.reach(max(ahead, SMALLEST_DEPTH), max(behind, SMALLEST_DEPTH))
         return (grid.asked, self._faint) != before
 
@@ -300,22 +283,11 @@ class ProfileMixture:
     def _chain_cuts(self, epsilons: Array, aim: float) -> Integers:
         """Return into how many parts to cut cells."""
         errors = np.zeros(len(self._chain.nodes.edge))
-        counts = np.ones(len(errors), np.int64)
         for epsilon in epsilons:
             weights = weigh(self._measure, self.grid, float(epsilon))
-            envelope, logs = self._chain.envelope, self._measure.logs
-            owed = weights.heights * self._slopes
-            shares = self._chain.shares(self._best, owed)
+            shares = self._chain.shares(self._best, weights.heights * self._slopes)
             errors = np.maximum(errors, self._chain.cell_errors(shares))
-            # Cells that are not the best ones, and would be if those were any finer.
-            total = np.cumsum(owed)
-            some = np.searchsorted(total, total[-1] * (np.arange(PLACES) + 0.5) / PLACES)
-            some = np.unique(np.clip(some, 0, len(total) - 1))
-            excess = float(total[-1]) * envelope.excess(logs[some], MINOR * weights.total)
-            wanted = np.ceil(np.sqrt(np.maximum(excess / aim, 0.0)) - 0.05)
-            counts = np.maximum(counts, np.clip(wanted, 1, MOST_CUTS).astype(np.int64))
-        result: Integers = np.maximum(counts, parts(errors, 0.8 * aim, MOST_CUTS))
-        return result
+        return parts(errors, 0.8 * aim, MOST_CUTS)
 
     def _knot_errors(self, epsilons: Array) -> Array:
         errors = np.zeros(len(self._measure.logs) - 1)
@@ -348,3 +320,8 @@ def _first_knots(first: float, grid: ProfileGrid) -> Array:
     steps = first + np.geomspace(1e-4, max(last - first, 1e-3), 120)
     even = np.linspace(max(first, -float(grid.behind[-1]) - last), last, 120)
     return np.union1d(steps, even)
+
+
+def _middles(logs: Array) -> Array:
+    middles: Array = 0.5 * (logs[1:] + logs[:-1])
+    return middles

@@ -11,7 +11,6 @@ tail.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import Term
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import left, share
+from privcalc.numerics.work import left
 from privcalc.record import mutable, replace
 from privcalc.renyi.best_order import ManyEpsilons
 from privcalc.renyi.curve import LawCurve, LeastCurve, WorseCurve
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
     from privcalc.renyi.best_order import ManyConversion
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # Deltas below this are not resolved; none that is positive may be below 1e-300.
 SMALLEST, LEAST = 1e-30, 1e-300
@@ -48,9 +47,6 @@ LARGEST_EPSILON = 600.0
 NEAR = 1e-3
 # Relative errors of delta count by this power of it.
 POWER = 0.05
-# What they make of epsilon, relatively, is less by the steepness |d log delta / d log epsilon|,
-# where that is between these; an epsilon below SMALL_EPSILON counts as that.
-STEEPNESS, SMALL_EPSILON = (1.0, 30.0), 0.1
 ROUNDS = 4
 # Where the end is looked for.
 FIRST_STEP, GROWTH, STEPS = 1e-3, 1.5, 34
@@ -71,23 +67,17 @@ def node_points(
         smallest: a delta at which the tail may end.
         count: about how many points; where the hull is farthest from the function there are more.
     """
-    deltas = _smoothed(evaluate(epsilons))
-    mirrored = _mirrored(evaluate, epsilons)
-    # Whether the other sign is of any use is seen here, once and for all.
-    both = bool((mirrored < deltas * (1.0 - NEAR)).any())
-    deltas = _smoothed(np.minimum(deltas, mirrored))
+    deltas = _smoothed(_of_both(evaluate, epsilons))
     rounds = ROUNDS if count > len(epsilons) else 0
     for number in range(1, rounds + 1):
         wanted = len(epsilons) + (count - len(epsilons)) * number / rounds
         heights, tips = triangles(epsilons, deltas)
         size = np.maximum(deltas[:-1], smallest)
-        errors = heights / size * size**POWER / _steepness(epsilons, deltas)
+        errors = heights / size * size**POWER
         places = np.setdiff1d(_more(epsilons, errors, tips, int(wanted)), epsilons)
         if not len(places) or left() <= 0.0:
             break
-        found = evaluate(places)
-        if both:
-            found = np.minimum(found, _mirrored(evaluate, places))
+        found = _of_both(evaluate, places)
         order = np.argsort(np.concatenate([epsilons, places]), kind="stable")
         epsilons = np.concatenate([epsilons, places])[order]
         deltas = _smoothed(np.concatenate([deltas, found])[order])
@@ -96,13 +86,6 @@ def node_points(
         (float(epsilon), Fraction(float(delta)))
         for epsilon, delta in zip(epsilons[kept], deltas[kept], strict=True)
     )
-
-
-def _steepness(epsilons: Array, deltas: Array) -> Array:
-    """Return about |d log delta / d log epsilon| between points, within STEEPNESS."""
-    fall = -np.diff(np.log(np.maximum(deltas, LEAST)))
-    steepness: Array = np.maximum(epsilons[1:], SMALL_EPSILON) * fall / np.diff(epsilons)
-    return np.clip(steepness, *STEEPNESS)
 
 
 def _more(epsilons: Array, errors: Array, tips: Array, wanted: int) -> Array:
@@ -147,20 +130,20 @@ def last_point(evaluate: Callable[[Array], Array], floor: float) -> float:
     return max(right, FIRST_STEP)
 
 
-def _mirrored(evaluate: Callable[[Array], Array], epsilons: Array) -> Array:
-    """Return what a point at -epsilon proves, for epsilon below 1; infinity elsewhere.
+def _of_both(evaluate: Callable[[Array], Array], epsilons: Array) -> Array:
+    """Return what points at epsilon and, below 1, at -epsilon prove.
 
     1 - a + a delta(-epsilon) is off by less than 1e-15 (1 + 2 a), which is added.
     """
-    result = np.full(len(epsilons), np.inf)
+    found = evaluate(epsilons)
     near = epsilons < 1.0
     if near.any():
         x = epsilons[near]
         a = np.exp(x)
         other = np.minimum(evaluate(-x[::-1]), 1.0)[::-1]
         value = a * other - np.expm1(x) + 1e-15 * (1.0 + 2.0 * a)
-        result[near] = np.maximum(value, 0.0)
-    return result
+        found[near] = np.minimum(found[near], np.maximum(value, 0.0))
+    return found
 
 
 def _smoothed(deltas: Array) -> Array:
@@ -178,12 +161,12 @@ TOLERANCE, POINTWISE = 1e-7, 1e-4
 ACCURACY = 1e-5
 # Points of a profile, and how much a delta may be above what remains at infinity, in parts of that.
 FIRST, COUNT, ABOVE = 40, 450, 1e-3
-# Deltas at which the pointwise bound is made good.
+# Deltas at which the pointwise bound is made good, and further ones where it has prices, each of
+# which is good for deltas that are about as large only.
 PREPARED = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 1e-11, 1e-14)
+CLOSER = (0.5, 0.18, 0.06, 0.03, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 2e-8, 4e-9, 1e-10)
 # More runs than this are not composed; at so many epsilons it is seen whether that is of use.
 MOST_RUNS, TRIED = 100, 6
-# Probabilities of more runs than are composed.
-BEYOND = (1e-4, 1e-8)
 COMPOSED = 1e-6
 
 
@@ -221,7 +204,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
     good = [epsilon for part in parts for epsilon in part.prepare(places)]
     places = np.union1d(places, good)
     points = node_points(evaluate, places, smallest=SMALLEST, count=COUNT + len(good))
-    end = max(pure_epsilon(runs, part.forward, part.backward, 0.0) for part in parts)
+    end = max(pure_epsilon(part.constant, runs, part.forward) for part in parts)
     if mass == 0.0 and end <= LARGEST_EPSILON:
         points = (*(point for point in points if point[0] < end), (end, Fraction(0)))
     return Term(_with_curve(profile_law(points), parts), accuracy=ACCURACY)
@@ -239,7 +222,7 @@ class Bounds:
         constant: C of the tight method.
         pointwise: the pointwise method.
         curve: K of the Renyi method, or None.
-        counts: numbers of runs whose composition is of use, and what runs beyond them cost.
+        together: whether composing the largest number of runs is of use.
     """
 
     runs: Runs
@@ -249,7 +232,7 @@ class Bounds:
     constant: float
     pointwise: Pointwise
     curve: ManyEpsilons | None
-    counts: tuple[tuple[int, float], ...] = ()
+    together: bool = False
 
     @classmethod
     def of(cls, runs: Runs, forward: Base, backward: Base, laws: Realized) -> Bounds:
@@ -270,29 +253,17 @@ class Bounds:
         )
 
     def prepare(self, epsilons: Array) -> list[float]:
-        """Make the grids good where delta matters; see whether composing helps.
-
-        The pointwise bound has grids and prices of its own at each delta (`pointwise.py`).
-        With a price it does not fall any more below what that costs, so that there are kinks: all
-        deltas get a price that is about theirs, if prices are of use.
+        """Make the pointwise bound good where delta matters; see whether composing helps.
 
         Returns:
             Epsilons at which the bound is good.
         """
         found = [self.pointwise.epsilon(delta) for delta in PREPARED]
-        if left() > 0.0:
-            with share(2):
-                filled = self.pointwise.fill()
-            with share(2):
-                self.pointwise.refine(found)
-            found += filled
-        some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
-        others, useful = self.deltas(some), []
-        for count in _counts(self.runs) if left() > 0.0 else ():
-            self.counts = (count,)
-            if (self.composed(some) < others).any():
-                useful.append(count)
-        self.counts = tuple(useful)
+        if self.pointwise.priced:
+            found += [self.pointwise.epsilon(delta) for delta in CLOSER]
+        if self.runs.largest <= MOST_RUNS and left() > 0.0:
+            some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
+            self.together = bool((self.composed(some) < self.deltas(some)).any())
         return [epsilon for epsilon in found if epsilon < epsilons[-1]]
 
     def deltas(self, epsilons: Array) -> Array:
@@ -302,7 +273,7 @@ class Bounds:
             self.uniform(epsilons),
             self.by_orders(epsilons),
         ]
-        if self.counts:
+        if self.together:
             found.append(self.composed(epsilons))
         least: Array = np.min(found, axis=0)
         return least
@@ -334,42 +305,26 @@ class Bounds:
     def composed(self, epsilons: Array) -> Array:
         """Return what composing the most runs proves at epsilon >= 0; 1 elsewhere.
 
-        See `composition_epsilon`: K does not depend on the data, so that runs beyond the n-th cost
-        no more than P(K > n).
+        Whoever sees all of them can select, and leave some out.
         """
         from privcalc.engine.composition import Composition
         from privcalc.engine.profile import profile_at
 
         found = np.ones(len(epsilons))
         asked = np.flatnonzero(epsilons >= 0.0)
-        once = self.laws.upper
-        for count, beyond in self.counts if len(asked) else ():
-            many = Composition(
-                tuple((law, n * count) for law, n in once.terms),
-                tuple((curve, n * count) for curve, n in once.curves),
-            )
-            try:
-                deltas = profile_at(many, epsilons[asked].tolist(), COMPOSED)
-            except NotCertifiedError:
-                continue
-            uppers = np.array([each.bound.upper for each in deltas])
-            found[asked] = np.minimum(found[asked], (uppers + beyond) * (1.0 + 4.0 * UNIT))
+        if not len(asked):
+            return found
+        count, once = int(self.runs.largest), self.laws.upper
+        many = Composition(
+            tuple((law, n * count) for law, n in once.terms),
+            tuple((curve, n * count) for curve, n in once.curves),
+        )
+        try:
+            deltas = profile_at(many, epsilons[asked].tolist(), COMPOSED)
+        except NotCertifiedError:
+            return found
+        found[asked] = [each.bound.upper for each in deltas]
         return found
-
-
-def _counts(runs: Runs) -> tuple[tuple[int, float], ...]:
-    """Return numbers of runs n to compose, with upper ends of P(K > n)."""
-    if math.isinf(runs.largest):
-        return ()
-    found: dict[int, float] = {}
-    for delta in BEYOND:
-        n = runs.quantile(1.0 - delta)
-        inside = runs.at_most(n).lower
-        if 1.0 <= n <= MOST_RUNS and inside is not None:
-            found[int(n)] = (1.0 - inside) * (1.0 + 2.0 * UNIT)
-    if runs.largest <= MOST_RUNS:
-        found[int(runs.largest)] = 0.0
-    return tuple(sorted(found.items()))
 
 
 def _with_curve(law: AtomicLaw, parts: list[Bounds]) -> AtomicLaw:

@@ -29,14 +29,11 @@ This helps where many outcomes want the same few places: large means of light-ta
 from __future__ import annotations
 
 import math
-import operator
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.numerics import search
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.numerics.work import left as left_over
@@ -44,47 +41,14 @@ from privcalc.selection.mixture import COARSE, ProfileMixture
 from privcalc.selection.testing_region import ProfileGrid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # 1 - t of the places that are tried.
-LEAST_REST, PLACES = 1e-20, 500
-LEAST_PRICE = 1e-280
-# A price is sought to this part of itself: no better than the places of its cost.
-SAME = 1e-12
-
-
-class Pricing:
-    """Costs of prices for one law of the number of runs."""
-
-    def __init__(self, runs: Runs) -> None:
-        """Tabulate phi(t) - phi(0), as a sum of increments."""
-        rest = np.geomspace(1.0, LEAST_REST, PLACES)
-        steps = runs.increments(1.0 - rest, rest)[1]
-        self.mean = runs.mean.upper
-        self.below = np.append(0.0, np.cumsum(steps)) * (1.0 + PLACES * UNIT)
-        self.rest = rest
-
-    def cost(self, price: float) -> float:
-        """Return an upper bound on the integral of min(phi', price)."""
-        if price <= 0.0:
-            return 0.0
-        # Where t counts, up to 1/2, it is exact; elsewhere 1 - t does.
-        return float((self.below + self.rest * price * (1.0 + 4.0 * UNIT)).min()) * (
-            1.0 + 4.0 * UNIT
-        )
-
-    def price(self, budget: float) -> float:
-        """Return about the highest price that costs no more than the budget."""
-        low, high = LEAST_PRICE, self.mean
-        if self.cost(low) > budget:
-            return 0.0
-        return search.first(lambda price: self.cost(price) > budget, low, high, width=SAME)[0]
-
-
+LEAST_REST, PLACES = 1e-20, 1000
+# What results of exp below the normal range may be off by.
+NOTHING = 1e-300
 # Work for a first look with a price.
 PER_PRICE = 1e5
 # Error of epsilon that refinement aims at, by its own estimates: this part of epsilon, or of 0.1
@@ -94,23 +58,36 @@ MOST_PASSES = 7
 # Base profiles beyond these do not matter for a first look, times E[K].
 SMALL = 1e-12
 LARGEST_EPSILON, FAR = 600.0, 1e5
-# Of many epsilons so many are looked at when grids are refined.
-SAMPLE = 12
 # Parts of delta to spend on prices: the first is tried, the others if it gains so much of epsilon;
 # no price at all is looked at again unless it was left behind.
-SHARES, GAIN, CLOSE = (0.1, 0.02, 0.3, 0.6, 0.85), 1e-3, 0.8
-# Of many epsilons so many get a price of their own.
-PRICED = 3
-# A range of epsilons need not be looked at again within one that is wider by up to this factor.
-WIDER = 3.0
-# Between prices that are of use, and up to FARTHER beyond them while that is so, costs are such
-# factors apart: for deltas above LARGE, where epsilon depends on them most, and below.
-LARGE, CLOSER, APART, FARTHER = 1e-3, 1.2, 1.5, 16.0
-# Parts of each gap at whose ends the bound without a price is looked at, where it is not above the
-# least by more than this factor.
-STEPS, COMPETES = 4, 1.1
-# What a price costs, as parts of the deltas that it is likely to suit; what it is compared with.
-SUITED, NEIGHBOURS = (0.85, 0.4), 2
+SHARES, GAIN, CLOSE = (0.1, 0.6, 0.85), 1e-3, 0.8
+
+
+class Pricing:
+    """Costs of prices for one law of the number of runs."""
+
+    def __init__(self, runs: Runs) -> None:
+        """Tabulate upper ends of phi(t) - phi(0): phi' is convex, and below its chords.
+
+        Where 1 - t is above 1/2, t is exact. Sums of n terms are off by n units, exp by 8, and
+        products and differences by 4.
+        """
+        rest = np.geomspace(1.0, LEAST_REST, PLACES)
+        slopes = np.exp(runs.log_derivative(1.0 - rest, rest)[1]) + NOTHING
+        areas = 0.5 * (slopes[1:] + slopes[:-1]) * -np.diff(rest)
+        self.below = np.append(0.0, np.cumsum(areas)) * (1.0 + (PLACES + 16.0) * UNIT)
+        self.rest = rest
+
+    def cost(self, price: float) -> float:
+        """Return an upper bound on the integral of min(phi', price)."""
+        # Where t counts, up to 1/2, it is exact; elsewhere 1 - t does.
+        return float((self.below + self.rest * price * (1.0 + 4.0 * UNIT)).min()) * (
+            1.0 + 4.0 * UNIT
+        )
+
+    def price(self, budget: float) -> float:
+        """Return about the highest price that costs no more than the budget, or 0."""
+        return max(0.0, float(((budget - self.below) / self.rest).max()))
 
 
 class Pointwise:
@@ -137,33 +114,28 @@ class Pointwise:
         self._pricing = Pricing(runs)
         self._plain = ProfileMixture(runs, self.grid, tolerance, (0.0, 0.0))
         self._mixtures = [self._plain]
-        self._ranges: list[tuple[float, float]] = []
-
-    def delta(self, epsilon: float) -> float:
-        """Return an upper end of H_{e^epsilon}(A || A') at any real epsilon, at most 1."""
-        return float(self.deltas([epsilon])[0])
 
     @np.errstate(all="ignore")
-    def deltas(self, epsilons: Sequence[float] | Array) -> Array:
-        """Return upper ends at many epsilons, of the same shape (n,).
+    def delta(self, epsilon: float) -> float:
+        """Return an upper end of H_{e^epsilon}(A || A') at any real epsilon, at most 1.
 
         Raises:
-            DomainError: an epsilon is not a number.
+            DomainError: epsilon is not a number.
         """
-        places = np.asarray(epsilons, dtype=np.float64)
-        if np.isnan(places).any():
+        if math.isnan(epsilon):
             raise DomainError("epsilon must be a number")
-        inside = np.unique(places[np.abs(places) <= LARGEST_EPSILON])
-        if len(inside) and not self._covered(float(inside[0]), float(inside[-1])):
-            ranks = np.linspace(0, len(inside) - 1, min(SAMPLE, len(inside)))
-            some = inside[np.rint(ranks).astype(np.int64)]
-            self._improve(self._plain, some, None)
-            for epsilon in np.unique(some[:: max(1, len(some) // PRICED)]):
-                delta = min(1.0, float(self._bounds(np.array([epsilon]))[0]))
-                mixture = self._priced(delta, float(epsilon))
-                if mixture is not self._plain:
-                    self._improve(mixture, np.array([epsilon]), None)
-        return self.present(places)
+        place = np.array([epsilon])
+        if abs(epsilon) <= LARGEST_EPSILON:
+            self._improve(self._plain, epsilon)
+            mixture = self._with_price(min(1.0, float(self._bounds(place)[0])), epsilon)
+            if mixture is not self._plain:
+                self._improve(mixture, epsilon)
+        return float(self.present(place)[0])
+
+    @property
+    def priced(self) -> bool:
+        """Whether some price has been of use."""
+        return len(self._mixtures) > 1
 
     @np.errstate(all="ignore")
     def present(self, epsilons: Array) -> Array:
@@ -171,78 +143,6 @@ class Pointwise:
         # Far out on the right the bound does not fall any more, and on the left it is 1.
         values = np.minimum(1.0, self._bounds(np.clip(epsilons, -FAR, FAR)))
         return np.where(epsilons < -LARGEST_EPSILON, 1.0, values)
-
-    def _covered(self, first: float, last: float) -> bool:
-        """Say whether grids are good from one epsilon to another; remember that they will be."""
-        for left, right in self._ranges:
-            if left <= first and last <= right and right - left <= WIDER * (last - first):
-                return True
-        self._ranges.append((first, last))
-        return False
-
-    @np.errstate(all="ignore")
-    def refine(self, epsilons: Sequence[float]) -> None:
-        """Make the bound without a price as good between some epsilons as it is there.
-
-        Where one with a price is clearly better it does not matter.
-        """
-        places = np.unique(np.minimum(epsilons, LARGEST_EPSILON))
-        steps = np.arange(len(places) - 1.0 + 1.0 / STEPS, step=1.0 / STEPS)
-        some = np.interp(steps, np.arange(float(len(places))), places)
-        some = some[self._least([self._plain], some) <= COMPETES * self._bounds(some)]
-        if len(some):
-            self._improve(self._plain, some, None)
-
-    @np.errstate(all="ignore")
-    def fill(self) -> list[float]:
-        """Add prices for all the deltas between, and just beyond, those that have one of use.
-
-        They take the refined grids of the base as they are, and are improved once each.
-
-        Returns:
-            Epsilons at which they are good.
-        """
-        costs = sorted(mixture.cost for mixture in self._mixtures[1:])
-        if not costs:
-            return []
-        found = [
-            epsilon
-            for first, last in pairwise(costs)
-            for cost in _steps(first, last)[:-1]
-            for epsilon in self._added(cost)
-        ]
-        for first, last in (
-            (costs[0], costs[0] / FARTHER),
-            (costs[-1], min(1.0, FARTHER * costs[-1])),
-        ):
-            for cost in _steps(first, last):
-                good = self._added(cost)
-                if not good:
-                    break
-                found += good
-        return found
-
-    def _added(self, budget: float) -> list[float]:
-        """Add the price that costs so much, if it is of use; return an epsilon where it is good."""
-        if left_over() <= 0.0:
-            return []
-        charge(PER_PRICE)
-        price = self._pricing.price(budget)
-        if not price > 0.0:
-            return []
-        mixture = ProfileMixture(
-            self.runs, self.grid, self.tolerance, (price, self._pricing.cost(price))
-        )
-        deltas = [mixture.cost / part for part in SUITED]
-        places = [self._solve([mixture], delta)[0] for delta in deltas]
-        mixture.improve(np.array(places), deltas[0])
-        found = [self._solve([mixture], delta)[1] for delta in deltas]
-        others = [self._plain, *self._mixtures[-NEIGHBOURS:]]
-        before = [self._solve(others, delta)[1] for delta in deltas]
-        if not any(map(operator.lt, found, before)):
-            return []
-        self._mixtures.append(mixture)
-        return found[:1]
 
     @np.errstate(all="ignore")
     def epsilon(self, delta: float) -> float:
@@ -256,7 +156,7 @@ class Pointwise:
         if delta == 1.0:
             return 0.0
         _, first = self._solve([self._plain], delta)
-        priced = self._priced(delta, first)
+        priced = self._with_price(delta, first)
         found = self._refined(priced, delta)
         # A first look overestimates.
         if priced is self._plain or found > CLOSE * first:
@@ -274,28 +174,26 @@ class Pointwise:
                 break
         return min(found, self._solve([mixture], delta)[1])
 
-    def _improve(self, mixture: ProfileMixture, epsilons: Array, delta: float | None) -> None:
+    def _improve(self, mixture: ProfileMixture, epsilon: float) -> None:
         for _ in range(MOST_PASSES):
-            if mixture.improve(epsilons, delta):
+            if mixture.improve(np.array([epsilon])):
                 return
 
-    def _priced(self, delta: float, epsilon: float) -> ProfileMixture:
+    def _with_price(self, delta: float, epsilon: float) -> ProfileMixture:
         """Return a mixture with a price that suits a delta, or the plain one."""
         best, least = self._plain, epsilon
-        for i, share in enumerate(SHARES):
-            if left_over() <= 0.0:
-                return best
-            charge(PER_PRICE)
-            price = self._pricing.price(share * delta)
+        for part in SHARES:
+            price = self._pricing.price(part * delta) if left_over() > 0.0 else 0.0
             if not price > 0.0:
-                return best
+                break
+            charge(PER_PRICE)
             pricing = (price, self._pricing.cost(price))
             mixture = ProfileMixture(self.runs, self.grid, self.tolerance, pricing)
             found = self._solve([mixture], delta)[1]
-            if found < least - GAIN * least or (i > 0 and found < least):
+            if best is self._plain and not found < least - GAIN * least:
+                break
+            if found < least:
                 best, least = mixture, found
-            elif i == 0:
-                return best
         if best is not self._plain:
             self._mixtures.append(best)
         return best
@@ -328,10 +226,3 @@ class Pointwise:
         none = self.runs.no_runs.upper * np.maximum(0.0, -np.expm1(epsilons))
         total: Array = (values + none) * (1.0 + 16.0 * UNIT)
         return total
-
-
-def _steps(first: float, last: float) -> list[float]:
-    """Return costs from one, without it, to another."""
-    apart = math.log(CLOSER if max(first, last) > LARGE else APART)
-    count = math.ceil(abs(math.log(last / first)) / apart)
-    return np.geomspace(first, last, count + 1)[1:].tolist() if count else []

@@ -14,9 +14,7 @@ outcome of the test, and something else with probability p at most, so that for 
 in the latter case both fail with probability 1 - p at least. Hence, at a >= 1,
 
     max(H_T + p, H_TM)                  for a claim that is fixed before, and
-    max(p, H_TM)                        if besides only the outcome itself is seen,
-
-and there less than H_TM where both are normal noise (`Passing`).
+    max(p, H_TM)                        if besides only the outcome itself is seen.
 
 Where the claim is made from what the test publishes, such as a bound that holds with probability
 1 - p, let E be its being true for the first data set. On E each release is dominated by M, so that
@@ -56,7 +54,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.engine.planner import certified_epsilon
 from privcalc.engine.terms import Realized, one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
@@ -65,7 +62,7 @@ from privcalc.losses.composed import largest_power
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.law import DirectedMembers, Term
-from privcalc.losses.profiles import polygon_law, profile_law
+from privcalc.losses.profiles import profile_law
 from privcalc.losses.thresholds.release import (
     ThresholdedLaw,
     cut,
@@ -75,155 +72,16 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
 from privcalc.renyi.curve import WorseCurve
 from privcalc.selection.base import Base, GaussianBase, bases
-from privcalc.selection.node import LARGEST_EPSILON, node_points
+from privcalc.selection.node import LARGEST_EPSILON, last_point, node_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Terms
     from privcalc.losses.law import LossLaw, RenyiCurve
     from privcalc.numerics.rounding import Array
 
     Parts = Callable[[int], tuple[Mapping[str, Terms], ...]]
-
-# The border is followed to so many deviations, in such steps; beyond, a corner has all.
-REACH, STEP = 9.0, 0.02
-# What is charged for normal tails, and differences of some.
-ROOM = 1e-11
-# So many epsilons of either sign get their best event.
-EPSILONS = 250
-AT_ONCE = 400_000
-# What underflow hides.
-TINY = 1e-300
-
-
-@record
-class Passing:
-    """The bound, for T and M of normal noise.
-
-    Attributes:
-        test: T.
-        release: M.
-    """
-
-    test: GaussianLaw
-    release: GaussianLaw
-
-    def upper(self, logs: Array) -> Array:
-        """Return upper ends of the largest f at e^x, x >= 0."""
-        tests = _corners(self.test.mu * (1.0 + 2.0 * self.test.error))
-        c, (not_c, not_d) = tests.passes[0], tests.fails
-        base = GaussianBase(self.release.mu, self.release.error)
-        found = []
-        rows = max(1, AT_ONCE // len(c))
-        for i in range(0, len(logs), rows):
-            x = logs[i : i + rows, None]
-            both = np.clip(x + tests.ratio[None, :], -700.0, 700.0)
-            heights = base.upper(both.ravel()).reshape(both.shape)
-            with np.errstate(over="ignore"):
-                fell = np.exp(np.minimum(x, 700.0)) * not_d * (1.0 - ROOM)
-                failed = np.maximum(not_c * (1.0 + ROOM) - fell, 0.0)
-            found.append((c * heights + failed).max(axis=1))
-        result: Array = np.minimum(np.concatenate(found) * (1.0 + ROOM) + TINY, 1.0)
-        return result
-
-    def below(self, failure: float) -> AtomicLaw:
-        """Return a law of the best of some such pairs at many a, or that a bad data set passes.
-
-        Of a pair the best event is to pass with a noisy answer above t, where its ratio is a d / c,
-        or not to pass if that is the likelier under P.
-        """
-        from scipy.special import log_ndtr, ndtr
-
-        mu, distance = (law.mu * (1.0 - 2.0 * law.error) for law in (self.test, self.release))
-        z = np.arange(-REACH, REACH + mu, 2.0 * STEP)
-        passes, fails = (ndtr(mu - z), ndtr(-z)), (ndtr(z - mu), ndtr(z))
-        c, d = np.concatenate(passes), np.concatenate(passes[::-1])
-        not_c, not_d = np.concatenate(fails), np.concatenate(fails[::-1])
-        logs = log_ndtr(-z) - log_ndtr(mu - z)
-        ratio = np.concatenate([logs, -logs])
-        most = min(REACH * (mu + distance), 40.0)
-        losses = np.linspace(0.0, most, EPSILONS)
-        kept = []
-        for x in np.concatenate([-losses[:0:-1], losses]).tolist():
-            t = (x + ratio) / distance + 0.5 * distance
-            y, g = d * ndtr(-t), c * ndtr(distance - t)
-            failed = not_c > math.exp(x) * not_d
-            y, g = y + np.where(failed, not_d, 0.0), g + np.where(failed, not_c, 0.0)
-            best = int(np.argmax(g - math.exp(x) * y))
-            right = min(float(y[best]) * (1.0 + ROOM) + 1e-30, 1.0)
-            kept.append((Fraction(right), Fraction(float(g[best]) * (1.0 - ROOM))))
-        return polygon_law(kept, Fraction(failure), above=False)
-
-
-@record
-class _Tests:
-    """Corners of a polygon around all tests.
-
-    Attributes:
-        passes: c and d; c may be above 1, where f is still convex.
-        fails: 1 - c and 1 - d, with digits of their own where they are small.
-        ratio: log(d / c), also where either is no double.
-    """
-
-    passes: tuple[Array, Array]
-    fails: tuple[Array, Array]
-    ratio: Array
-
-
-def _corners(mu: float) -> _Tests:
-    """Return probabilities c and d of a polygon around all tests, in either order.
-
-    Tests of the noise are z -> (P(N > z - mu), P(N > z)), with the slope e^{mu z - mu^2 / 2}. At
-    a d between two of them a point above both tangents is above the border, and so are the chords
-    from it to both. Beyond the last z the corners are at d = 0 and c = 1. All are known to ROOM of
-    themselves: differences of d are those of the smaller tails, and what a tangent takes from 1 - c
-    is STEP times about |z - mu| of it. Where that is most of it, c = 1 is the corner instead.
-
-    Where mu is large slopes are no doubles, and tails at z neither. With phi the density, and
-    h(x) = P(N > x) / phi(x), what the tangent at z adds at x is phi(z - mu) times the difference of
-    h(z) and h(x) phi(x) / phi(z), or of those at -z and -x.
-    """
-    from scipy.special import erfcx, log_ndtr, ndtr
-
-    z = np.arange(-REACH, REACH + mu + STEP, STEP)
-    middle = 0.5 * (z[1:] + z[:-1])
-    c, d, not_c, not_d = ndtr(mu - z), ndtr(-z), ndtr(z - mu), ndtr(z)
-    between, not_between = ndtr(-middle), ndtr(middle)
-    side = np.where(middle < 0.0, -1.0, 1.0)
-
-    def moved(place: Array) -> Array:
-        """Return what the tangents at the places on one side add to c, up or down."""
-        there, here = (
-            math.sqrt(0.5 * math.pi) * erfcx(side * x * math.sqrt(0.5)) for x in (middle, place)
-        )
-        there = there * np.exp(0.5 * (place - middle) * (place + middle))
-        density = np.exp(-0.5 * (place - mu) ** 2) / math.sqrt(2.0 * math.pi)
-        result: Array = density * (there - here) * side
-        return result
-
-    after, before = moved(z[1:]), moved(z[:-1])
-    under = np.minimum(not_c[1:] - after, not_c[:-1] - before)
-    lost = under < 0.25 * not_c[:-1]
-    under = np.where(lost, 0.0, under)
-    over = np.where(lost, 1.0, np.maximum(c[1:] + after, c[:-1] + before))
-    one = np.array([c[-1], 1.0, 0.0, 1.0]), np.array([0.0, d[0], 0.0, 1.0])
-    rest = np.array([not_c[-1], 0.0, 1.0, 0.0]), np.array([1.0, not_d[0], 1.0, 0.0])
-    firsts, others = np.concatenate([c, over, one[0]]), np.concatenate([d, between, one[1]])
-    not_firsts = np.concatenate([not_c, under, rest[0]])
-    not_others = np.concatenate([not_d, not_between, rest[1]])
-    # Of (0, 0) any ratio will do.
-    ends = np.array([-np.inf, float(log_ndtr(REACH)), 0.0, 0.0])
-    ratio = np.concatenate(
-        [log_ndtr(-z) - log_ndtr(mu - z), log_ndtr(-middle) - np.log(over), ends]
-    )
-    return _Tests(
-        (np.concatenate([firsts, others]), np.concatenate([others, firsts])),
-        (np.concatenate([not_firsts, not_others]), np.concatenate([not_others, not_firsts])),
-        np.concatenate([ratio, -ratio]),
-    )
-
 
 MAX, BIT = "max", "bit"
 # Of profiles that engines prove: points lose more.
@@ -232,14 +90,10 @@ TOLERANCE = 1e-6
 ACCURACY = 1e-5
 # The last point is where delta is above the rest by this part, or where it is below that.
 ABOVE, SMALLEST = 1e-6, 1e-30
-# Where the end is looked for, and how well.
-FIRST_STEP, GROWTH, STEPS = 1e-3, 1.25, 60
-FAR_TOLERANCE = 0.01
 # Slopes at which events are bounded.
 TRIED = 60
-# Where the points begin: so many evenly spaced, then so many at equal ratios of delta; and so many
-# more where they are far from one another.
-FIRST, RATIOS, MORE = 48, 130, 50
+# Points to begin with, evenly spaced, and those at the end.
+FIRST, COUNT = 48, 230
 
 
 def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) -> Term:
@@ -274,12 +128,7 @@ def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) ->
     found = [_bases(each) for each in parts]
     closed = all(isinstance(base, ClosedBase | GaussianBase) for each in found for base in each)
 
-    def far(more: float) -> float:
-        return max(_far(each.upper, more) for part in parts for each in part.values())
-
-    others = found[1] if mode == MAX else ()
-    passing = _passing(test, mechanism) if closed and mode == BIT else None
-    shape = Shape(found[0], others, high, mode, None if closed else far, passing)
+    shape = Shape(found[0], found[1] if mode == MAX else (), high, mode)
     last = shape.last()
     mass = float(shape.deltas(np.array([last]))[0])
     if mass >= 1.0:
@@ -298,20 +147,7 @@ def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) ->
         law = ProvedLaw(mass, last, name, shape.ends, joined)
     else:
         law = joined()
-    term = _with_lower_end(law, first, failure, mode)
-    return term if passing is None else replace(term, lower=passing.below(failure.doubles()[0]))
-
-
-def _passing(test: Mapping[str, Terms], mechanism: Mapping[str, Terms]) -> Passing | None:
-    """Return the bound for normal noise of both, or None."""
-    laws = [
-        {one_law([(term.law, n) for term, n in each]) for each in part.values()}
-        for part in (test, mechanism)
-    ]
-    first, second = (each.pop() if len(each) == 1 else None for each in laws)
-    if isinstance(first, GaussianLaw) and isinstance(second, GaussianLaw):
-        return Passing(first, second)
-    return None
+    return _with_lower_end(law, first, failure, mode)
 
 
 @record
@@ -323,16 +159,12 @@ class Shape:
         test: the test by itself, where it is needed.
         failure: p.
         mode: as of `proposed`.
-        far: says where delta is what remains at infinity and so much more; None for closed forms.
-        passing: what is known where only is seen whether it passed, and noise is normal.
     """
 
     whole: tuple[Base, ...]
     test: tuple[Base, ...]
     failure: float
     mode: str
-    far: Callable[[float], float] | None = None
-    passing: Passing | None = None
 
     def ends(self, epsilons: Array) -> tuple[Array, Array]:
         """Return both ends of the bound at epsilons >= 0; a lower end is 0 where it is not known.
@@ -355,8 +187,6 @@ class Shape:
 
     def _bound(self, epsilons: Array, *, upper: bool) -> Array:
         found = _worst(self.whole, epsilons, upper=upper)
-        if self.passing is not None:
-            found = np.minimum(found, self.passing.upper(epsilons)) if upper else 0.0 * found
         if self.mode not in (BIT, MAX):
             return found + self.failure
         other = self.failure + (_worst(self.test, epsilons, upper=upper) if self.test else 0.0)
@@ -375,25 +205,12 @@ class Shape:
         floor = rest + max(SMALLEST, rest * ABOVE)
         if largest <= LARGEST_EPSILON and self.deltas(np.array([0.5 * largest]))[0] > floor:
             return largest
-        found = self.far(floor - rest) if self.far else self._reach(floor)
-        return min(largest, found, LARGEST_EPSILON)
-
-    def _reach(self, floor: float) -> float:
-        """Return about the least epsilon from where delta is below a floor."""
-        places = FIRST_STEP * GROWTH ** np.arange(STEPS)
-        good = self.deltas(places) <= floor
-        return float(places[int(np.argmax(good))]) if good.any() else LARGEST_EPSILON
+        return min(largest, last_point(self.deltas, floor))
 
     def points(self, last: float) -> tuple[tuple[float, Fraction], ...]:
-        """Return points of the bound, close where its logarithm falls fast."""
-        even = np.linspace(0.0, last, FIRST)
-        deltas = self.deltas(even)
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.maximum(deltas - deltas[-1] * (1.0 - ABOVE), SMALLEST))
-        levels = np.linspace(logs[0], logs[-1], RATIOS)
-        places = np.interp(-levels, -logs, even)
-        start = np.unique(np.concatenate([even, places]))
-        return node_points(self.deltas, start, smallest=self.failure, count=len(start) + MORE)
+        """Return points of the bound, more of them where its hull is far from it."""
+        places = np.linspace(0.0, last, FIRST)
+        return node_points(self.deltas, places, smallest=self.failure, count=COUNT)
 
 
 def _of_group(
@@ -430,7 +247,7 @@ def _grown(test: Mapping[str, Terms], y: tuple[float, float]) -> tuple[float, fl
         return min(low for low, _ in ends), max(high for _, high in ends)
     bases = _bases(Realized.directions(dict(test)))
     furthest = min(max(base.largest for base in bases), LARGEST_EPSILON)
-    places = np.concatenate([[0.0], np.geomspace(FIRST_STEP, max(furthest, 1.0), TRIED)])
+    places = np.concatenate([[0.0], np.geomspace(1e-3, max(furthest, 1.0), TRIED)])
     logs = np.unique(np.append(places, furthest))
     bounds = _worst(bases, logs, upper=True) + np.exp(logs) * y[1]
     return y[0], float(bounds.min()) * (1.0 + 8.0 * UNIT)
@@ -490,22 +307,8 @@ class ClosedBase(Base):
         return ends
 
 
-def _far(composition: Composition, more: float) -> float:
-    """Return about where delta is what remains at infinity, and so much more; at most 600."""
-    try:
-        delta = min(composition.infinity_mass().upper + more, 1.0)
-        return certified_epsilon(composition, delta, FAR_TOLERANCE).bound.upper
-    except NotCertifiedError:
-        return LARGEST_EPSILON
-
-
-def _slow(composition: Composition) -> bool:
-    """Say whether there are sums of many atoms."""
-    return all(law.properties.has_atoms for law, _ in composition)
-
-
 def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
-    """Return the profiles of each order, from a lattice where there are sums of many atoms.
+    """Return the profiles of each order.
 
     Of what engines prove only the upper ends are used.
     """
@@ -517,13 +320,11 @@ def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
     ]
     if len(closed) == len(parts):
         return tuple(ClosedBase(law) for law in closed)
-    slow = any(_slow(each.upper) for each in parts.values())
-    engine = "fft" if slow else "auto"
     above = {
         name: each if each.lower is each.upper else Realized(each.upper, None)
         for name, each in parts.items()
     }
-    return tuple(base for base, _ in bases(above, TOLERANCE, engine).values())
+    return tuple(base for base, _ in bases(above, TOLERANCE, "auto").values())
 
 
 @record

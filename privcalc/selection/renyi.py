@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # Steps of the fixed point for binomial runs; each is a proved bound.
 BINOMIAL_STEPS = 6
@@ -71,11 +71,11 @@ class SelectedCurve(DerivedCurve):
 
     Attributes:
         log_mean: upper bound on log E[K].
-        growth: maps c (and K(c)) to upper bounds on log sup phi'(q)^{c+1} phi'(q')^{-c} / E[K].
+        growth: maps c to upper bounds on log sup phi'(q)^{c+1} phi'(q')^{-c} / E[K].
     """
 
     log_mean: float
-    growth: Callable[[Array, Array], Array]
+    growth: Callable[[Array], Array]
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return a line at infinity: nothing is known at order 1."""
@@ -84,44 +84,7 @@ class SelectedCurve(DerivedCurve):
     def bound(self, c: Array, k: Array) -> Array:
         """Return K + growth + log mean, rounded up."""
         with np.errstate(all="ignore"):
-            return (Enclosure(k) + self.growth(c, k) + self.log_mean).upper()
-
-
-def rdp_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:
-    """Return an epsilon >= 0 with H_{e^epsilon}(A || A') <= delta; infinity where none is proved.
-
-    Args:
-        runs: the number of runs.
-        forward: the base mechanism of (Q, Q').
-        backward: that of (Q', Q).
-        delta: in [0, 1].
-    """
-    if delta >= 1.0:
-        return 0.0
-    curve = selected_curve(runs, forward, backward)
-    if curve is None:
-        return math.inf
-    lost = runs.mean.upper * forward.infinity_mass * (1.0 + 2.0 * UNIT)
-    left = (delta - lost) * (1.0 - 4.0 * UNIT)
-    if left <= 0.0:
-        return non_negative(curve.limit) if lost <= delta else math.inf
-    try:
-        return curve_epsilon(curve, left, "balle").value
-    except NotCertifiedError:
-        return math.inf
-
-
-def rdp_delta(runs: Runs, forward: Base, backward: Base, epsilon: float) -> float:
-    """Return a delta with H_{e^epsilon}(A || A') <= delta at epsilon >= 0; at most 1."""
-    curve = selected_curve(runs, forward, backward)
-    if curve is None:
-        return 1.0
-    try:
-        log_delta = curve_log_delta(curve, epsilon, "balle").value
-    except NotCertifiedError:
-        return 1.0
-    lost = runs.mean.upper * forward.infinity_mass
-    return min(1.0, (exp_bound(log_delta) + lost) * (1.0 + 8.0 * UNIT))
+            return (Enclosure(k) + self.growth(c) + self.log_mean).upper()
 
 
 def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve | None:
@@ -139,25 +102,25 @@ def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve |
     log_mean = float(log(mean).upper())
     if runs.family in SHAPED:
         shift = tnb_shift(runs, backward)
-        return SelectedCurve(base, _up(limit + shift), log_mean, lambda c, _: c * shift)
+        return SelectedCurve(base, _up(limit + shift), log_mean, lambda c: c * shift)
     if runs.family == "poisson":
         total = mean * float(backward.upper(np.zeros(1))[0])
         return SelectedCurve(
-            base, _up(limit + total), log_mean, lambda c, _: poisson_growth(c, mean, backward)
+            base, _up(limit + total), log_mean, lambda c: poisson_growth(c, mean, backward)
         )
-    number = runs.largest
-    if number == 1.0:
+    more = runs.largest - 1.0
+    if more == 0.0:
         # phi' is constant.
-        return SelectedCurve(base, limit, log_mean, lambda c, _: np.zeros(c.shape))
-    p = min(1.0, mean / number * (1.0 + 2.0 * UNIT))
-    proper = forward.infinity_mass == 0.0
-    steepest = (number - 1.0) * float(binomial_rate(np.ones(1), p, backward)[0])
-    return SelectedCurve(
-        base,
-        _up(limit + steepest),
-        log_mean,
-        lambda c, k: binomial_growth(c, k if proper else None, (number, p), backward),
-    )
+        return SelectedCurve(base, limit, log_mean, lambda c: np.zeros(c.shape))
+    p = min(1.0, mean / runs.largest * (1.0 + 2.0 * UNIT))
+
+    def growth(c: Array) -> Array:
+        ratio = (1.0 + c) / (c + p) * (1.0 - 4.0 * UNIT)
+        found: Array = more * c * binomial_rate(ratio, p, backward) * (1.0 + 8.0 * UNIT)
+        return found
+
+    steepest = more * float(binomial_rate(np.ones(1), p, backward)[0])
+    return SelectedCurve(base, _up(limit + steepest), log_mean, growth)
 
 
 def tnb_shift(runs: Runs, backward: Base) -> float:
@@ -203,34 +166,13 @@ def poisson_growth(c: Array, mean: float, backward: Base) -> Array:
     return growth
 
 
-def binomial_growth(
-    c: Array, k: Array | None, number_and_chance: tuple[float, float], backward: Base
-) -> Array:
-    """Return the less of two bounds on log sup (phi'(q) / m)^{c+1} (phi'(q') / m)^{-c}.
-
-    phi'(q) = n p (1 - p x)^{n-1}. The first bound is (n - 1) c times `binomial_rate`. The second,
-    for mass 0 at infinite loss, is (n - 1) log(1 - p + p e^K): with z = 1 - p + p q,
-    z^{c+1} z'^{-c} is jointly convex in (z, z'), hence at most 1 - p + p q^{c+1} q'^{-c}, and
-    q^{c+1} q'^{-c} <= e^K by the data processing inequality. Both grow with p, which may be rounded
-    up. (Both are Lemma 7; Papernot and Steinke state no theorem for binomial numbers.)
-    """
-    number, p = number_and_chance
-    with np.errstate(all="ignore"):
-        ratio = (1.0 + c) / (c + p) * (1.0 - 4.0 * UNIT)
-        first = c * binomial_rate(ratio, p, backward)
-        if k is not None:
-            rest = log1p(-p) if p < 1.0 else Enclosure(-math.inf)
-            mixed = where(k < 1.0, log1p(p * expm1(k)), logaddexp(rest, log(p) + k))
-            first = np.fmin(first, np.maximum(0.0, mixed.upper()))
-        growth: Array = (number - 1.0) * first * (1.0 + 4.0 * UNIT)
-    return growth
-
-
 def binomial_rate(ratio: Array, p: float, backward: Base) -> Array:
     """Return -log(1 - p h), h >= H_R(Q' || Q) for some R with R <= ratio (1 - p h).
 
-    With ratio <= (c + 1) / (c + p), c times it bounds log z^{c+1} z'^{-c}, z = 1 - p x: as
-    x' <= R x + h this is at most
+    phi'(q) = n p (1 - p x)^{n-1}: n - 1 times c times this bounds the logarithm in question (Lemma
+    7; Papernot and Steinke state no theorem for binomial numbers). It grows with p, which may be
+    rounded up. With ratio <= (c + 1) / (c + p), c times it bounds log z^{c+1} z'^{-c},
+    z = 1 - p x: as x' <= R x + h this is at most
 
         f(x) = (c + 1) log(1 - p x) - c log(1 - p R x - p h),
 
@@ -291,33 +233,53 @@ def curve_of_best(runs: Runs, forward: Base, backward: Base) -> RenyiCurve | Non
 
 
 def best_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:
-    """Return an epsilon >= 0 that the curve proves, by its best order; infinity for none.
+    """Return an epsilon >= 0 that a curve proves, by its best order; infinity for none.
 
-    A curve of whole results, and not of a sum over them, has the conversions of
-    `renyi/best_order.py`.
+    E[K] P(L = infinity) comes off delta; see the text of this module.
+
+    Args:
+        runs: the number of runs.
+        forward: the base mechanism of (Q, Q').
+        backward: that of (Q', Q).
+        delta: in [0, 1].
     """
     if delta >= 1.0:
         return 0.0
-    curve = curve_of_best(runs, forward, backward)
+    curve, conversion = _curve(runs, forward, backward)
     if curve is None:
         return math.inf
-    if delta <= 0.0:
-        return non_negative(curve.limit)
+    lost = _lost(runs, forward)
+    left = (delta - lost) * (1.0 - 4.0 * UNIT) if lost else delta
+    if left <= 0.0:
+        return non_negative(curve.limit) if lost <= delta else math.inf
     try:
-        return curve_epsilon(curve, delta).value
+        return curve_epsilon(curve, left, conversion).value
     except NotCertifiedError:
         return math.inf
 
 
 def best_delta(runs: Runs, forward: Base, backward: Base, epsilon: float) -> float:
-    """Return a delta at epsilon >= 0 that the curve proves; at most 1."""
-    curve = curve_of_best(runs, forward, backward)
+    """Return a delta at epsilon >= 0 that a curve proves; at most 1."""
+    curve, conversion = _curve(runs, forward, backward)
     if curve is None:
         return 1.0
     try:
-        return min(1.0, exp_bound(curve_log_delta(curve, epsilon).value))
+        log_delta = curve_log_delta(curve, epsilon, conversion).value
     except NotCertifiedError:
         return 1.0
+    return min(1.0, (exp_bound(log_delta) + _lost(runs, forward)) * (1.0 + 4.0 * UNIT))
+
+
+def _curve(runs: Runs, forward: Base, backward: Base) -> tuple[RenyiCurve | None, str]:
+    """Return a curve of whole results, which has better conversions, or else that of a sum."""
+    whole = curve_of_best(runs, forward, backward)
+    if whole is not None:
+        return whole, "trade_off"
+    return selected_curve(runs, forward, backward), "balle"
+
+
+def _lost(runs: Runs, forward: Base) -> float:
+    return runs.mean.upper * forward.infinity_mass * (1.0 + 2.0 * UNIT)
 
 
 @record

@@ -194,7 +194,7 @@ LEAST = 1e-300
 class BoundaryNodes:
     """Nodes of the chain from q' = 0 to q = 1; every array has shape (n,).
 
-    Which of a number and its complement counts is settled as in `runs/protocol.py`: the number
+    Which of a number and its complement counts is settled as in `runs.py`: the number
     itself up to 1/2, beyond it the complement.
 
     Attributes:
@@ -361,29 +361,10 @@ def cuts(logs: Array, counts: Integers, tips: Array) -> Array:
     return result
 
 
-def cell_cuts(nodes: BoundaryNodes, counts: Integers) -> tuple[Integers, Array]:
-    """Return (cell, share) of new nodes: evenly spaced, or by equal ratios near a corner.
-
-    Where 1 - q or q' changes by more than a factor of 2 over a cell, log phi' is smoother in its
-    logarithm.
-    """
+def cell_cuts(counts: Integers) -> tuple[Integers, Array]:
+    """Return (cell, share) of new nodes, evenly spaced."""
     cell = np.repeat(np.arange(len(counts)), counts - 1)
-    rank = _ranks(counts) / counts[cell]
-    start, end = nodes.high_rest[:-1][cell], nodes.high_rest[1:][cell]
-    low, high = nodes.low[:-1][cell], nodes.low[1:][cell]
-    steps = 0.25 ** counts[cell]
-    with np.errstate(all="ignore"):
-        rest_ratio = np.maximum(end / start, steps)
-        low_ratio = np.maximum(low / high, steps)
-        by_rest = (start - start * rest_ratio**rank) / (start - end)
-        by_low = (high * low_ratio ** (1.0 - rank) - low) / (high - low)
-    share = np.where(
-        (rest_ratio < 0.5) & (rest_ratio <= low_ratio),
-        by_rest,
-        np.where(low_ratio < 0.5, by_low, rank),
-    )
-    usable = np.isfinite(share) & (share > 0.0) & (share < 1.0)
-    return cell[usable], share[usable]
+    return cell, _ranks(counts) / counts[cell]
 
 
 def spread(positions: Array, weights: Array, count: int) -> Array:

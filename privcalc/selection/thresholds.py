@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import DomainError, UnsupportedError
+from privcalc.numerics import search
 from privcalc.numerics.enclosure import Enclosure, exp, log, log1mexp, log1p, logaddexp
 from privcalc.numerics.normal import LARGEST_MU, least_mu
 from privcalc.numerics.rounding import UNIT, non_negative
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.numerics.rounding import Array
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # The first threshold is narrowed by this factor so many times.
 POINTS, NARROWINGS = 32, 12
@@ -176,8 +177,8 @@ def _tight_place(gaussian: GaussianBase, log_odds: float) -> float:
 # Numbers of runs whose mean can be any number, all else being equal.
 FAMILIES = ("geometric", "logarithmic", "tnb", "poisson")
 LARGEST_MEAN = 1e9
-# The mean is worth so many digits, and found in so many steps.
-DIGITS, STEPS, NEAR = 3, 12, 1e-3
+# The mean is worth so many digits, and its logarithm is found to such a part.
+DIGITS, NEAR = 3, 1e-4
 
 
 def mean_at_price(runs: Runs, price: float, epsilon_at: Callable[[Runs], float]) -> float | None:
@@ -194,41 +195,27 @@ def mean_at_price(runs: Runs, price: float, epsilon_at: Callable[[Runs], float])
     if runs.family not in FAMILIES or not 0.0 < price < math.inf:
         return None
     start = runs.mean.upper
-    left, right = math.log(start), math.log(LARGEST_MEAN)
-    below = epsilon_at(runs) - price
-    if below > 0.0 or left >= right:
-        return None
-    # epsilon grows about linearly in the logarithm of the mean.
-    x, above = min(left + 1.0, right), math.inf
-    for _ in range(STEPS):
+
+    def dear(log: float) -> bool:
         if spare() <= 0.0:
-            return None
-        value = _excess(runs, x, price, epsilon_at)
-        if value > 0.0:
-            right, above = x, value
-        else:
-            left, below = x, value
-        if right - left <= NEAR or left == math.log(LARGEST_MEAN):
-            break
-        guess = left - below * (right - left) / (above - below) if above < math.inf else left + 2.0
-        margin = 0.1 * (right - left) if above < math.inf else 0.0
-        x = min(max(guess, left + margin), right - margin if above < math.inf else right)
-    if left >= math.log(LARGEST_MEAN) - NEAR:
-        # As many as anybody will run.
+            return True
+        try:
+            return epsilon_at(_with_mean(runs, math.exp(log))) > price
+        except DomainError:
+            return True
+
+    left, right = math.log(start), math.log(LARGEST_MEAN)
+    # As many as anybody will run, if a billion are not too dear.
+    if left >= right or epsilon_at(runs) > price or not dear(right):
         return None
-    mean = _rounded_down(math.exp(left))
+    mean = _rounded_down(math.exp(search.first(dear, left, right, width=NEAR)[0]))
+    if spare() <= 0.0:
+        return None
     return mean if mean > start and epsilon_at(_with_mean(runs, mean)) <= price else start
 
 
-def _excess(runs: Runs, x: float, price: float, epsilon_at: Callable[[Runs], float]) -> float:
-    try:
-        return epsilon_at(_with_mean(runs, math.exp(x))) - price
-    except DomainError:
-        return math.inf
-
-
 def _with_mean(runs: Runs, mean: float) -> Runs:
-    from privcalc.selection.runs.make import make_runs
+    from privcalc.selection.make_runs import make_runs
 
     shape = runs.parameters.get("shape") if runs.family == "tnb" else None
     return make_runs(runs.family, mean=mean, shape=None if shape is None else float(shape))

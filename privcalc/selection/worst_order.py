@@ -34,6 +34,7 @@ post-processing.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -46,7 +47,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array, Integers
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.selection.testing_region import ProfileGrid
 
 # Logs of thresholds, with both ends of the profile there.
@@ -69,23 +70,44 @@ JOINT = 4.0 * UNIT
 class FinitePair:
     """Outcomes of a finite pair by falling privacy loss, n of them; node i is before outcome i.
 
-    All but the probabilities are at nodes, shape (n + 1,).
+    What is before and after the nodes is in sums of shape (n + 1,), from either end, so that both
+    corners are resolved: sums of n terms >= 0 are off by n units.
 
     Attributes:
         p: probabilities under P, rounded down, shape (n,).
-        q: probabilities under Q, rounded up, shape (n,).
-        p_before: what comes before a node under P, rounded up.
-        q_before: the same under Q, rounded down.
-        p_after: what comes after a node under P, rounded up.
-        q_after: the same under Q, rounded down.
+        q: probabilities under Q, rounded up.
+        p_high: those under P, rounded up.
+        q_low: those under Q, rounded down.
     """
 
     p: Array
     q: Array
-    p_before: Array
-    q_before: Array
-    p_after: Array
-    q_after: Array
+    p_high: Array
+    q_low: Array
+
+    @cached_property
+    def p_before(self) -> Array:
+        """Return what comes before each node under P, rounded up."""
+        return np.append(0.0, np.cumsum(self.p_high)) * (1.0 + self._room)
+
+    @cached_property
+    def q_before(self) -> Array:
+        """Return the same under Q, rounded down."""
+        return np.append(0.0, np.cumsum(self.q_low)) * (1.0 - self._room)
+
+    @cached_property
+    def p_after(self) -> Array:
+        """Return what comes after each node under P, rounded up."""
+        return np.append(0.0, np.cumsum(self.p_high[::-1]))[::-1] * (1.0 + self._room)
+
+    @cached_property
+    def q_after(self) -> Array:
+        """Return the same under Q, rounded down."""
+        return np.append(0.0, np.cumsum(self.q_low[::-1]))[::-1] * (1.0 - self._room)
+
+    @property
+    def _room(self) -> float:
+        return (len(self.p) + 8.0) * UNIT
 
 
 def outcomes(base: Base, grid: ProfileGrid, finest: float) -> FinitePair | None:
@@ -185,7 +207,7 @@ def _whole(ahead: Profile, behind: Profile) -> Profile:
 def _end(logs: Array, low: Array, high: Array) -> float:
     """Return a log s at which the last chord, extended, is at least 0."""
     fall = float(high[-2] - low[-1]) if len(logs) > 1 else 0.0
-    if not fall > 0.0:
+    if not fall > 0.0 or low[-1] == 0.0:
         return FAR
     room = math.log1p(float(low[-1]) / fall * -math.expm1(logs[-2] - logs[-1]))
     return min(float(logs[-1]) + room * (1.0 - ROOM), FAR)
@@ -236,70 +258,29 @@ def _joined(front: tuple[Array, Array], back: tuple[Array, Array], finest: float
             break
     b, q, x, y = b[: i + 1], q[: i + 1], x[: j + 1], y[: j + 1]
     p_gap, q_gap = max(0.0, 1.0 - q[i] - x[j]), max(0.0, 1.0 - b[i] - y[j])
-    pieces = [
-        _front(b, q, finest),
-        _middle((b[i], q[i]), (x[j], y[j]), (p_gap, q_gap), finest),
-        _back(x, y, finest),
-    ]
-    columns = [np.concatenate([piece[k] for piece in pieces]) for k in range(6)]
-    # The last node has everything before it.
-    ends = (1.0, 1.0, 0.0, 0.0)
-    nodes = [np.append(column, end) for column, end in zip(columns[2:], ends, strict=True)]
-    return FinitePair(columns[0], columns[1], nodes[0], nodes[1], nodes[2], nodes[3])
+    # The step that joins both ends, with places that suit either.
+    ahead = _split(q[-1:], q[-1:] + p_gap, finest)[1]
+    behind = 1.0 - _split(y[-1:], y[-1:] + q_gap, finest)[1]
+    length = np.diff(np.unique(np.concatenate([ahead, behind, [0.0, 1.0]])))
+    (p_first, q_first), (p_last, q_last) = _parts(q, b, q, finest), _parts(x, y, y, finest)
+
+    def ends(first: Array, gap: float, last: Array) -> list[Array]:
+        """Return both ends of the probabilities of all steps: the middle one is off by JOINT."""
+        gaps = (max(0.0, gap - JOINT), gap + JOINT)
+        return [
+            np.concatenate([first, length * middle, last[::-1]]) * factor
+            for middle, factor in zip(gaps, (DOWN, UP), strict=True)
+        ]
+
+    p_low, p_high = ends(p_first, p_gap, p_last)
+    q_low, q_high = ends(q_first, q_gap, q_last)
+    return FinitePair(p_low, q_high, p_high, q_low)
 
 
-def _front(b: Array, q: Array, finest: float) -> list[Array]:
-    """Return the columns of `FinitePair` for the end at (0, 0), with nodes before outcomes."""
-    step, share, length = _split(q[:-1], q[1:], finest)
-    p_part, q_part = np.diff(q)[step], np.diff(b)[step]
-    before = (q[:-1][step] + share * p_part, b[:-1][step] + share * q_part)
-    return [
-        length * p_part * DOWN,
-        length * q_part * UP,
-        before[0] * UP,
-        before[1] * DOWN,
-        np.minimum(1.0, 1.0 - before[0] * DOWN + UNIT),
-        np.maximum(0.0, 1.0 - before[1] * UP - UNIT),
-    ]
-
-
-def _back(x: Array, y: Array, finest: float) -> list[Array]:
-    """Return the columns for the end at (1, 1), which is met last."""
-    step, share, length = _split(y[:-1], y[1:], finest)
-    p_part, q_part = np.diff(x)[step], np.diff(y)[step]
-    share = share + length
-    after = (x[:-1][step] + share * p_part, y[:-1][step] + share * q_part)
-    columns = [
-        length * p_part * DOWN,
-        length * q_part * UP,
-        np.minimum(1.0, 1.0 - after[0] * DOWN + UNIT),
-        np.maximum(0.0, 1.0 - after[1] * UP - UNIT),
-        after[0] * UP,
-        after[1] * DOWN,
-    ]
-    return [column[::-1] for column in columns]
-
-
-def _middle(
-    before: tuple[float, float],
-    after: tuple[float, float],
-    gaps: tuple[float, float],
-    finest: float,
-) -> list[Array]:
-    """Return the columns for the step that joins both ends; its probabilities are off by JOINT."""
-    (b, q), (x, y), (p_gap, q_gap) = before, after, gaps
-    front = _split(np.array([q]), np.array([q + p_gap]), finest)[1]
-    back = 1.0 - _split(np.array([y]), np.array([y + q_gap]), finest)[1]
-    cuts = np.unique(np.concatenate([front, back, [0.0, 1.0]]))
-    share, length = cuts[:-1], np.diff(cuts)
-    return [
-        length * max(0.0, p_gap - JOINT) * DOWN,
-        length * (q_gap + JOINT) * UP,
-        (q + share * (p_gap + JOINT)) * UP,
-        np.maximum(0.0, b + share * (q_gap - JOINT)) * DOWN,
-        (x + (1.0 - share) * (p_gap + JOINT)) * UP,
-        np.maximum(0.0, y + (1.0 - share) * (q_gap - JOINT)) * DOWN,
-    ]
+def _parts(p: Array, q: Array, by: Array, finest: float) -> tuple[Array, Array]:
+    """Return the probabilities of the parts of the steps of one end, split by one of the two."""
+    step, _, length = _split(by[:-1], by[1:], finest)
+    return length * np.diff(p)[step], length * np.diff(q)[step]
 
 
 def _split(start: Array, end: Array, finest: float) -> tuple[Integers, Array, Array]:
@@ -431,16 +412,14 @@ class Ranking:
     def _mean_low(self, where: Places) -> Array:
         """Return lower ends of the mean of phi' over outcomes under P."""
         pair = self.pair
-        rest = pair.p_before[where.before] + pair.p_after[where.behind] + 0.5 * pair.p * (UP * UP)
+        rest = pair.p_before[where.before] + pair.p_after[where.behind] + 0.5 * pair.p_high
         return self._derivative(rest * UP, low=True)
 
     def _mean_high(self, where: Places) -> Array:
         """Return upper ends of the mean of phi' over outcomes under Q."""
         pair = self.pair
         top = (pair.q_before[where.before] + pair.q_after[where.behind]) * DOWN
-        # Rounded down further where it has an absolute error.
-        part = np.maximum(0.0, pair.q * (DOWN * DOWN) - 2.0 * JOINT)
-        bottom = (top + part) * DOWN
+        bottom = (top + pair.q_low) * DOWN
         first, second = self._derivative(top, low=False), self._derivative(bottom, low=False)
         result: Array = 0.5 * (first + second) * UP
         return result

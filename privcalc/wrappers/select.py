@@ -13,7 +13,7 @@ from privcalc.wrappers.base import Wrapper, built
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
     from privcalc.spec.tree import Node, Parameters
     from privcalc.wrappers.base import Walk
 
@@ -161,7 +161,7 @@ class RepeatAndSelect(Wrapper):
         Raises:
             DomainError: a parameter is missing or out of range, or the file cannot be read.
         """
-        from privcalc.selection.runs.make import make_runs, read_probabilities
+        from privcalc.selection.make_runs import make_runs, read_probabilities
 
         given: dict[str, Any] = {_spelled(name): value for name, value in self.parameters.items()}
         if "file" not in given:

@@ -104,7 +104,7 @@ class TestGuarantees:
 def test_a_question_about_delta_has_no_price() -> None:
     """Candidates are of the published epsilon, so that there are none."""
     tree, runs = parse("gaussian:sigma=4").tree, read_runs("geometric:mean=10")
-    by_delta = select(tree, runs, epsilons=[1.0])
+    by_delta = select(tree, runs, epsilons=[1.0], compared=True)
     assert by_delta.answers[0].candidates == {}
     assert candidates_of_answer(by_delta, by_delta.answers[0]) is None
 

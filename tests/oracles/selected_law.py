@@ -79,31 +79,15 @@ class PlainRuns:
         room = 1e-13 * (1.0 + np.abs(logs))
         return logs - room, logs + room
 
-    def at_most(self, k: float) -> Bound:
-        """Return P(K <= k) from the probabilities themselves; Poisson, fixed and binomial only."""
-        n = int(k)
+    def more_than(self, k: float) -> float:
+        """Return P(K > k) from the probabilities themselves; fixed and binomial only."""
         if self.family == "fixed":
-            total = float(n >= self.first)
-        elif self.family == "poisson":
-            terms = [math.exp(j * math.log(self.first) - math.lgamma(j + 1)) for j in range(n + 1)]
-            total = math.exp(-self.first) * math.fsum(terms)
-        else:
-            p, count = self.second, int(self.first)
-            total = math.fsum(
-                math.comb(count, j) * p**j * (1 - p) ** (count - j) for j in range(n + 1)
-            )
-        return Bound(min(1.0, total * (1.0 + 1e-14)), min(1.0, total * (1.0 - 1e-14)))
-
-    def quantile(self, p: float) -> float:
-        """Return the least k with P(K <= k) >= p."""
-        k = 0
-        while self.at_most(k).upper < p:
-            k += 1
-        return float(k)
-
-    def increments(self, q: Array, rest: Array) -> tuple[Array, Array]:
-        """Not needed here."""
-        raise NotImplementedError
+            return float(k < self.first)
+        p, count = self.second, int(self.first)
+        return math.fsum(
+            math.comb(count, j) * p**j * (1 - p) ** (count - j)
+            for j in range(int(k) + 1, count + 1)
+        )
 
     def tight(self, forward: Base, backward: Base) -> float:
         """Not needed here."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privcalc.selection.baselines import SHAPED, loss_bound, shape
+from privcalc.selection.baselines import SHAPED, loss_bound, pure_epsilon
+from privcalc.selection.make_runs import make_runs
 from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import random
 
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 DIGITS = 50
 # Rounding of the plain oracle.
@@ -34,18 +35,38 @@ ALL_RUNS = (
 )
 
 
-def published_pure_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:
+def of_the_program(plain: PlainRuns) -> Runs:
+    """Return the same number of runs as the program makes it."""
+    given: dict[str, Any] = {}
+    if plain.family in SHAPED:
+        given["gamma"] = plain.second
+        if plain.family == "tnb":
+            given["shape"] = plain.first
+    elif plain.family == "poisson":
+        given["mean"] = plain.first
+    else:
+        given["n"] = plain.first
+        if plain.family == "binomial":
+            given["p"] = plain.second
+    return make_runs(plain.family, **given)
+
+
+def pure(plain: PlainRuns, base: Base) -> float:
+    """Return what is proved at delta 0."""
+    runs = of_the_program(plain)
+    return pure_epsilon(runs.tight(base, base.reverse), runs, base)
+
+
+def published_pure_epsilon(runs: PlainRuns, base: Base) -> float:
     """Return f + (eta + 1) b, that is (eta + 2) epsilon_0; infinity for other numbers of runs.
 
     Papernot, Steinke 2022; Koskela, Redberg, Wang 2024, Corollary 5.3; 3 epsilon_0 for
-    the geometric numbers of Liu, Talwar 2019, Theorem 1.3. It is never below `pure_epsilon`.
+    the geometric numbers of Liu, Talwar 2019, Theorem 1.3. It is never below `pure`.
     """
-    if delta >= 1.0:
-        return 0.0
-    f, b = loss_bound(forward), loss_bound(backward)
+    f, b = loss_bound(base), loss_bound(base.reverse)
     if runs.family not in SHAPED or math.isinf(f):
         return math.inf
-    return (f + (shape(runs) + 1.0) * b) * (1.0 + 1e-14)
+    return (f + (runs.first + 1.0) * b) * (1.0 + 1e-14)
 
 
 def random_base(generator: random.Random, *, infinite: bool) -> FiniteBase:

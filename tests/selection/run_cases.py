@@ -11,12 +11,12 @@ import numpy as np
 from mpmath import mp, mpf
 
 from privcalc.bounds import Bound
-from privcalc.selection.runs.make import make_runs
+from privcalc.selection.make_runs import make_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 DIGITS = 40
 # What sums at DIGITS digits may be off by.

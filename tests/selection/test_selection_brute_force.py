@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.pointwise import Pointwise
-from privcalc.selection.runs.make import make_runs
 from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns, hockey_stick
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 # phi at neighbouring doubles is off by this.
 NOISE = 1e-13
@@ -83,7 +83,7 @@ def test_no_order_exceeds_a_bound(seed: int, cases: int) -> None:
         for first, second in ((p, q), (q, p)):
             base = FiniteBase(first, second)
             pointwise = Pointwise(runs, base, float(rng.choice([1.0, 1e-2])))
-            deltas = pointwise.deltas(epsilons).tolist()
+            deltas = [pointwise.delta(epsilon) for epsilon in epsilons]
             low = WorstOrder(runs, base, pointwise.grid)
             constants = [each(base, base.reverse) for each in (runs.tight, runs.paper)]
             for epsilon, bound in zip(epsilons.tolist(), deltas, strict=True):

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import UnsupportedError
-from privcalc.selection.base import GaussianBase
+from privcalc.selection.base import GaussianBase, WorseBase
 from privcalc.selection.baselines import (
     composition_epsilon,
     counts,
     liu_talwar_delta,
     liu_talwar_epsilon,
-    pure_epsilon,
     shape,
 )
-from privcalc.selection.renyi import (
-    best_epsilon,
-    rdp_delta,
-    rdp_epsilon,
-    selected_curve,
-)
-from privcalc.selection.runs.make import make_runs
+from privcalc.selection.make_runs import make_runs
+from privcalc.selection.renyi import best_delta, best_epsilon, selected_curve
 from tests.finite_base import FiniteBase
 from tests.oracles.exact import normal_delta
 from tests.oracles.selected_law import PlainRuns, hockey_stick, log_moment
@@ -35,15 +28,10 @@ from tests.selection.random_bases import (
     DIGITS,
     ROOM,
     published_pure_epsilon,
+    pure,
     random_base,
     randomised_response,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
 
 # (shape, gamma, delta, epsilon by the published Renyi theorem) for noise of 4 deviations.
 NEGATIVE_BINOMIAL = (
@@ -65,17 +53,17 @@ class TestRenyiMethods:
         """Stored values, which a finer choice of orders may only undercut a little."""
         runs = PlainRuns("geometric" if shape else "logarithmic", shape, gamma)
         base = GaussianBase(0.25)
-        found = rdp_epsilon(runs, base, base, delta)
+        found = best_epsilon(runs, base, base, delta)
         assert expected - 1e-4 < found < expected + 2e-6
-        assert rdp_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
+        assert best_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
 
     @pytest.mark.parametrize(("mean", "delta", "expected"), POISSON)
     def test_poisson_references(self, mean: float, delta: float, expected: float) -> None:
-        """Stored values of Theorem 6 with the exact profile."""
+        """Stored values of Theorem 6 with the exact profile; a better conversion is below."""
         runs, base = PlainRuns("poisson", mean), GaussianBase(0.25)
-        found = rdp_epsilon(runs, base, base, delta)
-        assert expected - 1e-4 < found < expected + 2e-6
-        assert rdp_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
+        found = best_epsilon(runs, base, base, delta)
+        assert expected - 3e-4 < found < expected + 2e-6
+        assert best_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
 
     def test_theorem_2_from_its_statement(self) -> None:
         """The published formula at 50 digits on a grid of both orders is not below, and is near."""
@@ -90,7 +78,7 @@ class TestRenyiMethods:
                 gain = mp.log(1 - 1 / order) - (mp.log(delta) + mp.log(order)) / (order - 1)
                 best = min(best, renyi + gain)
         base = GaussianBase(0.7)
-        found = rdp_epsilon(PlainRuns("tnb", 2.5, 0.03), base, base, 1e-7)
+        found = best_epsilon(PlainRuns("tnb", 2.5, 0.03), base, base, 1e-7)
         assert best - mpf(1e-3) < found < best + mpf(1e-9)
 
     @pytest.mark.parametrize("runs", ALL_RUNS, ids=lambda runs: f"{runs.family}-{runs.first}")
@@ -109,21 +97,24 @@ class TestRenyiMethods:
                 assert exact <= bound + ROOM
         assert closest > -8.0
 
-    def test_no_theorem_no_number(self) -> None:
-        """A fixed number of runs has no curve here; delta = 1 asks for nothing."""
-        base = GaussianBase(0.25)
-        assert rdp_epsilon(PlainRuns("fixed", 3.0), base, base, 1e-6) == math.inf
-        assert rdp_delta(PlainRuns("fixed", 3.0), base, base, 1.0) == 1.0
-        assert rdp_epsilon(PlainRuns("poisson", 3.0), base, base, 1.0) == 0.0
+    def test_a_fixed_number_has_the_curve_of_a_sum(self) -> None:
+        """Three runs are one of noise that is smaller by sqrt(3); delta = 1 asks for nothing."""
+        base, sum_of_three = GaussianBase(0.25), GaussianBase(0.25 * math.sqrt(3.0))
+        found = best_epsilon(PlainRuns("fixed", 3.0), base, base, 1e-6)
+        one = PlainRuns("fixed", 1.0)
+        assert found == pytest.approx(
+            best_epsilon(one, sum_of_three, sum_of_three, 1e-6), rel=1e-12
+        )
+        assert best_epsilon(PlainRuns("poisson", 3.0), base, base, 1.0) == 0.0
 
     def test_infinite_losses_are_paid_for_by_delta(self) -> None:
         """E[K] P(L = infinity) comes off delta, and nothing is left below it."""
         base = FiniteBase([0.5, 0.49, 0.01], [0.49, 0.51, 0.0])
         runs = PlainRuns("geometric", 1.0, 0.2)
-        assert rdp_epsilon(runs, base, base.reverse, 0.04) == math.inf
-        assert rdp_epsilon(runs, base, base.reverse, 0.06) < 1.0
+        assert best_epsilon(runs, base, base.reverse, 0.04) == math.inf
+        assert best_epsilon(runs, base, base.reverse, 0.06) < 1.0
         # The other direction has no infinite losses outside, and some inside.
-        assert 0.1 < rdp_epsilon(runs, base.reverse, base, 0.01) < 1.0
+        assert 0.1 < best_epsilon(runs, base.reverse, base, 0.01) < 1.0
 
 
 class TestBruteForce:
@@ -138,18 +129,20 @@ class TestBruteForce:
         for trial in range(trials):
             base = random_base(generator, infinite=trial % 3 == 2)
             for forward in (base, base.reverse):
+                worse = WorseBase(forward)
                 for epsilon in (0.1, 0.6, 1.5) if trials > 3 else (0.6,):
                     exact = hockey_stick(runs, forward.p, forward.q, epsilon)
-                    bound = rdp_delta(runs, forward, forward.reverse, epsilon)
+                    bound = best_delta(runs, forward, forward.reverse, epsilon)
                     assert exact <= bound + ROOM
-                    other = liu_talwar_delta(runs, forward, forward.reverse, epsilon)
-                    assert exact <= other + ROOM
+                    if runs.family == "geometric":
+                        assert exact <= liu_talwar_delta(runs, worse, epsilon) + ROOM
                 for delta in (1e-3, 0.05) if trials > 3 else (1e-3,):
-                    for method in (rdp_epsilon, liu_talwar_epsilon):
-                        epsilon = method(runs, forward, forward.reverse, delta)
-                        if math.isfinite(epsilon):
-                            exact = hockey_stick(runs, forward.p, forward.q, epsilon)
-                            assert exact <= delta + ROOM
+                    proved = [best_epsilon(runs, forward, forward.reverse, delta)]
+                    if runs.family == "geometric":
+                        proved.append(liu_talwar_epsilon(runs, worse, delta))
+                    for epsilon in filter(math.isfinite, proved):
+                        exact = hockey_stick(runs, forward.p, forward.q, epsilon)
+                        assert exact <= delta + ROOM
 
 
 class TestComposition:
@@ -164,28 +157,37 @@ class TestComposition:
         found = composition_epsilon(PlainRuns("fixed", 9.0), self._gaussian, 1e-6)
         assert found == self._gaussian(9, 1e-6)
 
-    def test_poisson_numbers_are_cut_off(self) -> None:
+    def test_binomial_numbers_are_cut_off(self) -> None:
         """The exact mixture over K is below, and a few runs less are not enough."""
-        runs, delta = PlainRuns("poisson", 2.0), 1e-6
+        runs, delta = make_runs("binomial", n=40, p=0.05), 1e-6
         epsilon = composition_epsilon(runs, self._gaussian, delta)
         with mp.workdps(DIGITS):
             mixture = mp.fsum(
-                mp.exp(-2)
-                * mpf(2) ** k
-                / mp.factorial(k)
+                mp.binomial(40, k)
+                * mpf(0.05) ** k
+                * (1 - mpf(0.05)) ** (40 - k)
                 * normal_delta(0.25 * math.sqrt(k), epsilon)
-                for k in range(1, 60)
+                for k in range(1, 41)
             )
         assert mixture <= mpf(delta)
-        assert [count for count, _ in counts(runs, delta)] == [12.0, 13.0]
+        assert [count for count, _ in counts(runs, delta)] == [12.0, 13.0, 40.0]
+        assert epsilon < self._gaussian(40, delta)
 
     def test_what_is_left_of_delta_is_certified(self) -> None:
         """P(K > n) at 50 digits and the rest add up to at most delta."""
-        for mean, delta in ((2.0, 1e-6), (0.3, 1e-9), (20.0, 0.01)):
-            for count, left in counts(PlainRuns("poisson", mean), delta):
+        for p, delta in ((0.02, 1e-6), (0.003, 1e-9), (0.2, 0.01)):
+            for count, left in counts(make_runs("binomial", n=100, p=p), delta):
                 with mp.workdps(DIGITS):
-                    beyond = mp.gammainc(mpf(count) + 1, 0, mean, regularized=True)
+                    beyond = mp.fsum(
+                        mp.binomial(100, k) * mpf(p) ** k * (1 - mpf(p)) ** (100 - k)
+                        for k in range(int(count) + 1, 101)
+                    )
                     assert 0 < left <= mpf(delta) - beyond
+
+    def test_any_number_of_runs_is_not_composed(self) -> None:
+        """Where there may be any number of runs there is no composition."""
+        runs = make_runs("poisson", mean=2.0)
+        assert composition_epsilon(runs, self._gaussian, 1e-6) == math.inf
 
 
 class TestPure:
@@ -200,9 +202,8 @@ class TestPure:
             (PlainRuns("logarithmic", 0.0, 0.026918259601), 0.972771, 1.0),
         )
         for runs, expected, published in cases:
-            found = pure_epsilon(runs, base, base.reverse, 0.0)
-            assert found == pytest.approx(expected, abs=2e-6)
-            other = published_pure_epsilon(runs, base, base.reverse, 0.0)
+            assert pure(runs, base) == pytest.approx(expected, abs=2e-6)
+            other = published_pure_epsilon(runs, base)
             assert other == pytest.approx(published, rel=1e-12)
 
     @pytest.mark.parametrize("runs", ALL_RUNS, ids=lambda runs: f"{runs.family}-{runs.first}")
@@ -215,8 +216,8 @@ class TestPure:
                 # Q has an outcome that P has not.
                 p = np.array([0.0, *base.p[1:]])
                 base = FiniteBase(p / p.sum(), base.q)
-            bound = pure_epsilon(runs, base, base.reverse, 0.0)
-            assert bound <= published_pure_epsilon(runs, base, base.reverse, 0.0) * (1 + 1e-12)
+            bound = pure(runs, base)
+            assert bound <= published_pure_epsilon(runs, base) * (1 + 1e-9)
             if math.isfinite(bound):
                 assert hockey_stick(runs, base.p, base.q, bound) <= ROOM
             else:
@@ -226,37 +227,34 @@ class TestPure:
         """N runs cost n times as much, and binomial numbers with p = 1 are n runs."""
         base = randomised_response(0.5)
         for runs in (PlainRuns("fixed", 4.0), PlainRuns("binomial", 4.0, 1.0)):
-            found = pure_epsilon(runs, base, base.reverse, 0.0)
+            found = pure(runs, base)
             assert 2.0 <= found <= 2.0 * (1.0 + 1e-12)
 
     def test_unbounded_losses_have_no_bound(self) -> None:
         """A Gaussian is not pure; two equal laws cost nothing."""
         gaussian, runs = GaussianBase(1.0), PlainRuns("geometric", 1.0, 0.1)
-        assert pure_epsilon(runs, gaussian, gaussian, 1e-6) == math.inf
-        assert published_pure_epsilon(runs, gaussian, gaussian, 1e-6) == math.inf
+        assert pure(runs, gaussian) == math.inf
+        assert published_pure_epsilon(runs, gaussian) == math.inf
         same = FiniteBase([0.5, 0.5], [0.5, 0.5])
-        assert pure_epsilon(runs, same, same, 0.0) == 0.0
+        assert pure(runs, same) == 0.0
 
     def test_a_gamma_at_its_least_costs_the_bound_of_the_reverse(self) -> None:
         """With w = e^700 the root R is e^b but for a part of it that no double has."""
-        runs, base = (
-            make_runs("geometric", gamma=math.exp(-700.0)),
-            FiniteBase([0.6, 0.4], [0.3, 0.7]),
-        )
+        runs = PlainRuns("geometric", 1.0, 0.1)
+        runs.second = math.exp(-700.0)
+        base = FiniteBase([0.6, 0.4], [0.3, 0.7])
         f, b = math.log(2.0), math.log(7.0 / 4.0)
-        found = pure_epsilon(runs, base, base.reverse, 0.0)
-        assert f + 2.0 * b <= found <= (f + 2.0 * b) * (1.0 + 1e-9)
+        assert f + 2.0 * b <= pure(runs, base) <= (f + 2.0 * b) * (1.0 + 1e-9)
 
 
-@pytest.mark.parametrize("prove", [pure_epsilon, best_epsilon, liu_talwar_epsilon])
 @pytest.mark.parametrize("delta", [1.0, 2.0])
-def test_a_delta_of_one_is_free(
-    prove: Callable[[Runs, Base, Base, float], float], delta: float
-) -> None:
+def test_a_delta_of_one_is_free(delta: float) -> None:
     """H is at most 1 at epsilon 0, however large the losses are."""
     base = FiniteBase([1.0, 0.0], [0.0, 1.0])
     assert hockey_stick(PlainRuns("geometric", 1.0, 0.1), base.p, base.q, 0.0) <= 1.0 + ROOM
-    assert prove(make_runs("geometric", gamma=0.1), base, base.reverse, delta) == 0.0
+    runs = make_runs("geometric", gamma=0.1)
+    assert best_epsilon(runs, base, base.reverse, delta) == 0.0
+    assert liu_talwar_epsilon(runs, WorseBase(base), delta) == 0.0
 
 
 def test_only_negative_binomial_numbers_have_a_shape() -> None:
@@ -280,5 +278,5 @@ class TestLiuTalwar:
                 root = (mpf(delta) - delta_2) * mpf(gamma) / mp.log(1 / delta_2)
                 epsilon_1 = base.epsilon(float(root**2 / 2))
                 best = min(best, 3 * epsilon_1 + 3 * root)
-        found = liu_talwar_epsilon(PlainRuns("geometric", 1.0, gamma), base, base, delta)
+        found = liu_talwar_epsilon(PlainRuns("geometric", 1.0, gamma), base, delta)
         assert best - mpf(1e-4) < found < best + mpf(1e-9)

@@ -13,17 +13,19 @@ from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.profiles import profile_law
 from privcalc.selection.base import GaussianBase
 from privcalc.selection.envelope import NodeChain
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.node import last_point, node_points
-from privcalc.selection.pointwise import Pointwise
-from privcalc.selection.runs.make import make_runs
+from privcalc.selection.pointwise import Pointwise, Pricing
 from privcalc.selection.testing_region import ProfileGrid
 from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
+from tests.oracles.selected_law import PlainRuns
+from tests.selection.random_bases import of_the_program
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 GAUSSIAN = GaussianBase(0.25)
 RANDOMIZED = FiniteBase([0.6, 0.4], [0.4, 0.6])
@@ -102,7 +104,7 @@ def test_one_run_is_the_base() -> None:
         assert exact * (1.0 - 1e-12) <= pointwise.epsilon(delta) <= exact + 1e-5
     epsilons = np.array([0.2, 0.7, 1.2])
     exact_deltas = GAUSSIAN.upper(epsilons)
-    found = pointwise.deltas(epsilons)
+    found = np.array([pointwise.delta(epsilon) for epsilon in epsilons])
     assert (found >= exact_deltas * (1.0 - 1e-12)).all()
     assert (found <= exact_deltas * (1.0 + 1e-3)).all()
 
@@ -116,6 +118,23 @@ def test_a_price_for_places_helps() -> None:
     plain = Pointwise(runs, GAUSSIAN)
     assert plain._refined(plain._plain, 1e-6) == pytest.approx(10.6765, abs=1e-3)
     assert WorstOrder(runs, GAUSSIAN, pointwise.grid).epsilon_lower(1e-6, upper) > 8.0
+
+
+@pytest.mark.parametrize(
+    "plain", [PlainRuns("geometric", 1.0, 0.01), PlainRuns("poisson", 300.0), PlainRuns("fixed", 7)]
+)
+@pytest.mark.parametrize("price", [1e-6, 0.3, 3.0])
+def test_prices_cost_the_area_below_them(plain: PlainRuns, price: float) -> None:
+    """The integral of min(phi', k), by phi up to where phi' = k, and k from there on."""
+    left, right = 0.0, 1.0
+    for _ in range(200):
+        middle = 0.5 * (left + right)
+        left, right = (left, middle) if plain.derivative(1.0 - middle) > price else (middle, right)
+    exact = plain.generating(left) - plain.generating(0.0) + (1.0 - left) * price
+    pricing = Pricing(of_the_program(plain))
+    found = pricing.cost(price)
+    assert exact * (1.0 - 1e-12) <= found <= exact * 1.03
+    assert pricing.price(found) == pytest.approx(price, rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan])
@@ -174,9 +193,23 @@ def test_lower_ends_are_of_a_pair_below_the_base(base: Base, family: str, mean: 
     worst = WorstOrder(runs, base, pointwise.grid)
     assert worst.ranking is not None
     assert 0.0 < worst.delta_lower(epsilon) <= pointwise.delta(epsilon)
-    pair, logs = worst.ranking.pair, np.linspace(-2.0, 2.0, 41)
+    below(worst, base)
+
+
+@pytest.mark.parametrize("base", [GAUSSIAN, RANDOMIZED, LEAKY])
+def test_lower_ends_far_out(base: Base) -> None:
+    """Beyond the last point of a coarse grid the profile is taken to fall on as it did."""
+    grid = ProfileGrid(base)
+    grid.reach(0.01, 0.01)
+    below(WorstOrder(make_runs("geometric", mean=30.0), base, grid), base)
+
+
+def below(worst: WorstOrder, base: Base) -> None:
+    """Compare the profile of the finite pair with that of the base."""
+    assert worst.ranking is not None
+    pair, logs = worst.ranking.pair, np.linspace(-9.0, 9.0, 181)
     own = np.maximum(pair.p - np.exp(logs)[:, None] * pair.q, 0.0).sum(axis=1)
-    assert (own <= base.upper(logs) * (1.0 + 1e-12)).all()
+    assert (own <= base.upper(logs) * (1.0 + 1e-12) + 1e-300).all()
 
 
 def test_without_lower_ends_nothing_is_claimed() -> None:
@@ -201,7 +234,9 @@ def test_points_of_a_node(family: str, mean: float, base: Base) -> None:
     left = runs.mean.upper * base.infinity_mass
     last = last_point(pointwise.present, max(1e-30, left * 1.001))
     places = np.linspace(0.0, last, 40)
-    points = node_points(pointwise.deltas, places, smallest=1e-30, count=300)
+    for epsilon in places[::4]:
+        pointwise.delta(float(epsilon))
+    points = node_points(pointwise.present, places, smallest=1e-30, count=300)
     assert 10 <= len(points) <= 400
     epsilons = np.array([point[0] for point in points])
     deltas = np.array([float(point[1]) for point in points])
@@ -214,7 +249,7 @@ def test_points_of_a_node(family: str, mean: float, base: Base) -> None:
     places = np.linspace(0.05, 0.9 * float(epsilons[-1]), 40)
     own = [float((masses * np.maximum(-np.expm1(e - losses), 0.0)).sum()) for e in places]
     profile = np.array(own) + law.infinity_mass
-    exact = pointwise.deltas(places)
+    exact = pointwise.present(places)
     # The hull of min(1, .) is below it next to 1, where the bound is not convex.
     some = (exact < 0.3) & (exact > 1e-9)
     assert (profile[some] <= exact[some] * 1.1).all()

@@ -15,8 +15,8 @@ import pytest
 from privcalc.renyi.best_order import ManyEpsilons
 from privcalc.renyi.known import LinearCurve
 from privcalc.renyi.one_order import joint_log_delta
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.renyi import WithNone, curve_of_best
-from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from privcalc.bounds import Bound
 from privcalc.relation import Relation
 from privcalc.selection import constants
 from privcalc.selection.base import bases
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.methods import Methods, _share
 from privcalc.selection.node import Bounds
 from privcalc.selection.pointwise import Pointwise
-from privcalc.selection.renyi import rdp_delta, rdp_epsilon
-from privcalc.selection.runs.families import NegativeBinomialRuns
-from privcalc.selection.runs.make import make_runs
+from privcalc.selection.renyi import best_delta, best_epsilon
+from privcalc.selection.runs import NegativeBinomialRuns
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
@@ -111,14 +111,14 @@ def test_of_a_mean_between_two_the_larger_counts(
     name, pair = next(iter(bases(laws, 1e-6, "auto").items()))
 
     def found() -> dict[str, float]:
-        methods = Methods.of(runs, laws[name], pair, "auto")
+        methods = Methods(runs, laws[name], *pair, "auto")
         bounds, epsilon = Bounds.of(runs, *pair, laws[name]), np.array([2.0])
         return {
-            **methods._deltas(2.0, Pointwise(runs, pair[0], 1e-2)),
+            **methods._found("delta", 2.0, Pointwise(runs, pair[0], 1e-2)),
             "uniform": float(bounds.uniform(epsilon)[0]),
             "orders": float(bounds.by_orders(epsilon)[0]),
-            "one order": rdp_delta(runs, *pair, 2.0),
-            "epsilon of one order": rdp_epsilon(runs, *pair, 1e-5),
+            "one order": best_delta(runs, *pair, 2.0),
+            "epsilon of one order": best_epsilon(runs, *pair, 1e-5),
             "share": -_share(runs, 1e-5),
         }
 

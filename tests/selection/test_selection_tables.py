@@ -26,7 +26,7 @@ from tests.paper_thresholds import paper_threshold
 
 if TYPE_CHECKING:
     from privcalc.selection.base import Base
-    from privcalc.selection.runs.protocol import Runs
+    from privcalc.selection.runs import Runs
 
 FILE = Path(__file__).parent.parent / "oracles" / "selection_tables.json"
 TABLES: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
@@ -154,7 +154,8 @@ def in_order(found: Selected) -> None:
 
 def test_the_difference_in_candidates() -> None:
     """At what the paper charges for 30 runs, six times as many are proved to cost no more."""
-    found = asked("gaussian:sigma=4", "geometric:mean=30", 1e-6, None)
+    tree, runs = parse("gaussian:sigma=4").tree, read_runs("geometric:mean=30")
+    [found] = select(tree, runs, deltas=[1e-6], compared=True).answers
     assert found.candidates["paper"] == 30
     more = found.candidates["tight"]
     assert more > 180

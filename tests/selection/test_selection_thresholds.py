@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.selection.runs.make import make_runs
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.thresholds import ProfileThresholds, tuning_thresholds
 from tests.finite_base import FiniteBase
 from tests.oracles.exact import normal_delta

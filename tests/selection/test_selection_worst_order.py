@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from privcalc.selection.base import GaussianBase
+from privcalc.selection.make_runs import make_runs
 from privcalc.selection.pointwise import Pointwise
-from privcalc.selection.runs.make import make_runs
 from privcalc.selection.worst_order import FinitePair, Order, Places, Ranking, WorstOrder, places
 from tests.finite_base import FiniteBase
 
@@ -52,15 +52,8 @@ def exact_outcomes(
     total = Fraction(1, 2**40)
     p = [x * total for x, _ in weights]
     q = [y * total for _, y in weights]
-    before_p, before_q = np.cumsum([0, *map(float, p)]), np.cumsum([0, *map(float, q)])
-    pair = FinitePair(
-        np.array([float(x) for x in p]),
-        np.array([float(y) for y in q]),
-        before_p,
-        before_q,
-        1.0 - before_p,
-        1.0 - before_q,
-    )
+    first, second = np.array([float(x) for x in p]), np.array([float(y) for y in q])
+    pair = FinitePair(first, second, first, second)
     return pair, p, q
 
 

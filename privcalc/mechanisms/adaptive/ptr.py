@@ -77,8 +77,7 @@ class ProposeTestRelease(Mechanism):
     publishes.
 
     `bit`: the larger of p and TM. For a fixed proposal where nothing is published of the test but
-    whether it passed, on which alone it depends what is released. Where both are normal noise it is
-    less than TM: the most that a bit of the test and a release can do (`selection/proposal.py`).
+    whether it passed, on which alone it depends what is released.
 
     A group of k records may end at data sets of which one passes more often than p, as the test
     tells k - 1 records apart; for that and for claims that depend on what is published see

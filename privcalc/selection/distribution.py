@@ -15,7 +15,7 @@ order in the length of the stretch. Stretches are split where their bound is too
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -24,7 +24,7 @@ from privcalc.bounds import Bound
 from privcalc.errors import DomainError
 from privcalc.numerics.rounding import MARGIN, UNIT, non_negative
 from privcalc.record import record
-from privcalc.selection.runs.protocol import Runs, canonical, gaps
+from privcalc.selection.runs import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -311,7 +311,11 @@ class DistributionRuns(Runs):
     @property
     def no_runs(self) -> Bound:
         """Return both ends of P(K = 0)."""
-        return self.at_most(0.0)
+        if self.probabilities[0] == 0.0:
+            return Bound(0.0, 0.0)
+        value = self.probabilities[0] / self._total
+        room = UNIT * (GIVEN + 4.0)
+        return Bound(min(1.0, value * (1.0 + room)), value * (1.0 - room))
 
     @property
     def largest(self) -> float:
@@ -337,44 +341,10 @@ class DistributionRuns(Runs):
         error = np.where(empty, 0.0, error * MARGIN)
         return value - error, value + error
 
-    def increments(self, q: Array, rest: Array) -> Bracket:
-        """Return both ends of the sum of P(K = k) q'^k (1 - e^{-k D}), D = log(q' / q).
-
-        D = log1p(gap / q), off by 3 + 8 units, which each term takes on at most as they stand; log
-        q' is off by 11 units of itself, k times.
-        """
-        q, rest = canonical(q, rest)
-        gap = gaps(q, rest)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            length = np.where(gap > 0.0, np.log1p(gap / q[:-1]), 0.0)
-        log_end = _log(q[1:], rest[1:])
-        positive = self._counts > 0.0
-        k, weights = self._counts[positive], self._weights[positive] / self._total
-        rows = max(1, CHUNK // len(k))
-        lows, highs = [np.zeros(0)], [np.zeros(0)]
-        weighing = np.column_stack([np.ones(len(k)), k])
-        for i in range(0, len(gap), rows):
-            part = np.maximum(log_end[i : i + rows], -NEVER)
-            with np.errstate(under="ignore", over="ignore"):
-                terms = np.exp(part[:, None] * k)
-                terms *= weights
-                terms *= -np.expm1(-length[i : i + rows, None] * k)
-            total, weighed = (terms @ weighing).T
-            units = (40.0 + GIVEN + 2.0 * len(k)) * total + 12.0 * np.abs(part) * weighed
-            slack = UNIT * MARGIN * units + NOTHING
-            lows.append(np.maximum(total - slack, 0.0))
-            highs.append(total + slack)
-        some = gap > 0.0
-        return np.where(some, np.concatenate(lows), 0.0), np.where(some, np.concatenate(highs), 0.0)
-
-    def at_most(self, k: float) -> Bound:
-        """Return both ends of P(K <= k)."""
-        if k >= self.largest:
-            return Bound(1.0, 1.0)
-        some = self._weights[self._counts <= k]
-        value = math.fsum(some) / self._total
-        room = UNIT * (GIVEN + 4.0)
-        return Bound(min(1.0, value * (1.0 + room)), min(1.0, value * (1.0 - room)))
+    def more_than(self, k: float) -> float:
+        """Return an upper end of P(K > k)."""
+        value = math.fsum(self._weights[self._counts > k]) / self._total
+        return min(1.0, value * (1.0 + UNIT * (GIVEN + 4.0)))
 
     def tight(self, forward: Base, backward: Base) -> float:
         """Return sup log phi'(q) / phi'(q') over all tests; see `largest_log_quotient`.
@@ -384,13 +354,7 @@ class DistributionRuns(Runs):
         """
         values = self._counts[self._counts > 0.0]
         if len(values) > 1:
-            # `paper` asks for the same, of the same base in many cases.
-            for one, other, known in self._quotients:
-                if one is forward and other is backward:
-                    return known
-            found = largest_log_quotient(self.log_derivative, forward, backward)
-            self._quotients.append((forward, backward, found))
-            return found
+            return self._quotient(forward, backward)
         if values[0] == 1.0:
             return 0.0
         if forward.infinity_mass > 0.0:
@@ -398,9 +362,9 @@ class DistributionRuns(Runs):
         return float(values[0] - 1.0) * non_negative(forward.largest) * (1.0 + 4.0 * UNIT)
 
     @cached_property
-    def _quotients(self) -> list[tuple[Base, Base, float]]:
-        """Return what `tight` has found so far."""
-        return []
+    def _quotient(self) -> Callable[..., float]:
+        """Return what `tight` asks, and `paper` again, of the same base in many cases."""
+        return cache(partial(largest_log_quotient, self.log_derivative))
 
     @cached_property
     def _total(self) -> float:

@@ -1,1 +1,0 @@
-"""Distributions of the number of runs of a base mechanism."""
