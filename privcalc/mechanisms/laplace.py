@@ -93,9 +93,13 @@ class Laplace(Noise):
         return LaplaceLaw(*self.epsilon.nearest())
 
 
+# The smallest double.
+SMALLEST = 5e-324
+
+
 def _checked(epsilon: Enclosed) -> Enclosed:
     # Beyond 700 the probabilities of the pair underflow.
-    return within("sensitivity / scale", epsilon, 1e-300, 700.0)
+    return within("sensitivity / scale", epsilon, SMALLEST, 700.0)
 
 
 # Outside, delta is no normal double, or is as good as 0.

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 from privcalc.errors import UsageError
 from privcalc.record import record
-from privcalc.render.assumptions import NAME, assumptions
-from privcalc.render.neighbours import sampling_name
+from privcalc.render.assumptions import NAME, assumptions, sampling_name
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import remarks, title, written
 

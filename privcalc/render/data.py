@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.exact import Written
-from privcalc.render.assumptions import NAME, assumed, sensitivities
-from privcalc.render.neighbours import STATED, stated
+from privcalc.render.assumptions import NAME, STATED, assumed, sensitivities, stated
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import least, number, title
 from privcalc.spec.json import to_json

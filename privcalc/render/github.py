@@ -7,8 +7,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
-from privcalc.render.assumptions import NAME, sensitivities
-from privcalc.render.neighbours import sampling_name
+from privcalc.render.assumptions import NAME, sampling_name, sensitivities
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import (
     COLUMNS,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from privcalc import __version__
 from privcalc.bounds import Bound
 from privcalc.errors import UsageError
-from privcalc.render.assumptions import NAME, assumptions
+from privcalc.render.assumptions import NAME, assumptions, unit
 from privcalc.render.data import numbers
-from privcalc.render.neighbours import unit
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import bracket, number, one_sided, remarks, title, written
 from privcalc.spec.registry import SHOWN

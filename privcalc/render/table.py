@@ -12,7 +12,7 @@ from rich.text import Text
 
 from privcalc.bounds import Verdict
 from privcalc.render.assumptions import assumptions
-from privcalc.render.grid import grids
+from privcalc.render.plain import grids
 from privcalc.render.words import remarks, title
 
 if TYPE_CHECKING:

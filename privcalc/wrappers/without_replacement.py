@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.errors import UnsupportedError
+from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
@@ -94,6 +94,11 @@ class SampledWithoutReplacement(Sampling):
         if sampling_probability is not None:
             self.exact = Enclosed.of(sampling_probability)
         elif source_dataset_size is not None and sample_size is not None:
+            if sample_size > source_dataset_size:
+                # Of like parts each number may come from another.
+                raise DomainError(
+                    f"a sample of {sample_size} cannot come from {source_dataset_size} records"
+                )
             self.sizes = source_dataset_size, sample_size
             self.exact = Enclosed.of(sample_size) / source_dataset_size
 

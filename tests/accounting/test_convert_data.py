@@ -195,7 +195,7 @@ def test_several_mechanisms_on_the_command_line(
     assert json.loads(less.stdout)["result"]["epsilon"]["upper"] < upper
     for files, message in (
         ((votes, votes), "one file for all mechanisms, or one for each: 2 for 3"),
-        ((votes,), "expected one number, the local sensitivity"),
+        ((votes,), "expected one local sensitivity, at least 0"),
     ):
         words = (word for file in files for word in ("--data-dependent", file))
         refused = run(*asked, *words)
@@ -262,8 +262,8 @@ def test_it_is_part_of_no_total(
         ("gnmax:sigma=10", "3", "line 1: expected votes for 2 to 200 classes"),
         ("gnmax:sigma=10", "# none\n", "has no numbers"),
         ("gnmax:sigma=10", "3 0.5", "votes are whole numbers"),
-        ("laplace:scale=2", "1 2", "expected one number, the local sensitivity"),
-        ("laplace:scale=2", "-1", "a local sensitivity is at least 0"),
+        ("laplace:scale=2", "1 2", "expected one local sensitivity, at least 0"),
+        ("laplace:scale=2", "-1", "expected one local sensitivity, at least 0"),
         ("noisy-screening:sigma=2,threshold=3,votes=5", "6", "a whole number in [0, 5]"),
         ("noisy-screening:sigma=2,threshold=300,votes=5", "4", "more than 34 sigma"),
     ],

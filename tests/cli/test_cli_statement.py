@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.render.neighbours import unit
+from privcalc.render.assumptions import unit
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from privcalc.cli.output import Output, Printer, Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.relation import Relation
-from privcalc.render import data, github, grid, messages, plain, table, words
-from privcalc.render.assumptions import assumptions
-from privcalc.render.neighbours import relation_words, sampling_name
+from privcalc.render import data, github, messages, plain, table, words
+from privcalc.render.assumptions import assumptions, relation_words, sampling_name
 from privcalc.render.report import Check, Estimate, Report
 from privcalc.spec.parse import parse
 
@@ -272,7 +271,7 @@ class TestPlainNumbers:
 
     def test_grid(self) -> None:
         """Each kind has its columns."""
-        (found,) = grid.grids([self.CURVE])
+        (found,) = plain.grids([self.CURVE])
         assert found.header == ("order", "exact lower bound", "exact upper bound", "tight")
         assert found.rows == (("2", "0.25", "0.5", "0.5"), ("8", "unknown", "0.75", "0.75"))
 
@@ -289,7 +288,7 @@ class TestPlainNumbers:
     def test_single_numbers(self) -> None:
         """A plain number is a column of its own."""
         answer = report({"parameter": 2.0}, query={"epsilon": 1.0})
-        (found,) = grid.grids([answer])
+        (found,) = plain.grids([answer])
         assert (found.header, found.rows) == (("epsilon", "parameter"), (("1", "2"),))
         (line,) = github.lines(answer)
         assert "parameter 2.0 at epsilon 1" in line
@@ -303,7 +302,7 @@ def test_github_escapes() -> None:
 
 def test_one_style_of_exponents() -> None:
     """Where something was asked and what was found are written alike, and read back exactly."""
-    (found,) = grid.grids([report({"epsilon": Bound(9.94e-6, 9.5e-6)}, query={"delta": 1e-6})])
+    (found,) = plain.grids([report({"epsilon": Bound(9.94e-6, 9.5e-6)}, query={"delta": 1e-6})])
     assert found.rows == (("1e-6", "9.50e-6", "9.94e-6"),)
     for value, text in ((1e-6, "1e-6"), (1.5e-300, "1.5e-300"), (1e30, "1e30"), (0.1, "0.1")):
         assert words.number(value) == text
@@ -477,7 +476,7 @@ def test_a_column_has_one_notation() -> None:
     def rows(*deltas: Bound) -> tuple[tuple[str, ...], ...]:
         curve = replace(report(BRACKET), query={})
         curve = replace(curve, result={"epsilon": [0.0, 1e-5, 2.0], "delta": [*deltas]})
-        (found,) = grid.grids([curve])
+        (found,) = plain.grids([curve])
         assert found.header == ("epsilon", "delta lower bound", "delta upper bound")
         return found.rows
 
@@ -495,7 +494,7 @@ def test_a_column_has_one_notation() -> None:
 )
 def test_a_decimal_keeps_its_digits(cell: str, expected: str) -> None:
     """Zeros that say how precise a number is stay."""
-    from privcalc.render.grid import _with_exponent
+    from privcalc.render.plain import _with_exponent
 
     assert _with_exponent(cell) == expected
     assert float(expected) == float(cell)
