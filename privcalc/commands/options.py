@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 # Kinds: without a value, with one, and with several (repeated, or separated by commas).
 FLAG, TEXT, TEXTS = "flag", "text", "texts"
 Text = str | None
-Texts = list[str] | None
 
 
 @record

@@ -374,7 +374,6 @@ def both_orders(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 def polygon_law(
     points: Iterable[Point],
-    start: Fraction = ZERO,
     *,
     above: bool | None = None,
     alternative_dominating_pair: LossLaw | None = None,
@@ -383,15 +382,14 @@ def polygon_law(
 
     Args:
         points: their probabilities under Q and P.
-        start: the P-mass of what is impossible under Q.
         above: whether no smaller profile is wanted where masses are no doubles, or no larger one;
             None where all of them are.
         alternative_dominating_pair: see `LossLaw`.
     """
-    kept = list(points)
+    kept, start = list(points), ZERO
     if above is not None:
         kept = [(_clear(y, above=not above), _clear(g, above=above)) for y, g in kept]
-        start = max([start, *(g for y, g in kept if y == 0)]) if above else start
+        start = max([ZERO, *(g for y, g in kept if y == 0)]) if above else ZERO
     outcomes = [each for each in outcomes_of(concave_hull(kept, start)) if each != (ZERO, ZERO)]
     law = exact_law(outcomes)
     return replace(law, alternative_dominating_pair=alternative_dominating_pair)

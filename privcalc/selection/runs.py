@@ -319,16 +319,6 @@ class PowerRuns(Runs):
         room = UNIT * (9.0 + 20.0 * abs(exponent))
         return min(1.0, max(0.0, math.exp(exponent) * (1.0 + sign * room) + sign * NOTHING))
 
-    def _inner(self, side: int, q: Array, rest: Array) -> Array:
-        """Return 1 - p rest = (1 - p) + p q at one end of p, to 8 units.
-
-        The first form as long as p rest <= 1/2: its 2 units become 2 of the result. In the second
-        nothing cancels; p q moves the other way with p, by at most 4 units.
-        """
-        product = self.chances[side] * rest
-        far = self.failures[side] + self.chances[side] * q
-        return np.where(product <= 0.5, 1.0 - product, far)
-
     def _log_inner(self, side: int, q: Array, rest: Array) -> Array:
         """Return log(1 - p rest) at one end of p, to 34 units.
 
