@@ -126,7 +126,7 @@ RULES = {
 
 # The one import that points upward, of every module of two packages, and the table of commands, of
 # which only the one that is asked for is loaded.
-BY_NAME = {"privcalc.spec.registry", "privcalc.commands.command", "privcalc.cli.output"}
+BY_NAME = {"privcalc", "privcalc.spec.registry", "privcalc.commands.command", "privcalc.cli.output"}
 
 # What is read without the rest, and so a file of its own, however short.
 ALONE = {"privcalc.version", "privcalc.package_data"}
