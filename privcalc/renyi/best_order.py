@@ -159,8 +159,9 @@ ROUGH = (
     np.floor(2.0 ** np.arange(7.0, 12.0, 0.5)),
     2.0 ** np.arange(12.0, 22.0, 2.0),
 )
-# Of curves that are not cheap one in so many is enough.
-SPARSE = 4
+# Where each may cost a millisecond, every other one from here on comes first: the best of these are
+# narrowed down, and it is those that little work is for.
+SMALL = 2.0**-6
 # Points on each side of a minimum, and how often they are narrowed; at first around two minima.
 SIDE, NARROWINGS = 4, 9
 # Where a parabola foretells its own minimum so well, relatively, it is at the minimum to about the
@@ -185,28 +186,25 @@ def search(curve: RenyiCurve, convert: Conversion) -> tuple[float, float]:
     c: Array = np.empty(0)
     values: Array = np.empty(0)
     try:
-        # Few at first where each may cost a millisecond: the best of those are narrowed down.
-        first = ROUGH[0] if curve.cheap else np.append(ROUGH[0][::SPARSE], ROUGH[0][-1])
-        for part in (np.append(first, corners(curve)), *ROUGH[1:]):
+        for part in (np.append(_first(curve), corners(curve)), *ROUGH[1:]):
             c, values = _joined(curve, convert, (c, values), part)
             if (values < math.inf).any() and int(np.argmin(values)) < len(c) - 1:
                 break
+        if not curve.cheap and int(np.argmin(values)) == 0:
+            c, values = _joined(curve, convert, (c, values), ROUGH[0][ROUGH[0] < SMALL])
         for narrowing in range(NARROWINGS):
             if not (values < math.inf).any() or left() <= 0.0:
                 break
             spend(PER_NARROWING)
             place = int(np.argmin(values))
-            around = slice(place - 1, place + 2) if 0 < place < len(c) - 1 else [place] * 3
-            with np.errstate(all="ignore"):
-                lowest, foretold = vertex(np.log(c[around]), values[around])
+            lowest, foretold = _lowest(c, values, place)
             # Curves that are sums over whole orders have their kinks there.
             near = [math.floor(c[place]), math.ceil(c[place]), np.exp(lowest)]
             new = np.append(between(c, values, 1 if narrowing else 2), near)
             c, values = _joined(curve, convert, (c, values), new[new > 0.0])
-            if near[2] in c:
-                found = float(values[np.searchsorted(c, near[2])])
-                if abs(found - foretold) <= FORETOLD * (1e-3 + abs(foretold)):
-                    break
+            found = values[c == near[2]]
+            if np.any(np.abs(found - foretold) <= FORETOLD * (1e-3 + np.abs(foretold))):
+                break
     except OutOfWorkError:
         if not (values < math.inf).any():
             raise
@@ -214,6 +212,11 @@ def search(curve: RenyiCurve, convert: Conversion) -> tuple[float, float]:
         return math.inf, math.inf
     place = int(np.argmin(values))
     return float(values[place]), float(c[place])
+
+
+def _first(curve: RenyiCurve) -> Array:
+    """Return the orders minus 1 that come first."""
+    return ROUGH[0] if curve.cheap else ROUGH[0][ROUGH[0] >= SMALL][::-2]
 
 
 def _joined(
@@ -260,6 +263,13 @@ def between(c: Array, values: Array, wanted: int) -> Array:
         if position + 1 < len(c):
             new.append(c[position] * (c[position + 1] / c[position]) ** fractions)
     return np.concatenate(new) if new else np.empty(0)
+
+
+def _lowest(c: Array, values: Array, place: int) -> tuple[Array, Array]:
+    """Return where the parabola around the best value has its minimum, and what it is; or nan."""
+    around = slice(place - 1, place + 2) if 0 < place < len(c) - 1 else [place] * 3
+    with np.errstate(all="ignore"):
+        return vertex(np.log(c[around]), values[around])
 
 
 def vertex(logs: Array, values: Array) -> tuple[Array, Array]:
