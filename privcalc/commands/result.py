@@ -8,7 +8,6 @@ from privcalc.bounds import Bound
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from os import PathLike
 
     from privcalc.bounds import Verdict
@@ -16,8 +15,51 @@ if TYPE_CHECKING:
     from privcalc.render.report import Report
 
 
+class _Shown:
+    """Answers as people see them: a table, or a picture."""
+
+    __slots__ = ()
+
+    @property
+    def reports(self) -> list[Report]:
+        """What each format gets."""
+        raise NotImplementedError
+
+    def plot(self, file: str | PathLike[str] | None = None) -> Drawn:
+        """Draw a curve by matplotlib; return the figure, which notebooks show.
+
+        Args:
+            file: where to draw it too; it ends in .svg, .png or .pdf.
+
+        Raises:
+            UsageError: it is no curve, matplotlib is missing, or the file cannot be written.
+        """
+        from os import fspath
+
+        from privcalc.picture.picture import check_file, check_library, picture
+
+        name = "" if file is None else fspath(file)
+        check_file(name, "plot") if name else check_library("plot")
+        from privcalc.picture.figure import figure, write
+
+        drawn = picture(self.reports)[0]
+        return write(drawn, name, "plot") if name else figure(drawn)
+
+    def __str__(self) -> str:
+        """Return the table that the command line prints."""
+        from privcalc.render.plain import lines
+
+        return "\n".join(lines(self.reports))
+
+    def _repr_markdown_(self) -> str:
+        """Return the table as notebooks show it."""
+        from privcalc.render.plain import markdown_lines
+
+        return "\n".join(markdown_lines(self.reports))
+
+
 @record
-class Result:
+class Result(_Shown):
     """One answer: its numbers as attributes, and all that `--json` prints of it.
 
         >>> import privcalc
@@ -39,6 +81,11 @@ class Result:
     """
 
     report: Report
+
+    @property
+    def reports(self) -> list[Report]:
+        """What each format gets."""
+        return [self.report]
 
     @property
     def text(self) -> str:
@@ -140,29 +187,6 @@ class Result:
         found: dict[str, Any] = json.loads(self.to_json())
         return found
 
-    def plot(self, file: str | PathLike[str] | None = None) -> Drawn:
-        """Draw a curve by matplotlib; return the figure, which notebooks show.
-
-        Args:
-            file: where to draw it too; it ends in .svg, .png or .pdf.
-
-        Raises:
-            UsageError: it is no curve, matplotlib is missing, or the file cannot be written.
-        """
-        return _plotted([self.report], file)
-
-    def __str__(self) -> str:
-        """Return the table that the command line prints."""
-        from privcalc.render.plain import lines
-
-        return "\n".join(lines([self.report]))
-
-    def _repr_markdown_(self) -> str:
-        """Return the table as notebooks show it."""
-        from privcalc.render.plain import markdown_lines
-
-        return "\n".join(markdown_lines([self.report]))
-
     def __repr__(self) -> str:
         from privcalc.render.words import title
 
@@ -200,7 +224,7 @@ class Result:
         return ", ".join(self.report.result)
 
 
-class Results(tuple[Result, ...]):
+class Results(tuple[Result, ...], _Shown):
     """Answers to one question at several places, in their order.
 
         >>> import privcalc
@@ -215,35 +239,10 @@ class Results(tuple[Result, ...]):
 
     __slots__ = ()
 
-    def plot(self, file: str | PathLike[str] | None = None) -> Drawn:
-        """Draw the answers as a curve; see `Result.plot`."""
-        return _plotted([each.report for each in self], file)
-
-    def __str__(self) -> str:
-        """Return the table that the command line prints."""
-        from privcalc.render.plain import lines
-
-        return "\n".join(lines([each.report for each in self]))
-
-    def _repr_markdown_(self) -> str:
-        """Return the table as notebooks show it."""
-        from privcalc.render.plain import markdown_lines
-
-        return "\n".join(markdown_lines([each.report for each in self]))
-
-
-def _plotted(reports: Sequence[Report], file: str | PathLike[str] | None) -> Drawn:
-    """Draw answers, into a file too where one is given."""
-    from os import fspath
-
-    from privcalc.picture.picture import check_file, check_library, picture
-
-    name = "" if file is None else fspath(file)
-    check_file(name, "plot") if name else check_library("plot")
-    from privcalc.picture.figure import figure, write
-
-    drawn = picture(reports)[0]
-    return write(drawn, name, "plot") if name else figure(drawn)
+    @property
+    def reports(self) -> list[Report]:
+        """What each format gets."""
+        return [each.report for each in self]
 
 
 def _printed(bound: Bound) -> Bound:
