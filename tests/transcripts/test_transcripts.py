@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SLIPS = entries(HERE / "slips.txt")
 # Of other files a few lines are asked each time.
-EVERY = 12
+EVERY = 24
 ENTRIES = [
     pytest.param(
         each,
