@@ -327,21 +327,20 @@ def checked(file: str, ask: Asking, text: str | None = None) -> Report:
     except UsageError as error:
         raise FileError(error, found.file, None) from None
     values = {**ask.values, "relation": relation}
+    # What would fit takes a search, and is said of the whole alone.
+    hints = {"hints": values.pop("hints", True)}
     if found.delta is not None:
-        command, of_parts = "compose", {**values, "delta": (found.delta,), "hints": False}
+        command, quiet = "compose", {"hints": False}
+        values["delta"] = (found.delta,)
     else:
-        values.pop("hints", None)
-        command, of_parts = (
-            "convert",
-            {**values, "to": "zcdp" if found.quantity == "rho" else "gdp"},
-        )
+        command, quiet, hints = "convert", {}, {}
+        values["to"] = "zcdp" if found.quantity == "rho" else "gdp"
         if found.quantity == "rho" and values.get("engine", "auto") != "auto":
             raise UsageError("--engine says nothing to --to zcdp: the Renyi curve answers it")
-    costs = _costs(found, Asking(command, of_parts))
+    costs = _costs(found, Asking(command, {**values, **quiet}))
     limits = Budget(**{f"max_{found.quantity}": found.most})
-    of_all = {**of_parts, **values, "limits": limits}
     try:
-        report, *_ = Asking(command, of_all)(whole)
+        report, *_ = Asking(command, {**values, **hints, "limits": limits})(whole)
     except PrivcalcError as error:
         raise FileError(error, found.file, None) from None
     return _with_parts(report, found, costs)

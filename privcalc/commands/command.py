@@ -173,10 +173,10 @@ class Command:
             default = self.defaults.get(row.name) or None
             default = Parameter.empty if row.name in self.needed else default
             parameters.append(Parameter(row.name, Parameter.KEYWORD_ONLY, default=default))
-            lines.append(f"{row.name}: {row.help.partition(' Repeatable')[0]}")
+            lines.append(f"{row.name}: {_named(row.help.partition(' Repeatable')[0])}")
         listed = [fill(each, 94, subsequent_indent="    ") for each in lines]
         arguments = "\n".join(listed).replace("\n", "\n    ")
-        function.__doc__ = f"{cleandoc(self.__doc__ or '')}\n\nArgs:\n    {arguments}\n"
+        function.__doc__ = f"{_named(cleandoc(self.__doc__ or ''))}\n\nArgs:\n    {arguments}\n"
         function.__name__ = function.__qualname__ = self.name
         function.__module__ = "privcalc"
         vars(function)["__signature__"] = Signature(parameters)
@@ -274,9 +274,10 @@ def _check_choice(name: str, row: Option, given: object) -> None:
 
 def _in_python(error: PrivcalcError) -> PrivcalcError:
     """Name options as Python does: --max-epsilon E is max_epsilon, --to dp is to='dp'."""
-    words = re.sub(r"--to ([a-z]+)", r"to='\1'", error.message)
-    words = re.sub(
-        r"--([a-z][a-z-]*)(?: [A-Z]\b)?", lambda found: found[1].replace("-", "_"), words
-    )
-    error.args = (words, *error.args[1:])
+    error.args = (_named(error.message), *error.args[1:])
     return error
+
+
+def _named(words: str) -> str:
+    words = re.sub(r"--to ([a-z]+)", r"to='\1'", words)
+    return re.sub(r"--([a-z][a-z-]*)(?: [A-Z]\b)?", lambda found: found[1].replace("-", "_"), words)

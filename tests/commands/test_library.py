@@ -325,6 +325,10 @@ def test_budget_files(tmp_path: Path, run: Callable[..., Outcome]) -> None:
     assert found.to_json() == run("compose", "--file", str(file), "--json").stdout.strip()
     assert str(found) == run("compose", "--file", str(file)).stdout.rstrip("\n")
     assert [row["name"] for row in found.to_dict()["result"]["mechanisms"]] == ["a", "b"]
+    file.write_text(BUDGET.replace("mu = 1", "epsilon = 1\ndelta = 1e-5"), encoding="utf-8")
+    found = privcalc.check(file)
+    assert "would fit; b costs most" in str(found)
+    assert str(found) == run("compose", "--file", str(file)).stdout.rstrip("\n")
     with pytest.raises(privcalc.FileError, match="holds under replace-one"):
         privcalc.check(str(file), relation="add-or-remove-one")
     file.write_text(BUDGET.replace("sigma=1", "sgma=1"), encoding="utf-8")
