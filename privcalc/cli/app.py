@@ -27,7 +27,7 @@ from privcalc.commands.command import COMMANDS, Asking, load
 from privcalc.commands.options import FLAG, TEXTS
 from privcalc.commands.questions import joined, summed_by_braces
 from privcalc.errors import UsageError
-from privcalc.record import record, replace
+from privcalc.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from privcalc.cli.output import Output
     from privcalc.commands.command import Command
     from privcalc.render.report import Report
-    from privcalc.spec.read import Question
 
 
 def read_plainly(arguments: Sequence[str]) -> tuple[Command, dict[str, object]] | None:
@@ -145,15 +144,13 @@ def answer(command: Command, values: Mapping[str, Any], arguments: Sequence[str]
         status = _check_file(given["file"], ask, output)
     elif given.get("thresholds"):
         status = _thresholds(given, ask, output, specs)
-    elif given.get("certificate") is not None:
-        status = _status(specs, _Certifying(ask.command, ask.values, given["certificate"]), output)
     elif given.get("sweep") is not None:
         from privcalc.cli.stream import answer_sweep
 
         free = command.name == "calibrate"
         status = answer_sweep(specs, given["sweep"], ask, output, free=free)
     else:
-        status = _status(specs, ask, output, holes=command.name == "calibrate")
+        status = _status(specs, ask, output, given.get("certificate"))
     # A budget that is not satisfied may be no failure.
     return ExitStatus.OK if given.get("exit_zero") and status is ExitStatus.BUDGET else status
 
@@ -335,22 +332,15 @@ def _check_certificate(name: str, *, one: bool, estimate: bool) -> None:
         raise UsageError(f"--certificate: there is no folder {Path(name).parent}")
 
 
-@record
-class _Certifying(Asking):
-    """Asks, and writes the certificate before anything is printed."""
+def _certify(reports: Sequence[Report], name: str) -> None:
+    """Write down what proves the answer, before anything is printed."""
+    from privcalc.render.certificate import certificate
 
-    name: str
-
-    def __call__(self, question: Question) -> list[Report]:
-        """Answer one question, and write down what proves the answer."""
-        from privcalc.render.certificate import certificate
-
-        [report] = super().__call__(question)
-        try:
-            Path(self.name).write_text(certificate(report), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"--certificate: cannot write {self.name}: {error.strerror}") from None
-        return [report]
+    [report] = reports
+    try:
+        Path(name).write_text(certificate(report), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--certificate: cannot write {name}: {error.strerror}") from None
 
 
 def _check_file(file: str, ask: Asking, output: Output) -> ExitStatus:
@@ -396,16 +386,19 @@ def _status(
     specs: Sequence[str],
     ask: Asking,
     output: Output,
-    *,
-    holes: bool = False,
+    certificate: str | None,
 ) -> ExitStatus:
     """Answer the sum of the specifications, or where SPEC is `-` each line of standard input."""
+    holes = ask.command == "calibrate"
     if "-" not in specs:
         _check_jobs(output)
         if len(specs) > 1 and not output.quiet and (said := summed_by_braces(specs)):
             complain(f"privcalc: note: {said}")
         asked = joined(specs, holes=holes, relation=ask.relation)
-        return Printer(output).print(_watching(lambda: ask(asked), output))
+        reports = _watching(lambda: ask(asked), output)
+        if certificate is not None:
+            _certify(reports, certificate)
+        return Printer(output).print(reports)
     if output.plot_file is not None:
         raise UsageError("--plot-file draws one question; - may ask many")
     if output.format in DOCUMENTS:

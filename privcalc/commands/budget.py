@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Verdict
 from privcalc.errors import PrivcalcError
 from privcalc.exact import decimal_text, exact
-from privcalc.record import record
+from privcalc.record import record, replace
 from privcalc.render.report import Check
 from privcalc.render.words import VERDICTS, number, short_exponent, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from privcalc.accounting.directions import Answer
     from privcalc.bounds import Bound
     from privcalc.relation import Relation
+    from privcalc.render.report import Report
     from privcalc.spec.tree import Node
 
 _NARROWER = 1e-3
@@ -122,19 +122,35 @@ WORK, TOLERANCE, FAR = 1e7, 1e-3, 0.01
 MOST_NOISES = 50
 
 
-def suggestion(
-    tree: Node, answer: Answer, check: Check, relation: Relation, *, questions: int = 1
-) -> str:
+def fitted(report: Report, *, questions: int = 1) -> Report:
+    """Return an answer with the noise that would fit, where its budget is not satisfied.
+
+    Args:
+        report: the answer of `compose`.
+        questions: how many hints share the work that one may cost.
+    """
+    check = report.check
+    if check is None or check.verdict is Verdict.WITHIN:
+        return report
+    # delta(epsilon) <= D where epsilon(D) <= epsilon.
+    budget, at = check.budget, report.query.get("delta", 0.0)
+    if check.name == "max_delta":
+        budget, at = report.query["epsilon"], check.budget
+    words = suggestion(report.spec, budget, at, report.relation, work=WORK / questions)
+    return replace(report, check=replace(check, sentence=check.sentence + words))
+
+
+def suggestion(tree: Node, budget: float, at: float, relation: Relation, *, work: float) -> str:
     """Return a clause that names the noise that would fit, or "" where none is soon found.
 
     Of several mechanisms with noise all are scaled together.
 
     Args:
         tree: the specification.
-        answer: what it costs.
-        check: the budget check that it failed.
+        budget: the epsilon that it is to keep.
+        at: the delta at which.
         relation: the neighbouring relation in force.
-        questions: how many hints share the work that one may cost.
+        work: what the search may cost.
     """
     from privcalc.accounting.calibrate import calibrate
     from privcalc.calibration.holes import emptied, noise
@@ -144,10 +160,6 @@ def suggestion(
     found = noise(tree)
     if not 0 < len(found) <= MOST_NOISES:
         return ""
-    # delta(epsilon) <= D where epsilon(D) <= epsilon.
-    budget, at = check.budget, answer.query.get("delta", 0.0)
-    if answer.quantity == "delta":
-        budget, at = answer.query["epsilon"], check.budget
     open_tree = emptied(tree, found)
     try:
         fit = calibrate(
@@ -156,7 +168,7 @@ def suggestion(
             relation=relation,
             tolerance=TOLERANCE,
             ratio=[found[path] for path in holes(open_tree)] if len(found) > 1 else (),
-            work=WORK / questions,
+            work=work,
         )
     except PrivcalcError:
         # A hint is not worth an error.

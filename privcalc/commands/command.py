@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privcalc.commands.options import TEXTS, Option, option
-from privcalc.commands.questions import explained, joined, relation_in_force
+from privcalc.commands.questions import explained, fitting, joined, relation_in_force
 from privcalc.commands.values import is_several
 from privcalc.errors import DomainError, PrivcalcError, UsageError
 from privcalc.record import record
@@ -59,10 +59,12 @@ class Asking:
     Attributes:
         command: its name, by which another process finds it.
         values: its arguments but the question.
+        hints: whether to say why an answer is wide, and what would fit a budget.
     """
 
     command: str
     values: Values
+    hints: bool = True
 
     @property
     def relation(self) -> Relation | None:
@@ -77,9 +79,10 @@ class Asking:
         function = load(self.command).function
         with explaining() as seen:
             reports = [*function(question, **{**self.values, "relation": relation})]
-        if not self.values.get("hints", True):
+        if not self.hints:
             return reports
-        return explained(reports, seen, self.values.get("engine", "auto"))
+        engine = self.values.get("engine", "auto")
+        return explained(fitting(reports, engine), seen, engine)
 
 
 class Command:
@@ -121,12 +124,13 @@ class Command:
             return number(value)
         return value if isinstance(value, str) else None
 
-    def asking(self, given: Mapping[str, object], **more: object) -> Asking:
+    def asking(self, given: Mapping[str, object], *, hints: bool = True, **more: object) -> Asking:
         """Read what is given, and return what answers a question.
 
         Args:
             given: texts of the command line or objects of Python, by the names of options; what is
                 None was not given.
+            hints: as of `Asking`.
             more: further arguments of the function.
 
         Raises:
@@ -142,7 +146,7 @@ class Command:
             values["limits"] = _budget(limits, values)
         if self._prepare is not None:
             values = self._prepare(values)
-        return Asking(self.name, {**values, **more})
+        return Asking(self.name, {**values, **more}, hints)
 
     def __call__(self, *specs: object, **given: object) -> Result | Results:
         """Answer a question in Python: one answer, or one for each place of a list.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import TOLERANCE, Verdict
+from privcalc.bounds import TOLERANCE
 from privcalc.commands.command import command
 from privcalc.errors import UsageError
-from privcalc.record import replace
 from privcalc.render.words import proof_remarks
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ def compose(
     relation: Relation | None = None,
     tolerance: float = TOLERANCE,
     engine: str = "auto",
-    hints: bool = True,
 ) -> Iterator[Report]:
     """Compute the privacy cost of a composition: epsilon at each delta, or delta at each epsilon.
 
@@ -99,15 +97,6 @@ def compose(
         if limits is not None and answer.bound is not None:
             narrowed = answer.method.tolerance_met
             check = limits.check(answer.quantity, answer.query, answer.bound, narrowed=narrowed)
-        failed = check is not None and check.verdict is not Verdict.WITHIN
-        # calibrate decides with all engines; what one of them leaves open it would not see.
-        if check is not None and failed and engine == "auto" and hints:
-            from privcalc.commands.budget import suggestion
-
-            words = suggestion(
-                question.tree, answer, check, found.relation, questions=len(found.answers)
-            )
-            check = replace(check, sentence=check.sentence + words)
         yield Report(
             command="compose",
             spec=question.tree,

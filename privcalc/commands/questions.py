@@ -196,6 +196,17 @@ def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relat
     return asked or brought
 
 
+def fitting(reports: list[Report], engine: str = "auto") -> list[Report]:
+    """Return answers with what noise would fit the budget that a composition is not within."""
+    # calibrate decides with all engines; what one of them leaves open it would not see.
+    asked = engine == "auto" and reports[0].command == "compose"
+    if not asked or all(each.check is None for each in reports):
+        return reports
+    from privcalc.commands.budget import fitted
+
+    return [fitted(each, questions=len(reports)) for each in reports]
+
+
 def explained(reports: list[Report], seen: Seen, engine: str = "auto") -> list[Report]:
     """Return answers with why they are wide, or have no end, where any may be.
 

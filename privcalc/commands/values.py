@@ -76,7 +76,7 @@ def _number(name: str, given: object) -> float:
     A complex number is none: numpy would make a double of it and only warn.
     """
     given = _plain(given)
-    if isinstance(given, Written):
+    if isinstance(given, float) and isfinite(given):
         return given
     real = hasattr(given, "__float__") or hasattr(given, "__index__")
     imaginary = isinstance(given, Complex) and not isinstance(given, Real)
@@ -94,7 +94,7 @@ def _number(name: str, given: object) -> float:
     if lost:
         raise DomainError(f"{name} is too small for a double")
     if isinstance(given, Rational | Decimal):
-        return standing_for(number, Fraction(given))
+        return standing_for(number, Fraction(given), str(given))
     return number
 
 
