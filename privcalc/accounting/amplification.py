@@ -47,8 +47,6 @@ class Amplification:
         tight: upper bounds by the tight sum; None where it is not proved.
         upper: upper bounds for any mechanism with the base curve.
         exact: brackets for the dominating pair; None where the sampled pair is not known.
-        published: `upper` as it was first published, before the constants shrank; None for samples
-            of a fixed size.
         reasons: for each column what proves it, or why it is left out.
         phase_transition_order: from about here on sampling takes off little more than log(1/q);
             None where there is no such order.
@@ -62,7 +60,6 @@ class Amplification:
     tight: tuple[float, ...] | None
     upper: tuple[float, ...]
     exact: tuple[Bound, ...] | None
-    published: tuple[float, ...] | None
     reasons: Mapping[str, str]
     phase_transition_order: float | None
     tolerance_met: bool
@@ -94,7 +91,6 @@ def amplification(
     if lower is not None:
         lower = np.where(at_least > 1.0, lower, 0.0)
     tight, reasons["tight"] = _tight(base, above, at, fixed=fixed)
-    published = None
     if fixed:
         upper = convex(
             lambda orders: without_replacement.bound(
@@ -107,7 +103,6 @@ def amplification(
             reasons["upper"] += ", with forward differences where they are smaller"
     else:
         upper = convex(lambda orders: poisson.general_bound(base.curve, above, orders), at)
-        published = poisson.printed_bound(base.curve, above, at)
         reasons["upper"] = (
             "any mechanism with the base curve (Zhu, Wang 2019; Zhu 2023, Theorem 2.3.1), with"
             " smaller constants and caps"
@@ -124,7 +119,6 @@ def amplification(
         tight=_numbers(tight),
         upper=tuple(upper.tolist()),
         exact=exact,
-        published=_numbers(published),
         reasons=reasons,
         phase_transition_order=phase_transition(base.present or base.curve, q),
         tolerance_met=exact is None

@@ -18,8 +18,6 @@ from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.spec.registry import entry, holes
 from privcalc.spec.tree import Repeated, leaves
-from privcalc.wrappers.poisson import poisson_sample
-from privcalc.wrappers.without_replacement import fixed_size_sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,27 +28,6 @@ if TYPE_CHECKING:
     from privcalc.spec.tree import Node, Wrapped
 
 LARGEST_ORDER = 1e6
-
-
-@record
-class SampleSize:
-    """How the records of one step are chosen.
-
-    Attributes:
-        sampling_probability: of Poisson sampling; None for a fixed size.
-        sizes: number of records n and size m of the sample, drawn without replacement.
-    """
-
-    sampling_probability: float | None = None
-    sizes: tuple[int, int] | None = None
-
-    def of(self, tree: Node) -> Wrapped:
-        """Return the specification of the sampled event."""
-        if self.sizes is not None:
-            return fixed_size_sample(tree, self.sizes)
-        if self.sampling_probability is None:
-            raise UsageError("a sample needs a sampling probability, or both sizes")
-        return poisson_sample(tree, self.sampling_probability)
 
 
 @record
@@ -93,8 +70,7 @@ class Subsampled:
 
 @allowance(QUESTION)
 def subsample(
-    tree: Node,
-    sample: SampleSize,
+    sampled: Wrapped,
     orders: Sequence[float],
     *,
     relation: Relation | None = None,
@@ -106,8 +82,7 @@ def subsample(
     """Bound the Renyi divergences of a sampled specification, and epsilon after `count` rounds.
 
     Args:
-        tree: what sees the sample, without holes.
-        sample: how the records are chosen.
+        sampled: an event that sees a sample, Poisson or of a fixed size, without holes.
         orders: real orders in (1, LARGEST_ORDER].
         relation: None, or one that the sampling has: for Poisson sampling add-or-remove-one or
             replace-special, for a fixed size replace-one.
@@ -123,8 +98,9 @@ def subsample(
     """
     from privcalc.accounting.amplification import amplification
 
-    _check(tree, orders, count)
-    fixed = sample.sizes is not None
+    tree = sampled.event
+    _check(sampled, orders, count)
+    fixed = sampled.name != "poisson_sampled"
     relation = relation or (Relation.REPLACE_ONE if fixed else Relation.ADD_OR_REMOVE_ONE)
     if (relation is Relation.REPLACE_ONE) != fixed:
         raise UnsupportedError(
@@ -132,7 +108,6 @@ def subsample(
             f" samples (--q) under add-or-remove-one, not under {relation.text}; convert --to rdp"
             " has the curve of a specification under any relation it supports"
         )
-    sampled = sample.of(tree)
     curve = amplification(tree, sampled, relation, orders, tolerance)
     rounds: Node = Repeated(count, sampled) if count > 1 else sampled
     accounted: tuple[Accounted, ...] = ()

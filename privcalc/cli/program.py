@@ -19,9 +19,9 @@ from typer._types import TyperChoice
 from typer.core import TyperCommand, TyperGroup
 
 from privcalc import errors, package_data
-from privcalc.cli import meant
 from privcalc.cli.failure import ExitStatus, Failure, complain, shown, wanted_form
 from privcalc.cli.output import OUTPUT, read_output
+from privcalc.commands import meant
 from privcalc.commands.command import COMMANDS, load
 from privcalc.commands.options import FLAG, PROGRAM, TEXTS
 from privcalc.version import __version__
@@ -308,7 +308,7 @@ def _usage(error: ClickException, arguments: Sequence[str]) -> Failure:
             or hint
         )
     elif context and context.parent is None and message.startswith("No such command"):
-        hint = meant.for_command(arguments) or hint
+        hint = meant.for_command(arguments, COMMANDS) or hint
     elif message == "Missing option '--runs'":
         hint = "such as --runs geometric:mean=30"
     elif isinstance(error, BadParameter):

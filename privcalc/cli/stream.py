@@ -124,13 +124,13 @@ class Row:
     """What became of one value.
 
     Attributes:
-        text: the value, as written.
+        value: the value.
         reports: its answers.
         problem: why there is none, or None.
         unmet: whether that is an answer of a kind: no value of what is free meets the target.
     """
 
-    text: str
+    value: float
     reports: tuple[Report, ...] = ()
     problem: Failure | None = None
     unmet: bool = False
@@ -148,15 +148,15 @@ class AnsweringValue:
     ask: Asking
     swept: Swept
 
-    def __call__(self, _number: int, text: str) -> Row:
+    def __call__(self, _number: int, value: float) -> Row:
         """Return the answers at a value, or what is wrong with it."""
         try:
-            found = self.ask(self.swept.question(text))
-            return Row(text, tuple(self.swept.reports(text, found)))
+            found = self.ask(self.swept.question(value))
+            return Row(value, tuple(self.swept.reports(value, found)))
         # Whatever goes wrong with it, an internal error too, says nothing about the next.
         except Exception as error:  # noqa: BLE001
             unmet = self.swept.free and isinstance(error, DomainError | NotCertifiedError)
-            return Row(text, problem=failure(error), unmet=unmet)
+            return Row(value, problem=failure(error), unmet=unmet)
 
 
 def answer_sweep(
@@ -183,7 +183,7 @@ def answer_sweep(
     if output.format == "statement":
         raise UsageError("a statement is about one guarantee, and a sweep about many")
     located = joined(specs, holes=True, relation=ask.relation)
-    found = swept(located, read_sweep(sweep), asked=ask.relation, free=free)
+    found = swept(located, read_sweep(sweep), free=free)
     rows: list[Row] = []
     with Progress(len(found.values), shown=not output.quiet) as progress:
 
@@ -209,7 +209,7 @@ def _printed(rows: Sequence[Row], found: Swept, output: Output) -> ExitStatus:
             # What is wrong with the whole question is said once.
             continue
         known.add(problem.message)
-        place = f"{found.words(row.text)}: "
+        place = f"{found.words(row.value)}: "
         if row.unmet and reports:
             if not output.quiet:
                 complain(f"privcalc: warning: {place}{problem.message}")

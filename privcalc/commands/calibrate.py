@@ -15,9 +15,9 @@ from privcalc.render.words import number, written
 from privcalc.spec.registry import SHOWN, few, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from privcalc.accounting.calibrate import Calibration, CalibrationTarget
+    from privcalc.accounting.calibrate import Calibration
     from privcalc.calibration.target import TargetQuantity
     from privcalc.commands.command import Values
     from privcalc.relation import Relation
@@ -35,43 +35,42 @@ QUANTITIES: dict[TargetQuantity, str] = {
     "advantage": "",
     "tpr": "fpr",
 }
-TARGETS = ("epsilon", "delta", "mu", "rho", "advantage", "tpr", "fpr")
+PLACES = ("delta", "fpr")
+# What checks a target.
+CHECKS = {
+    "epsilon": "privcalc compose {spec} --delta {at} --max-epsilon {budget}",
+    "advantage": "privcalc compose {spec} --epsilon 0 --max-delta {budget}",
+    "mu": "privcalc convert {spec} --to gdp --max-mu {budget}",
+    "rho": "privcalc convert {spec} --to zcdp --max-rho {budget}",
+    "tpr": "privcalc convert {spec} --to risk --fpr {at}",
+}
 NEEDED = (
     "calibrate needs a target: --epsilon E with --delta D, --mu M, --rho R, --advantage A, or"
     " --tpr T with --fpr F"
 )
 
 
-def target_names(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a target; that of where it is asked stands first.
-
-    Raises:
-        UsageError: there is none, or more than one, or half of one.
-    """
-    given = tuple(given)
-    named = [name for name in QUANTITIES if name in given]
-    if not named:
-        half = next((name for name in ("delta", "fpr") if name in given), "")
+def _prepared(values: Values) -> Values:
+    """Make targets of the numbers: each budget at each place, in the order of the places."""
+    names = (*QUANTITIES, *PLACES)
+    given = {name: values.pop(name) for name in names if name in values}
+    quantities = [name for name in QUANTITIES if name in given]
+    if not quantities:
+        half = next(iter(given), "")
         raise UsageError(f"--{half} alone is no target; {NEEDED}" if half else NEEDED)
-    if len(named) > 1:
-        raise UsageError(f"--{named[0]} and --{named[1]} are two targets; give one")
-    quantity = named[0]
+    quantity, *others = quantities
+    if others:
+        raise UsageError(f"--{quantity} and --{others[0]} are two targets; give one")
     place = QUANTITIES[quantity]
     if place and place not in given:
         pure = ", 0 for pure differential privacy" if place == "delta" else ""
         raise UsageError(f"--{quantity} needs --{place}: the {place} at which it is asked{pure}")
-    for name in ("delta", "fpr"):
+    for name in PLACES:
         if name in given and name != place:
             raise UsageError(f"--{name} says nothing to --{quantity}")
-    return tuple(name for name in (place, quantity) if name)
-
-
-def _prepared(values: Values) -> Values:
-    """Make targets of the numbers: each budget at each place, in the order of the places."""
-    given = {name: values.pop(name) for name in TARGETS if name in values}
-    names = target_names(given)
-    numbers = product(*(given[name] for name in names))
-    targets = tuple(dict(zip(names, each, strict=True)) for each in numbers)
+    named = [name for name in (place, quantity) if name]
+    numbers = product(*(given[name] for name in named))
+    targets = tuple(dict(zip(named, each, strict=True)) for each in numbers)
     if len(targets) > MOST_TARGETS:
         raise UsageError(f"at most {MOST_TARGETS} targets are met at once, got {len(targets)}")
     return {**values, "targets": targets}
@@ -122,18 +121,16 @@ def calibrate(
         1.0 4.22467889
         10.0 0.5410868319
     """
+    from privcalc.accounting.calibrate import CalibrationTarget
     from privcalc.accounting.calibrate import calibrate as accounted
 
-    for target in targets:
+    quantity = next(name for name in QUANTITIES if name in targets[0])
+    for query in targets:
+        target = CalibrationTarget(quantity, query[quantity], query.get(QUANTITIES[quantity]))
         found = accounted(
-            question.tree,
-            named_target(target),
-            relation=relation,
-            tolerance=tolerance,
-            ratio=ratio,
+            question.tree, target, relation=relation, tolerance=tolerance, ratio=ratio
         )
-        at = _place(target, targets) if len(targets) > 1 else None
-        yield calibration_report(found, target, at, question.text)
+        yield _report(found, query, targets, question.text)
 
 
 def calibrations(*specs: object, **given: object) -> Results:
@@ -147,34 +144,25 @@ def calibrations(*specs: object, **given: object) -> Results:
     return found if isinstance(found, Results) else Results((found,))
 
 
-def _place(target: Query, targets: Sequence[Query]) -> tuple[str, float]:
-    """Return what distinguishes a target from the others: the budget, if there are several."""
-    *places, quantity = target
-    if len({each[quantity] for each in targets}) == 1 and places:
-        return places[0], target[places[0]]
-    at = "".join(
-        f" at {name} {written(target[name])}"
-        for name in places
-        if len({each[name] for each in targets}) > 1
-    )
-    return f"max_{quantity}{at}", target[quantity]
+def _stated(query: Query, targets: Sequence[Query]) -> tuple[tuple[str, float] | None, str]:
+    """Return what tells a target from the others, and what is to be met in words."""
+    *places, quantity = query
+    value = query[quantity]
+    at = "".join(f" at {name} {written(query[name])}" for name in places)
+    several = [name for name in query if len({each[name] for each in targets}) > 1]
+    if len(targets) == 1:
+        return None, f"{quantity} <= {written(value)}{at}"
+    words = f" at each {places[0]}" if places[:1] == several[:1] else at
+    if quantity in several:
+        place = at if words != at else ""
+        return (f"max_{quantity}{place}", value), f"{quantity} <= max_{quantity}{words}"
+    return (places[0], query[places[0]]), f"{quantity} <= {written(value)}{words}"
 
 
-def calibration_report(
-    found: Calibration,
-    query: dict[str, float],
-    at: tuple[str, float] | None = None,
-    written: str = "",
-) -> Report:
-    """Put an answer into the form of the output contract.
-
-    Args:
-        found: the answer.
-        query: the target, and where it is asked.
-        at: a parameter and its value, which distinguish the answer from others.
-        written: the text that asked.
-    """
+def _report(found: Calibration, query: Query, targets: Sequence[Query], text: str) -> Report:
+    """Put an answer into the form of the output contract."""
     quantity = found.target.quantity
+    at, words = _stated(query, targets)
     result: dict[str, Quantity] = {"parameter": found.parameter, "sufficient": found.sufficient}
     if found.insufficient is not None:
         result["insufficient"] = found.insufficient
@@ -182,12 +170,17 @@ def calibration_report(
         result["values"] = list(found.values)
     result[quantity] = found.bound
     shown = tuple(name for name in ("sufficient", "insufficient", quantity) if name in result)
-    remarks = [("target", _words(found.target, at))]
+    remarks = [("target", words)]
     if len(found.values) > 1:
+        # They have no column of their own.
         shown = (quantity,)
-        remarks += _listed(found)
+        several = {"sufficient": found.values, "insufficient": found.insufficient_values}
+        for name, values in several.items():
+            if values:
+                listed = few([number(value) for value in values], "and {} others")
+                remarks.append((name, ", ".join(listed)))
     if at is None:
-        remarks.append(("check", check_command(found)))
+        remarks.append(("check", _check(found)))
     return Report(
         command="calibrate",
         spec=found.tree,
@@ -203,65 +196,21 @@ def calibration_report(
             "insufficient": f"{found.parameter} not sufficient",
         },
         remarks=tuple(remarks),
-        written=written,
+        written=text,
     )
 
 
-def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
-    """Spell the values of several holes, which have no column of their own."""
-    several = {"sufficient": found.values, "insufficient": found.insufficient_values}
-    for name, values in several.items():
-        if values:
-            yield name, ", ".join(few([number(value) for value in values], "and {} others"))
-
-
-def check_command(found: Calibration) -> str:
+def _check(found: Calibration) -> str:
     """Return the command that checks a calibration; a long specification is piped into it."""
     from privcalc.accounting.realize import default_relation
 
     target, text = found.target, to_text(found.tree)
-    if len(text) > SHOWN:
-        return f"the same with --json, piped into {_checked(target, ['-'])}"
-    words = [shlex.quote(text)]
-    if found.relation is not default_relation(found.tree):
-        words += ["--relation", found.relation.text]
-    return _checked(target, words)
-
-
-def _checked(target: CalibrationTarget, words: list[str]) -> str:
-    """Return the command that checks a target, of a specification in the words of a shell."""
     at = "" if target.at is None else written(target.at)
-    if target.quantity == "epsilon":
-        asked = ["--delta", at, "--max-epsilon", written(target.budget)]
-        return " ".join(["privcalc compose", *words, *asked])
-    if target.quantity == "advantage":
-        asked = ["--epsilon 0 --max-delta", written(target.budget)]
-        return " ".join(["privcalc compose", *words, *asked])
-    budget = written(target.budget)
-    to = {
-        "mu": ["--to gdp --max-mu", budget],
-        "rho": ["--to zcdp --max-rho", budget],
-        "tpr": ["--to risk --fpr", at],
-    }
-    return " ".join(["privcalc convert", *words, *to[target.quantity]])
-
-
-def named_target(values: Mapping[str, float]) -> CalibrationTarget:
-    """Return the target that the names and numbers of a query are."""
-    from privcalc.accounting.calibrate import CalibrationTarget
-
-    quantity = next(name for name in QUANTITIES if name in values)
-    return CalibrationTarget(quantity, values[quantity], values.get(QUANTITIES[quantity]))
-
-
-def _words(target: CalibrationTarget, place: tuple[str, float] | None) -> str:
-    """Say what is to be met; of several targets, the column has the number."""
-    column = "" if place is None else place[0].partition(" ")[0]
-    several = column == f"max_{target.quantity}"
-    budget = column if several else written(target.budget)
-    where = QUANTITIES[target.quantity]
-    if target.at is None:
-        return f"{target.quantity} <= {budget}"
-    if column == where or (several and place is not None and place[0] != column):
-        return f"{target.quantity} <= {budget} at each {where}"
-    return f"{target.quantity} <= {budget} at {where} {written(target.at)}"
+    spec = shlex.quote(text)
+    if found.relation is not default_relation(found.tree):
+        spec += f" --relation {found.relation.text}"
+    piped = len(text) > SHOWN
+    line = CHECKS[target.quantity].format(
+        spec="-" if piped else spec, at=at, budget=written(target.budget)
+    )
+    return f"the same with --json, piped into {line}" if piped else line

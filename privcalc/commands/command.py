@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from privcalc.commands.options import TEXTS, Option, option
 from privcalc.commands.questions import explained, fitting, joined, relation_in_force
 from privcalc.commands.values import is_several
-from privcalc.errors import DomainError, PrivcalcError, UsageError
+from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.render.words import number
 
@@ -177,10 +177,10 @@ class Command:
             default = self.defaults.get(row.name) or None
             default = Parameter.empty if row.name in self.needed else default
             parameters.append(Parameter(row.name, Parameter.KEYWORD_ONLY, default=default))
-            lines.append(f"{row.name}: {_named(row.help.partition(' Repeatable')[0])}")
+            lines.append(f"{row.name}: {named(row.help.partition(' Repeatable')[0])}")
         listed = [fill(each, 94, subsequent_indent="    ") for each in lines]
         arguments = "\n".join(listed).replace("\n", "\n    ")
-        function.__doc__ = f"{_named(cleandoc(self.__doc__ or ''))}\n\nArgs:\n    {arguments}\n"
+        function.__doc__ = f"{named(cleandoc(self.__doc__ or ''))}\n\nArgs:\n    {arguments}\n"
         function.__name__ = function.__qualname__ = self.name
         function.__module__ = "privcalc"
         vars(function)["__signature__"] = Signature(parameters)
@@ -199,16 +199,17 @@ class Command:
             self._check_places(given, ask.values)
             more = self._alone(ask.values) if self._alone is not None else {}
         except (UsageError, DomainError) as error:
-            raise _in_python(error) from None
+            error.args = (named(error.message), *error.args[1:])
+            raise
         return Asking(self.name, {**ask.values, **more})
 
     def _check(self, given: Mapping[str, object]) -> None:
         """Refuse names, choices and several numbers that one answer does not have."""
         own = {row.name: row for row in self.options if row.name not in ON_LINES}
         for name in (each for each in given if each not in own):
-            from privcalc.commands.named import meant
+            from privcalc.commands.meant import for_argument
 
-            hint = meant(name, self.name, tuple(own))
+            hint = named(for_argument(name, [*own], self.name))
             raise UsageError(f"{self.name} takes no {name}", hint=hint)
         for name in (each for each in self.needed if each in own and given.get(each) is None):
             hint = "such as runs='geometric:mean=30'"
@@ -276,12 +277,7 @@ def _check_choice(name: str, row: Option, given: object) -> None:
         raise UsageError(f"{name} is one of {', '.join(choices)}, got {given!r}")
 
 
-def _in_python(error: PrivcalcError) -> PrivcalcError:
+def named(words: str) -> str:
     """Name options as Python does: --max-epsilon E is max_epsilon, --to dp is to='dp'."""
-    error.args = (_named(error.message), *error.args[1:])
-    return error
-
-
-def _named(words: str) -> str:
     words = re.sub(r"--to ([a-z]+)", r"to='\1'", words)
     return re.sub(r"--([a-z][a-z-]*)(?: [A-Z]\b)?", lambda found: found[1].replace("-", "_"), words)

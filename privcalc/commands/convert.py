@@ -10,13 +10,13 @@ from privcalc.commands.questions import joined
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.render.report import OneSided, Report
-from privcalc.render.words import number, proof_remarks, written
+from privcalc.render.words import proof_remarks, written
 from privcalc.spec.registry import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.accounting.convert import Conversion, ConvertedAnswer, Target
+    from privcalc.accounting.convert import Conversion, Target
     from privcalc.accounting.directions import Value
     from privcalc.commands.budget import Budget
     from privcalc.commands.command import Values
@@ -242,7 +242,6 @@ def convert(
             check=next((check for check in checks if check is not None), None),
             tables=TABLES.get(to, ()),
             remarks=(*remarks, *large),
-            details=() if data_dependent else _textbook(found, answer),
             caution=NO_GUARANTEE if data_dependent else "",
             # What a group of records costs is another specification.
             written=question.text if found.tree is tree else "",
@@ -271,18 +270,6 @@ def _quantity(name: str, value: Value) -> Quantity:
     if isinstance(value, dict):
         return {name: OneSided(number) for name, number in value.items()}
     return [*value] if isinstance(value, tuple) else value
-
-
-def _textbook(found: Conversion, answer: ConvertedAnswer) -> tuple[str, ...]:
-    """Return what textbook formulas say of the same question, for -v."""
-    if "delta" not in answer.query or "epsilon" not in answer.result:
-        return ()
-    from privcalc.accounting.classical import comparisons
-
-    return tuple(
-        f"{each.name}: {number(float(f'{each.epsilon:.12g}'))}, {each.condition}"
-        for each in comparisons(found.tree, answer.query["delta"])
-    )
 
 
 def _event(question: Question, relation: Relation | None) -> Report:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isinf, isnan, log
+from math import isinf, log
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import TOLERANCE, Proof
@@ -10,14 +10,14 @@ from privcalc.commands.command import command
 from privcalc.commands.convert import DEFAULT_ORDERS
 from privcalc.errors import DomainError, UsageError
 from privcalc.render.report import OneSided, Report
-from privcalc.render.words import number, one_sided, written
+from privcalc.render.words import written
+from privcalc.spec.tree import Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from privcalc.accounting.amplification import Amplification
-    from privcalc.accounting.subsample import Accounted, SampleSize, Subsampled
-    from privcalc.bounds import Bound
+    from privcalc.accounting.subsample import Accounted, Subsampled
     from privcalc.commands.command import Values
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity
@@ -45,11 +45,6 @@ def _columns(curve: Amplification) -> dict[str, Quantity]:
     return found
 
 
-def _remarks(curve: Amplification) -> tuple[tuple[str, str], ...]:
-    """Say which theorem each column is, and where the curve bends."""
-    return (*curve.reasons.items(), ("transition", _transition(curve)))
-
-
 def _transition(curve: Amplification) -> str:
     """Say where sampling stops helping much."""
     order = curve.phase_transition_order
@@ -58,32 +53,8 @@ def _transition(curve: Amplification) -> str:
         return f"about order {order:.4g}; beyond it sampling takes off about log(1/q) = {gain:.4g}"
     if curve.sampling_probability == 1.0:
         return "none: every record is in the sample"
-    if isinf(min(curve.base)):
-        if curve.exact is not None and not isinf(min(curve.exact, key=_upper).upper):
-            return "none: divergences are infinite without sampling"
-        return "none: divergences are infinite"
-    return "none: sampling helps at every order"
-
-
-def _upper(bound: Bound) -> float:
-    return bound.upper
-
-
-def _details(curve: Amplification) -> tuple[str, ...]:
-    """Return the bounds of the literature that a better one has replaced, for -v."""
-    lines: list[str] = []
-    if curve.published is not None:
-        lines += ["upper as published (Zhu 2023, Theorem 2.3.1):"]
-        lines += _listed(curve.orders, curve.published)
-    return tuple(lines)
-
-
-def _listed(orders: tuple[float, ...], values: tuple[float, ...]) -> list[str]:
-    return [
-        f"  order {number(order)}: {one_sided(OneSided(value))}"
-        for order, value in zip(orders, values, strict=True)
-        if not isnan(value)
-    ]
+    infinite = isinf(min(curve.base))
+    return f"none: {'divergences are infinite' if infinite else 'sampling helps at every order'}"
 
 
 def _prepared(values: Values) -> Values:
@@ -94,7 +65,7 @@ def _prepared(values: Values) -> Values:
             raise UsageError("--count needs the delta at which epsilon is asked: add --delta D")
         if values.get("engine", "auto") != "auto":
             raise UsageError("--engine is for epsilon: add --delta D")
-    return {**values, "sample": checked_sample(q, n, m)}
+    return {**values, "sample": _sample(q, n, m)}
 
 
 def _alone(values: Values) -> Values:
@@ -149,9 +120,10 @@ def subsample(
     """
     from privcalc.accounting import subsample as accounting
 
+    fixed = "sample_size" in sample
+    name = "sampled_without_replacement" if fixed else "poisson_sampled"
     found = accounting.subsample(
-        question.tree,
-        _sample(sample),
+        Wrapped(name, tuple(sample.items()), question.tree),
         orders,
         relation=relation,
         deltas=delta,
@@ -189,8 +161,7 @@ def _curve(found: Subsampled, sample: Query) -> Report:
         method=Method(Proof.RENYI, curve.tolerance_met, theorems=curve.reasons),
         sample=_words(sample),
         tables=(plain, *brackets),
-        remarks=_remarks(curve),
-        details=_details(curve),
+        remarks=(*curve.reasons.items(), ("transition", _transition(curve))),
     )
 
 
@@ -213,13 +184,8 @@ def _epsilon(found: Subsampled, sample: Query, each: Accounted) -> Report:
     )
 
 
-def checked_sample(q: float | None, n: int | None, m: int | None) -> Query:
-    """Return the query of a sampling: q alone, or n and m together.
-
-    Raises:
-        UsageError: they do not fit together.
-        DomainError: a number is out of range.
-    """
+def _sample(q: float | None, n: int | None, m: int | None) -> Query:
+    """Return the query of a sampling: q alone, or n and m together."""
     if q is not None and (n is not None or m is not None):
         raise UsageError("--q (Poisson) and --n with --m (a fixed size) contradict each other")
     if q is not None:
@@ -229,14 +195,4 @@ def checked_sample(q: float | None, n: int | None, m: int | None) -> Query:
         raise UsageError(f"subsample needs to know the sample: give {missing}")
     if m > n:
         raise DomainError(f"--m must be at most --n, got {m} out of {n}")
-    if m < 1:
-        raise DomainError(f"--m must be at least 1, got {m}")
     return {"source_dataset_size": n, "sample_size": m}
-
-
-def _sample(query: Query) -> SampleSize:
-    from privcalc.accounting.subsample import SampleSize
-
-    if "sampling_probability" in query:
-        return SampleSize(sampling_probability=query["sampling_probability"])
-    return SampleSize(sizes=(int(query["source_dataset_size"]), int(query["sample_size"])))

@@ -1,37 +1,33 @@
 """Sweeps: one question for each of many values of one number of a specification.
 
 Which number is swept is said by its name, where it is written once, or by writing `_` in its place.
-Every value is put into the text and read as if it had been typed there: what is refused, and what a
-number stands for, is the same.
+Every value is read as if it had been given there: what is refused is the same.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from privcalc.bounds import Bound
-from privcalc.commands.questions import question
 from privcalc.commands.values import read_count, read_number, split
 from privcalc.errors import DomainError, UsageError
 from privcalc.exact import decimal_text, exact
 from privcalc.record import record, replace
-from privcalc.render.words import number, written
+from privcalc.render.words import written
 from privcalc.spec.entry import snake_case, word_text
-from privcalc.spec.parse import parse
+from privcalc.spec.json import from_json, to_json
 from privcalc.spec.registry import entry, to_text
-from privcalc.spec.tree import COUNT, Hole, Repeated, holes, names, owner, value_at
-from privcalc.spec.tree import written as paths_of
+from privcalc.spec.tree import COUNT, Hole, Node, Repeated, filled, holes, owner, value_at, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from privcalc.relation import Relation
     from privcalc.render.report import Report
     from privcalc.spec.entry import Parameter
     from privcalc.spec.read import Question
-    from privcalc.spec.tree import Node, Path
+    from privcalc.spec.tree import Path
 
 # Each value is a question of its own.
 MOST = 1000
@@ -49,46 +45,45 @@ class Sweep:
 
     Attributes:
         name: of the number that is swept, in any spelling; "" for what is written `_`.
-        listed: the values as they are written; of a range its first and its last.
+        listed: the values; of a range its first and its last.
         steps: how many values a range has, at least 2; 0 for a list.
         logarithmic: whether it is their ratios that are the same, and not their differences.
     """
 
     name: str
-    listed: tuple[str, ...]
+    listed: tuple[float, ...]
     steps: int = 0
     logarithmic: bool = False
 
-    def values(self, *, whole: bool) -> tuple[str, ...]:
-        """Return the values as they are written, each once, in their order."""
-        found: dict[Fraction, str] = {}
-        for text in self._range(whole=whole) if self.steps else self.listed:
-            found.setdefault(exact(read_number("--sweep", text)), text)
+    def values(self, *, whole: bool) -> tuple[float, ...]:
+        """Return the values, each once, in their order."""
+        found: dict[Fraction, float] = {}
+        for value in self._range(whole=whole) if self.steps else self.listed:
+            found.setdefault(exact(value), value)
         return tuple(found.values())
 
-    def _range(self, *, whole: bool) -> Iterator[str]:
+    def _range(self, *, whole: bool) -> Iterator[float]:
         """Yield the values of a range; whole numbers that coincide more than once."""
-        low, high = (exact(read_number("--sweep", each)) for each in self.listed)
+        first, *_, last = self.listed
+        low, high = exact(first), exact(last)
         for step in range(self.steps):
             share = Fraction(step, self.steps - 1)
             found = low + share * (high - low)
-            if share in (0, 1) and not whole:
-                yield self.listed[int(share)]
-                continue
             if self.logarithmic and share not in (0, 1):
                 found = Fraction(float(low) * float(high / low) ** float(share))
-            yield str(round(found)) if whole else _short(found)
+            if whole:
+                yield round(found)
+            else:
+                yield first if share == 0 else last if share == 1 else _short(found)
 
 
 def read_sweep(text: str) -> Sweep:
     """Read NAME=LOW..HIGH/N, or a list of numbers; NAME= may be left out.
 
         >>> read_sweep("sigma=0.8..2/4").values(whole=False)
-        ('0.8', '1.2', '1.6', '2')
+        (0.8, 1.2, 1.6, 2.0)
         >>> read_sweep("q=0.001..10%/3log").values(whole=False)
-        ('0.001', '0.01', '10%')
-        >>> read_sweep("500,1000,2000").values(whole=True)
-        ('500', '1000', '2000')
+        (0.001, 0.01, 0.1)
 
     Raises:
         UsageError: it is none.
@@ -98,16 +93,14 @@ def read_sweep(text: str) -> Sweep:
     if (equals and not name.strip()) or not re.match(r"\s*[-.\d]", rest):
         raise UsageError(f"{TAKES}, got {text!r}")
     if ".." in rest:
-        return Sweep(name.strip(), *_dotted(rest))
-    listed = tuple(split("--sweep", [rest]))
+        return _dotted(name.strip(), rest)
+    listed = split("--sweep", [rest])
     if len(listed) > MOST:
         raise DomainError(f"--sweep takes at most {MOST} values, got {len(listed)}")
-    for each in listed:
-        read_number("--sweep", each)
-    return Sweep(name.strip(), listed)
+    return Sweep(name.strip(), tuple(read_number("--sweep", each) for each in listed))
 
 
-def _dotted(piece: str) -> tuple[tuple[str, str], int, bool]:
+def _dotted(name: str, piece: str) -> Sweep:
     """Read a range. What stands behind the last slash is how many values it has."""
     low, _, rest = piece.partition("..")
     high, slash, steps = rest.rpartition("/")
@@ -128,147 +121,107 @@ def _dotted(piece: str) -> tuple[tuple[str, str], int, bool]:
     count = read_count("--sweep", words.removesuffix("log"))
     if not 2 <= count <= MOST:
         raise DomainError(f"--sweep takes 2 to {MOST} steps, got {count}")
-    return (low.strip(), high.strip()), count, logarithmic
+    return Sweep(name, (first, last), count, logarithmic)
 
 
-def _short(value: Fraction) -> str:
-    """Write a value between the ends: with all its digits where they are few."""
+def _short(value: Fraction) -> float:
+    """Round a value between the ends to what is written: all its digits where they are few."""
     text = decimal_text(value)
-    return text if text and len(text) <= SHORT else number(float(f"{float(value):.{DIGITS}g}"))
+    return float(text if text and len(text) <= SHORT else f"{float(value):.{DIGITS}g}")
 
 
 @record
 class Swept:
-    """A specification with places for one number, and the values that are put there.
+    """A question with places for one number, and the values that are put there.
 
     Attributes:
-        text: the specification.
-        spans: the places in it, from left to right.
-        relation: the one that it brings, if it is an answer.
-        asked: the one that is asked for.
-        free: whether something else in it is free, and stays so.
+        located: the question.
+        paths: the places in its tree.
         name: how the number is spelled.
-        whole: whether it is a whole number.
-        values: what is put there, as written.
+        values: what is put there.
+        free: whether something else in it is free, and stays so.
     """
 
-    text: str
-    spans: tuple[tuple[int, int], ...]
-    relation: Relation | None
-    asked: Relation | None
-    free: bool
+    located: Question
+    paths: tuple[Path, ...]
     name: str
-    whole: bool
-    values: tuple[str, ...]
+    values: tuple[float, ...]
+    free: bool
 
-    def question(self, value: str) -> Question:
+    def question(self, value: float) -> Question:
         """Return the question with a value in its place.
 
         Raises:
             SpecError: it cannot be there.
         """
-        text = self.text
-        for start, stop in reversed(self.spans):
-            text = text[:start] + value + text[stop:]
-        return replace(question(text, holes=self.free, relation=self.asked), relation=self.relation)
+        # Read again, as all data are: what goes together is seen to there.
+        tree = from_json(to_json(filled(self.located.tree, dict.fromkeys(self.paths, value))))
+        return replace(self.located, tree=tree, text=to_text(tree), spans={})
 
-    def value(self, text: str) -> float:
-        """Return the number that a text is."""
-        return int(text) if self.whole and text.isdecimal() else read_number("--sweep", text)
-
-    def reports(self, text: str, reports: Sequence[Report]) -> list[Report]:
-        """Return the answers at a value, as those of a row in the table of the sweep."""
-        return [_at(each, self.name, self.value(text)) for each in reports]
-
-    def words(self, text: str) -> str:
+    def words(self, value: float) -> str:
         """Name a value, for messages."""
-        return f"{self.name}={written(self.value(text))}"
+        return f"{self.name}={written(value)}"
+
+    def reports(self, value: float, reports: Sequence[Report]) -> list[Report]:
+        """Return the answers at a value, as those of a row in the table of the sweep."""
+        return [_at(each, self.name, value) for each in reports]
 
 
-def swept(
-    located: Question, sweep: Sweep, *, asked: Relation | None = None, free: bool = False
-) -> Swept:
+def swept(located: Question, sweep: Sweep, *, free: bool = False) -> Swept:
     """Find what a sweep is over.
 
     Args:
         located: the specification, with or without places written `_`.
         sweep: what to put there.
-        asked: the relation that is asked for.
         free: whether what is written `_` is wanted, and something else is swept.
 
     Raises:
         UsageError: it is not said, or said twice, what is swept; or that is no number.
     """
-    if not set(_paths(located.tree)) <= located.spans.keys():
-        # Data, files and sums have no places of their own; those of their text are the same.
-        parsed = parse(to_text(located.tree))
-        located = replace(located, tree=parsed.tree, text=parsed.text, spans=parsed.spans)
-    paths, parameter = _places(located, sweep.name, free=free)
-    whole = parameter.kind == "integer"
-    spans = tuple(located.spans[path] for path in paths)
-    return Swept(
-        located.text,
-        spans,
-        located.relation,
-        asked,
-        free,
-        parameter.spelling,
-        whole,
-        sweep.values(whole=whole),
-    )
-
-
-def _places(located: Question, name: str, *, free: bool) -> tuple[list[Path], Parameter]:
-    """Return the paths that a sweep names, from left to right, and what is written there."""
     tree = located.tree
-    open_places = () if free else holes(tree)
-    if open_places:
-        return _in_order(located, open_places), _of_holes(tree, open_places, name)
+    paths = () if free else holes(tree)
+    parameter = _of_holes(tree, paths, sweep.name) if paths else None
+    if parameter is None:
+        path, parameter = _named(tree, sweep.name, free=free)
+        paths = (path,)
+    values = sweep.values(whole=parameter.kind == "integer")
+    return Swept(located, paths, parameter.spelling, values, free)
+
+
+def _named(tree: Node, name: str, *, free: bool) -> tuple[Path, Parameter]:
+    """Return the path that a sweep names, and what is written there."""
     word, mark, which = name.partition("#")
     if not name:
         raise UsageError(
             "--sweep needs the name of what is swept, as in sigma=0.8..2/13"
             + ("" if free else ", or _ in its place in SPEC")
         )
-    found = _in_order(located, _named(tree, word))
+    written = {path: _parameter(tree, path) for path, v in walk(tree) if not isinstance(v, Node)}
+    found = [path for path, each in written.items() if snake_case(word) in each.spellings]
     if not found:
-        _refuse_unknown(tree, word)
+        _refuse_unknown(tree, written, word)
     chosen = found
+    times = "once" if len(found) == 1 else f"{len(found)} times"
     if mark:
         chosen = found[int(which) - 1 :][:1] if which.isdecimal() and int(which) else []
         if not chosen:
-            raise UsageError(f"{word} is written {_times(found)}, and {name} is none of them")
+            raise UsageError(f"{word} is written {times}, and {name} is none of them")
     if len(chosen) > 1:
         other = "" if free else ", or _ in SPEC in the place of those that are swept"
         raise UsageError(
-            f"{word} is written {_times(found)}; say which is swept: {word}#1 for the first{other}"
+            f"{word} is written {times}; say which is swept: {word}#1 for the first{other}"
         )
-    path = chosen[0]
-    parameter = _parameter(tree, path)
+    [path] = chosen
     if isinstance(value_at(tree, path), Hole):
         raise UsageError(f"{word} is the free parameter; sweep another parameter")
-    if parameter.kind not in ("number", "integer"):
-        raise UsageError(f"{word} takes {parameter.takes}; a sweep needs a number")
-    return [path], parameter
+    if written[path].kind not in ("number", "integer"):
+        raise UsageError(f"{word} takes {written[path].takes}; a sweep needs a number")
+    return path, written[path]
 
 
-def _paths(tree: Node) -> Iterator[Path]:
-    """Yield the paths of all that is written."""
-    for long_name in names(tree):
-        yield from paths_of(tree, long_name)
-
-
-def _in_order(located: Question, paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: located.spans[path])
-
-
-def _times(found: Sequence[Path]) -> str:
-    return "once" if len(found) == 1 else f"{len(found)} times"
-
-
-def _of_holes(tree: Node, open_places: tuple[Path, ...], name: str) -> Parameter:
+def _of_holes(tree: Node, paths: Sequence[Path], name: str) -> Parameter:
     """Return the parameter that all free places are of."""
-    known = [_parameter(tree, path) for path in open_places]
+    known = [_parameter(tree, path) for path in paths]
     spelled = list(dict.fromkeys(each.spelling for each in known))
     if len(spelled) > 1:
         raise UsageError(
@@ -280,19 +233,12 @@ def _of_holes(tree: Node, open_places: tuple[Path, ...], name: str) -> Parameter
     return known[0]
 
 
-def _named(tree: Node, word: str) -> list[Path]:
-    """Return the places of what has a name."""
-    wanted = snake_case(word)
-    return [path for path in _paths(tree) if wanted in _parameter(tree, path).spellings]
-
-
-def _refuse_unknown(tree: Node, word: str) -> None:
+def _refuse_unknown(tree: Node, written: dict[Path, Parameter], word: str) -> None:
     """Say what a sweep can be over."""
     known = {
-        COUNT if path[-1] == COUNT else word_text(_parameter(tree, path).spelling)
-        for path in _paths(tree)
-        if _parameter(tree, path).kind in ("number", "integer")
-        and not isinstance(value_at(tree, path), Hole)
+        COUNT if path[-1] == COUNT else word_text(parameter.spelling)
+        for path, parameter in written.items()
+        if parameter.kind in ("number", "integer") and not isinstance(value_at(tree, path), Hole)
     }
     if not known:
         but = " but the free parameter" if holes(tree) else ""
@@ -310,10 +256,7 @@ def _parameter(tree: Node, path: Path) -> Parameter:
         from privcalc.calibration.holes import COUNTS
 
         return COUNTS
-    found = entry(node.name).parameter(str(path[-1]))
-    if found is None:
-        raise AssertionError("the tree was checked")
-    return found
+    return cast("Parameter", entry(node.name).parameter(str(path[-1])))
 
 
 # Remarks that are of one answer, and not of all that stand in one table.

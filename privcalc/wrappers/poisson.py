@@ -352,11 +352,6 @@ class PoissonSampled(Sampling):
         return PoissonCurve(event, q, symmetric)
 
 
-def poisson_sample(tree: Node, q: float) -> Wrapped:
-    """Return the specification of an event that sees a Poisson sample."""
-    return Wrapped("poisson_sampled", (("sampling_probability", q),), tree)
-
-
 def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
     """Return the laws of a group each of whose records is sampled.
 

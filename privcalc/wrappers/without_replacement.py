@@ -172,9 +172,3 @@ class SampledWithoutReplacement(Sampling):
         if adjacency is Adjacency.REPLACE:
             return WithoutReplacementCurve(event, q, attained)
         return PoissonCurve(event, q, symmetric)
-
-
-def fixed_size_sample(tree: Node, sizes: tuple[int, int]) -> Wrapped:
-    """Return the specification of an event that sees m out of n records."""
-    parameters = (("source_dataset_size", sizes[0]), ("sample_size", sizes[1]))
-    return Wrapped("sampled_without_replacement", parameters, tree)

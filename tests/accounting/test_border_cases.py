@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from privcalc import convert
-from privcalc.accounting.classical import comparisons
 from privcalc.accounting.compose import compose
-from privcalc.accounting.subsample import SampleSize, Subsampled, subsample
+from privcalc.accounting.subsample import Subsampled, subsample
 from privcalc.errors import DomainError, NotCertifiedError, PrivcalcError, UsageError
 from privcalc.exact import doubles
 from privcalc.spec.parse import parse
-from privcalc.spec.tree import Leaf, Repeated
+from privcalc.spec.tree import Wrapped
 from tests.asked import epsilon
 
 if TYPE_CHECKING:
@@ -124,18 +123,20 @@ def test_all_digits_of_a_probability_count() -> None:
     assert truth(found.upper + 1e-12) <= Fraction(1, 10**6) <= truth(found.lower - 1e-12)
 
 
-def sampled(text: str, sample: SampleSize, **options: Any) -> Subsampled:
+def sampled(text: str, **options: Any) -> Subsampled:
     """Return the amplified curve at order 2 and others, and what comes of it."""
-    return subsample(parse(text).tree, sample, options.pop("orders", (2.0,)), **options)
+    tree = parse(text).tree
+    assert isinstance(tree, Wrapped)
+    return subsample(tree, options.pop("orders", (2.0,)), **options)
 
 
 def test_epsilon_of_a_sample_at_the_ends_of_delta() -> None:
     """At 1 none; at 0 the largest loss, log(1 + q (e - 1)); infinite where all may be revealed."""
-    none, most = sampled("laplace:scale=1", SampleSize(0.1), deltas=(1.0, 0.0)).accounted
+    none, most = sampled("laplace:scale=1@poisson:q=0.1", deltas=(1.0, 0.0)).accounted
     assert (none.rdp_classic, none.rdp_best) == (0.0, 0.0)
     truth = math.log1p(0.1 * math.expm1(1.0))
     assert truth <= most.rdp_best <= most.rdp_classic <= truth * (1.0 + 1e-12)
-    (infinite,) = sampled("approx:epsilon=1,delta=0.1", SampleSize(0.1), deltas=(0.1,)).accounted
+    (infinite,) = sampled("approx:epsilon=1,delta=0.1@poisson:q=0.1", deltas=(0.1,)).accounted
     assert infinite.rdp_best == math.inf
     # All the same the loss itself has an epsilon there: 0.01 is lost to infinity.
     assert infinite.answer.proved.upper < 0.2
@@ -144,44 +145,26 @@ def test_epsilon_of_a_sample_at_the_ends_of_delta() -> None:
 def test_a_sample_of_all_records_is_the_mechanism() -> None:
     """Gaussian noise has order / (2 sigma^2), between whole orders, too."""
     orders = (1.5, 2.0, 2.5)
-    curve = sampled("gaussian:sigma=2", SampleSize(sizes=(10, 10)), orders=orders).curve
+    curve = sampled("gaussian:sigma=2@wor:n=10,m=10", orders=orders).curve
     assert curve.lower is not None
     for order, lower, upper in zip(orders, curve.lower, curve.upper, strict=True):
         assert lower <= order / 8.0 <= upper <= lower * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize(
-    ("text", "sample", "options", "error", "words"),
+    ("text", "options", "error", "words"),
     [
-        ("gaussian:sigma=1", SampleSize(), {}, UsageError, "or both sizes"),
-        ("gaussian:sigma=_", SampleSize(0.1), {}, UsageError, "needs every value"),
-        ("gaussian:sigma=1", SampleSize(0.1), {"orders": (1.0,)}, DomainError, "must be > 1"),
-        ("gaussian:sigma=1", SampleSize(0.1), {"count": 0}, DomainError, "at least 1, got 0"),
+        ("gaussian:sigma=_@poisson:q=0.1", {}, UsageError, "needs every value"),
+        ("gaussian:sigma=1@poisson:q=0.1", {"orders": (1.0,)}, DomainError, "must be > 1"),
+        ("gaussian:sigma=1@poisson:q=0.1", {"count": 0}, DomainError, "at least 1, got 0"),
     ],
 )
 def test_samples_that_are_refused(
     text: str,
-    sample: SampleSize,
     options: dict[str, Any],
     error: type[PrivcalcError],
     words: str,
 ) -> None:
     """Each by what is missing, or out of range."""
     with pytest.raises(error, match=words):
-        sampled(text, sample, **options)
-
-
-def test_formulas_of_textbooks_where_they_hold() -> None:
-    """All of delta for k deltas leaves no slack, and more than that no formula at all."""
-    tree = Repeated(4, Leaf("approx", (("epsilon", 0.5), ("delta", 0.125))))
-    assert comparisons(tree, 0.4) == ()
-    (basic,) = comparisons(tree, 0.5)
-    assert (basic.name, basic.epsilon) == ("basic composition", 2.0)
-    # The noise as a multiple of the sensitivity, and by itself.
-    noises = (("noise_multiplier", 3.0),), (("standard_deviation", 6.0), ("sensitivity", 2.0))
-    for noise in noises:
-        zcdp, classical = comparisons(Leaf("gaussian", noise), 1e-5)
-        rho = 1.0 / 18.0
-        assert zcdp.epsilon == pytest.approx(rho + 2.0 * math.sqrt(rho * math.log(1e5)))
-        assert classical.epsilon == pytest.approx(math.sqrt(2.0 * math.log(1.25e5)) / 3.0)
-        assert classical.condition.endswith("it does not hold here")
+        sampled(text, **options)

@@ -16,14 +16,15 @@ from privcalc.commands.sweep import read_sweep, swept
 from privcalc.errors import PrivcalcError
 from privcalc.exact import exact
 from privcalc.relation import Relation
+from privcalc.render.words import written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def values(text: str, *, whole: bool = False) -> tuple[str, ...]:
-    """Return the values of a sweep."""
-    return read_sweep(text).values(whole=whole)
+    """Return the values of a sweep, as they are printed."""
+    return tuple(map(written, read_sweep(text).values(whole=whole)))
 
 
 def texts(spec: str, text: str, *, free: bool = False) -> list[str]:
@@ -87,7 +88,7 @@ def test_forms(text: str, whole: bool, expected: tuple[str, ...]) -> None:
     ("spec", "text", "free", "expected"),
     [
         ("gaussian:sigma=3@10", "sigma=1,2", False, ["gaussian:sigma=1@10", "gaussian:sigma=2@10"]),
-        ("gaussian:sigma=3@10", "standard-deviation=1%", False, ["gaussian:sigma=1%@10"]),
+        ("gaussian:sigma=3@10", "standard-deviation=1%", False, ["gaussian:sigma=0.01@10"]),
         ("gaussian:sigma=3@10", "count=7", False, ["gaussian:sigma=3@7"]),
         ("gaussian:sigma=_@10", "1,2", False, ["gaussian:sigma=1@10", "gaussian:sigma=2@10"]),
         ("gaussian:sigma=_@10", "sigma=1", False, ["gaussian:sigma=1@10"]),
@@ -116,7 +117,7 @@ def test_what_has_no_places_in_its_text(tmp_path: Path) -> None:
         "gaussian:noise_multiplier=1.1@poisson:q=0.25@5+gaussian:noise_multiplier=2@poisson:q=1/3@7"
     ]
     found = swept(joined(["gaussian:sigma=1@10", "laplace:scale=2%"]), read_sweep("scale=3"))
-    assert found.question("3").text == "gaussian:sigma=1@10+laplace:scale=3"
+    assert found.question(3).text == "gaussian:sigma=1@10+laplace:scale=3"
     inside = "ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive=0.1"
     [text] = texts(inside, "sigma#2=5")
     assert text == inside.replace("sigma=4", "sigma=5")
@@ -129,8 +130,8 @@ def test_an_answer_brings_its_relation() -> None:
         ' "relation": "replace_one"}'
     )
     found = swept(joined([answer]), read_sweep("sigma=1,3"))
-    assert found.question("3").relation is Relation.REPLACE_ONE
-    assert found.question("3").text == "gaussian:sigma=3"
+    assert found.question(3).relation is Relation.REPLACE_ONE
+    assert found.question(3).text == "gaussian:sigma=3"
 
 
 @pytest.mark.parametrize(

@@ -300,8 +300,8 @@ OF_ANSWERS = (
     Fault(
         "sweep-places",
         "commands/sweep.py",
-        "for start, stop in reversed(self.spans):",
-        "for start, stop in self.spans:",
+        "dict.fromkeys(self.paths, value)",
+        "dict.fromkeys(self.paths[:1], value)",
         "commands",
         "test_sweep.py",
     ),

@@ -13,11 +13,12 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.subsample import SampleSize, subsample
+from privcalc.accounting.subsample import subsample
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.mechanisms.correlated import dense, strategies
 from privcalc.mechanisms.correlated.strategies import tree
 from privcalc.spec.parse import parse
+from privcalc.spec.tree import Wrapped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -385,9 +386,13 @@ class TestAnswers:
 
     def test_no_single_step(self) -> None:
         """What amplifies one step has no run of them."""
-        banded = parse(NAMED + "banded,steps=8").tree
+        banded = Wrapped(
+            "poisson_sampled",
+            (("sampling_probability", 0.1),),
+            parse(NAMED + "banded,steps=8").tree,
+        )
         with pytest.raises(UnsupportedError, match="write @poisson:q= after it"):
-            subsample(banded, SampleSize(sampling_probability=0.1), [2.0])
+            subsample(banded, [2.0])
 
     def test_an_upper_triangle_is_not_sampled(self, tmp_path: Path) -> None:
         """Its rows would be published too early."""

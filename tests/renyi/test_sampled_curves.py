@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.subsample import SampleSize, Subsampled, subsample
+from privcalc.accounting.subsample import Subsampled, subsample
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.spec.parse import parse
+from privcalc.spec.tree import Wrapped
 from tests.random_mechanisms import Generator
 from tests.random_specs import log_uniform
 
@@ -25,7 +26,7 @@ ORDERS = (1.25, 1.5, 2.0, 2.75, 3.0, 4.0, 5.0, 8.0, 12.5, 16.0, 32.0, 64.0)
 SLACK = 1e-9
 
 
-def questions(directory: Path, seed: int, number: int) -> Iterator[tuple[str, SampleSize, float]]:
+def questions(directory: Path, seed: int, number: int) -> Iterator[tuple[str, float]]:
     """Return random specifications with a sample and a delta."""
     rng = random.Random(seed)
     generator = Generator(rng, directory)
@@ -34,11 +35,11 @@ def questions(directory: Path, seed: int, number: int) -> Iterator[tuple[str, Sa
         count = rng.choices((1, 2, 3), (6, 1, 1))[0]
         text = "+".join(parts) if count == 1 else f"({'+'.join(parts)})@{count}"
         if rng.random() < 0.75:
-            sample = SampleSize(sampling_probability=log_uniform(rng, 1e-5, 0.9))
+            sample = f"poisson:q={log_uniform(rng, 1e-5, 0.9)!r}"
         else:
             size = rng.randint(1, 10_000)
-            sample = SampleSize(sizes=(size + rng.randint(1, 50_000), size))
-        yield text, sample, log_uniform(rng, 1e-10, 0.1)
+            sample = f"wor:n={size + rng.randint(1, 50_000)},m={size}"
+        yield f"({text})@{sample}", log_uniform(rng, 1e-10, 0.1)
 
 
 def check_curve(label: str, found: Subsampled) -> None:
@@ -91,12 +92,11 @@ def check_epsilon(label: str, found: Subsampled) -> None:
 def run(directory: Path, seed: int, number: int) -> None:
     """Ask and check; refusals have reasons of their own and are not what is tested here."""
     answered = 0
-    for text, sample, delta in questions(directory, seed, number):
-        label = f"{text} {sample}"
+    for text, delta in questions(directory, seed, number):
+        label, sampled = text, parse(text).tree
+        assert isinstance(sampled, Wrapped)
         try:
-            found = subsample(
-                parse(text).tree, sample, ORDERS, deltas=[delta], count=20, tolerance=1e-5
-            )
+            found = subsample(sampled, ORDERS, deltas=[delta], count=20, tolerance=1e-5)
         except (UnsupportedError, DomainError, NotCertifiedError):
             continue
         answered += 1

@@ -1,4 +1,4 @@
-"""What was meant by a line that cannot be read: commands, options and values by other names.
+"""What was meant by what is no command, option, argument or value: their other names.
 
 Read only after an error. Each hint says what to write.
 """
@@ -9,22 +9,21 @@ import re
 from typing import TYPE_CHECKING
 
 from privcalc import package_data
-from privcalc.commands.command import COMMANDS
-from privcalc.spec.entry import snake_case
+from privcalc.spec.entry import snake_case, suggestion
 from privcalc.spec.hints import for_word
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-__all__ = ["for_command", "for_option", "for_value"]
+__all__ = ["for_argument", "for_command", "for_option", "for_value"]
 
 
 def _table(name: str) -> dict[str, str]:
     """Return what to write for each word, from the data of the package."""
     import tomllib
 
-    found: dict[str, dict[str, str]] = tomllib.loads(package_data.read("cli", "meant.toml"))
-    return found[name]
+    found: dict[str, dict[str, str]] = tomllib.loads(package_data.read("commands", "meant.toml"))
+    return found.get(name, {})
 
 
 def for_option(option: str, known: Sequence[str], command: str = "") -> str:
@@ -42,7 +41,8 @@ def for_option(option: str, known: Sequence[str], command: str = "") -> str:
         # Budget files are for compose, which knows the option.
         free = ", with _ in it" if command == "calibrate" else ""
         return f"write the specifications of the file as one sum{free}"
-    if elsewhere := for_word(word) or _table("options").get(word, ""):
+    own, others = _table(command), _table("options")
+    if elsewhere := own.get(word) or for_word(word) or others.get(word, ""):
         return elsewhere
     names = {name.lstrip("-"): name for name in known if name.startswith("--")}
     begun = [name for name in names if name.startswith(word) and len(word) > 1]
@@ -50,11 +50,26 @@ def for_option(option: str, known: Sequence[str], command: str = "") -> str:
     return f"did you mean {names[near[0]]}?" if near else ""
 
 
-def for_command(words: Sequence[str]) -> str:
-    """Return what to write for words of which the first is no command, or ""."""
+def for_argument(name: str, known: Sequence[str], command: str) -> str:
+    """Return what to write in Python for an argument that a command does not have.
+
+    Args:
+        name: as it was written.
+        known: the arguments that there are.
+        command: the one that has them.
+    """
+    if found := _table("python").get(name.lower()):
+        return found.format(command=command)
+    flags = [f"--{each.replace('_', '-')}" for each in known]
+    found = for_option(name.lower(), flags, command).replace("SPEC", "the specification")
+    return found or suggestion(name.lower(), known)
+
+
+def for_command(words: Sequence[str], commands: Collection[str]) -> str:
+    """Return what to write for words of which the first is none of the commands, or ""."""
     first = words[0] if words else ""
     if hint := _table("commands").get(snake_case(first), ""):
-        other = next((word for word in words[1:] if word in COMMANDS), "")
+        other = next((word for word in words[1:] if word in commands), "")
         return f"write privcalc {other} --help" if first == "help" and other else hint
     from privcalc.errors import PrivcalcError
     from privcalc.spec.hints import for_file_alone
