@@ -283,7 +283,7 @@ OPTIONS = (
         read=partial(read_all, read_delta)),
     Option("ratio", "A,B,...", TEXT,
         "Ratio of the values of several free parameters. In order of appearance.",
-        read=read_ratio),
+        read=partial(read_all, read_ratio)),
 )
 
 # Of the program itself; each prints something and stops. Commands have the last two as well.

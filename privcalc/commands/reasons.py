@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, round_down, round_up
-from privcalc.record import record, replace
+from privcalc.record import replace
 from privcalc.render.report import OneSided
 from privcalc.render.words import number, written
 from privcalc.spec.registry import entry
 from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from privcalc.accounting.realize import Part, Seen
     from privcalc.render.report import Report
@@ -48,67 +48,59 @@ def explained(reports: Sequence[Report], seen: Seen, engine: str = "auto") -> li
     known: dict[int, tuple[Part, ...]] = {}
     found: list[Report] = []
     for report in reports:
-        shape = _Shape.of(report)
-        if not shape:
+        faults = _faults(report)
+        if not faults:
             found.append(report)
             continue
         if id(report.spec) not in known:
             known[id(report.spec)] = _parts(report, seen)
         parts = known[id(report.spec)]
-        reasons = list(_reasons(report, shape, parts))
-        if engine != "auto" and (shape.open or shape.missing or shape.wide):
+        reasons = list(_reasons(report, faults, parts))
+        if engine != "auto" and faults != {INFINITE}:
             reasons.insert(0, f"engine {engine} was asked alone; without --engine others are, too")
         found.append(replace(report, reasons=tuple(reasons or [_NARROWEST] * bool(parts))))
     return found
 
 
-@record
-class _Shape:
-    """What is to be explained of an answer.
+# What is to be explained: a number that is infinite for certain, or may be finite; a lower end that
+# is not known; ends that are farther apart than a reader leaves unnoticed, and than was asked for.
+INFINITE, OPEN, MISSING, WIDE = "infinite", "open", "missing", "wide"
 
-    Attributes:
-        infinite: whether a number is infinite for certain.
-        open: whether an upper end is infinite, and the number may not be.
-        missing: whether a lower end is not known.
-        wide: whether the ends of a bracket are farther apart than a reader leaves unnoticed, and
-            than was asked for.
-    """
 
-    infinite: bool
-    open: bool
-    missing: bool
-    wide: bool
+def _faults(report: Report) -> set[str]:
+    """Return what is to be explained of all brackets but those of what it is compared with."""
+    result = report.result
+    values = [
+        value
+        for name, value in result.items()
+        if name not in _COMPARED and not name.startswith("base_")
+    ]
+    bounds = list(_bounds(values))
+    found: set[str] = set()
+    if any(bound.lower == math.inf for bound in bounds) or any(map(_one_sided, values)):
+        found.add(INFINITE)
+    if any(bound.upper == math.inf != bound.lower for bound in bounds):
+        found.add(OPEN)
+    searched = "sufficient" in result and "insufficient" not in result
+    if searched or any(bound.lower is None for bound in bounds):
+        found.add(MISSING)
+    # Of a search, and of the best of several runs, the tolerance is that of something else.
+    met = report.method.tolerance_met and report.command not in ("calibrate", "select")
+    decided = report.check is not None and report.check.verdict.value != "undecided"
+    width = _gap(result) if "parameter" in result else max(map(_width, bounds), default=0.0)
+    if width > NOTICED and not met and not decided:
+        found.add(WIDE)
+    return found
 
-    def __bool__(self) -> bool:
-        """Say whether there is anything."""
-        return self.infinite or self.open or self.missing or self.wide
 
-    @classmethod
-    def of(cls, report: Report) -> _Shape:
-        """Look at all brackets of an answer but those of what it is compared with."""
-        values = [
-            value
-            for name, value in report.result.items()
-            if name not in _COMPARED and not name.startswith("base_")
-        ]
-        bounds = list(_bounds(values))
-        infinite = any(bound.lower == math.inf for bound in bounds)
-        infinite = infinite or any(_one_sided(value) for value in values)
-        open_ends = any(bound.upper == math.inf != bound.lower for bound in bounds)
-        missing = any(bound.lower is None for bound in bounds)
-        missing = missing or ("sufficient" in report.result and "insufficient" not in report.result)
-        width = max(map(_width, bounds), default=0.0)
-        gap = 0.0
-        insufficient, sufficient = (report.result.get(n) for n in ("insufficient", "sufficient"))
-        if isinstance(insufficient, float | int) and isinstance(sufficient, float | int):
-            # What is printed of a whole number is next to the other one.
-            gap = abs(sufficient - insufficient)
-            gap = 0.0 if gap <= isinstance(sufficient, int) else gap / max(sufficient, insufficient)
-        wide = max(gap if "parameter" in report.result else width, 0.0) > NOTICED
-        # Of a search, and of the best of several runs, the tolerance is that of something else.
-        met = report.method.tolerance_met and report.command not in ("calibrate", "select")
-        decided = report.check is not None and report.check.verdict.value != "undecided"
-        return cls(infinite, open_ends, missing, wide and not met and not decided)
+def _gap(result: Mapping[str, object]) -> float:
+    """Return how far apart the two values of a search are, relatively."""
+    insufficient, sufficient = (result.get(name) for name in ("insufficient", "sufficient"))
+    if not (isinstance(insufficient, float | int) and isinstance(sufficient, float | int)):
+        return 0.0
+    # What is printed of a whole number is next to the other one.
+    gap = abs(sufficient - insufficient)
+    return 0.0 if gap <= isinstance(sufficient, int) else gap / max(sufficient, insufficient)
 
 
 def _bounds(values: Iterable[object]) -> Iterator[Bound]:
@@ -152,62 +144,59 @@ def _parts(report: Report, seen: Seen) -> tuple[Part, ...]:
     return found
 
 
-def _reasons(report: Report, shape: _Shape, parts: Sequence[Part]) -> Iterator[str]:
+def _reasons(report: Report, faults: set[str], parts: Sequence[Part]) -> Iterator[str]:
     """Yield a sentence for each thing that is to be explained."""
-    if shape.infinite or shape.open:
-        yield from _of_infinity(report, shape, parts)
+    if faults & {INFINITE, OPEN}:
+        yield from _of_infinity(report, faults, parts)
     above = [part for part in parts if part.above]
-    if shape.missing or (shape.wide and above):
-        yield from _of_kinds(above, "above", _above_cause)
+    if MISSING in faults or (WIDE in faults and above):
+        yield from _of_kinds(above, "above")
     envelopes = [part for part in parts if part.apart]
-    if shape.missing and envelopes and not above:
-        yield from _of_envelopes(report, envelopes)
-    # What has no lower end is not said to have two.
-    elif shape.wide and not above:
-        yield from _of_kinds(envelopes, "between", _between_cause)
-        if not envelopes and _selects(report.spec):
-            yield f"@select: {entry('repeat_and_select').between}"
-
-
-def _of_envelopes(report: Report, parts: Sequence[Part]) -> Iterator[str]:
-    """Say why what has both ends elsewhere has no lower end here."""
-    if report.command == "calibrate":
-        yield from _of_kinds(parts, "between", _between_cause)
-        return
-    yield (
-        f"{_kinds(parts)}: no data sets are known to cost most at every epsilon at once; compose"
-        " answers epsilon at a delta from both sides"
-    )
-
-
-def _selects(tree: Node) -> bool:
-    """Say whether the whole is a private selection."""
-    if isinstance(tree, Several):
-        return False
-    return not isinstance(tree, Leaf) and (tree.name if isinstance(tree, Wrapped) else "") == (
-        "repeat_and_select"
-    )
-
-
-def _of_kinds(
-    parts: Sequence[Part], field: str, cause: Callable[[Node], tuple[str, str] | None]
-) -> Iterator[str]:
-    """Yield what stands between the two ends of each kind of part, each clause once."""
-    clauses: dict[str, list[str]] = {}
-    for part in parts:
-        found = cause(part.tree)
-        name, clause = found or (kind(part.tree), "")
-        names = clauses.setdefault(clause, [])
-        if name not in names:
-            names.append(name)
-    for clause, names in clauses.items():
-        named = _listed(names)
-        if clause:
-            yield f"{named}: {clause}"
-        elif field == "above":
-            yield f"{named}: only an upper bound of what it costs is known"
+    if MISSING in faults and envelopes and not above:
+        # What has no lower end is not said to have two; of a search it has.
+        if report.command == "calibrate":
+            yield from _of_kinds(envelopes, "between")
         else:
-            yield f"{named}: what it costs is known between two privacy loss distributions only"
+            yield f"{_kinds(envelopes)}: {_NO_WORST}"
+    elif WIDE in faults and not above:
+        yield from _of_kinds(envelopes, "between")
+        tree = report.spec
+        if not envelopes and isinstance(tree, Wrapped) and tree.name == "repeat_and_select":
+            yield f"@select: {entry(tree.name).between}"
+
+
+_NO_WORST = (
+    "no data sets are known to cost most at every epsilon at once; compose answers epsilon at a"
+    " delta from both sides"
+)
+# What is said of a mechanism that has no words of its own.
+_CAUSES = {
+    "above": "only an upper bound of what it costs is known",
+    "between": "what it costs is known between two privacy loss distributions only",
+}
+
+
+def _of_kinds(parts: Sequence[Part], field: str) -> Iterator[str]:
+    """Yield what stands between the two ends of each kind of part, each clause once."""
+    clauses: dict[str, list[Part]] = {}
+    for part in parts:
+        clauses.setdefault(_cause(part.tree, field), []).append(part)
+    yield from (f"{_kinds(named)}: {clause}" for clause, named in clauses.items())
+
+
+def _cause(tree: Node, field: str) -> str:
+    """Return what takes the lower end of a part away, or what there are two ends of.
+
+    For the former a mechanism that is known by a bound decides, then a selection, then what was
+    done last; for the latter what was done first.
+    """
+    calls = _calls(tree)
+    if field == "above":
+        leaves = [each for each in calls if isinstance(each, Leaf)]
+        selects = [each for each in calls if each.name == "repeat_and_select"]
+        calls = [*leaves, *selects, *reversed(calls)]
+    clauses = (getattr(entry(each.name), field) for each in calls)
+    return next(filter(None, clauses), _CAUSES[field])
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -238,29 +227,7 @@ def kind(tree: Node) -> str:
     return f"({inner})@{name}" if "+" in inner else f"{inner}@{name}"
 
 
-def _above_cause(tree: Node) -> tuple[str, str] | None:
-    """Return what takes the lower end of a part away, and how that is said.
-
-    A mechanism that is known by a bound decides, then a selection, then what was done last.
-    """
-    calls = _calls(tree)
-    leaves = [each for each in calls if isinstance(each, Leaf)]
-    selects = [each for each in calls if each.name == "repeat_and_select"]
-    for each in (*leaves, *selects, *reversed(calls)):
-        if clause := entry(each.name).above:
-            return kind(tree), clause
-    return None
-
-
-def _between_cause(tree: Node) -> tuple[str, str] | None:
-    """Return what there are two ends of in a part, and what they are: from the inside out."""
-    for each in _calls(tree):
-        if clause := entry(each.name).between:
-            return kind(tree), clause
-    return None
-
-
-def _of_infinity(report: Report, shape: _Shape, parts: Sequence[Part]) -> Iterator[str]:
+def _of_infinity(report: Report, faults: set[str], parts: Sequence[Part]) -> Iterator[str]:
     """Say which part has losses that are infinite, or of any size, and what would not have."""
     delta = report.query.get("delta") if "epsilon" in report.result else None
     revealing = [part for part in parts if part.certain > 0.0]
@@ -284,10 +251,10 @@ def _of_infinity(report: Report, shape: _Shape, parts: Sequence[Part]) -> Iterat
             f"{cut}: what is proved from above leaves out probability {_above(total)}, and so no"
             f" finite {subject} is proved{where}"
         )
-    elif shape.infinite and endless:
+    elif INFINITE in faults and endless:
         every = " at every order" if subject == "divergence" else ""
         yield f"{endless}: large losses are too likely for a finite {subject}{every}{where}"
-    elif subject == "mu" and shape.open:
+    elif subject == "mu" and OPEN in faults:
         yield (
             "no mu is proved to hold at every delta; --delta 1e-6, say, asks for the one that holds"
             " there"

@@ -17,7 +17,7 @@ from privcalc.exact import decimal_text, exact
 from privcalc.record import record, replace
 from privcalc.render.words import written
 from privcalc.spec.entry import snake_case, word_text
-from privcalc.spec.json import from_json, to_json
+from privcalc.spec.parse import parse
 from privcalc.spec.registry import entry, to_text
 from privcalc.spec.tree import COUNT, Hole, Node, Repeated, filled, holes, owner, value_at, walk
 
@@ -154,9 +154,8 @@ class Swept:
         Raises:
             SpecError: it cannot be there.
         """
-        # Read again, as all data are: what goes together is seen to there.
-        tree = from_json(to_json(filled(self.located.tree, dict.fromkeys(self.paths, value))))
-        return replace(self.located, tree=tree, text=to_text(tree), spans={})
+        parsed = parse(to_text(filled(self.located.tree, dict.fromkeys(self.paths, value))))
+        return replace(self.located, tree=parsed.tree, text=parsed.text, spans=parsed.spans)
 
     def words(self, value: float) -> str:
         """Name a value, for messages."""

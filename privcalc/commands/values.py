@@ -7,12 +7,11 @@ numbers and lists. What can be read as neither is refused: nothing that was give
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import inf, isfinite
+from math import isfinite
 from numbers import Complex, Rational, Real
-from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from privcalc.errors import DomainError, SpecError, UsageError
@@ -22,6 +21,8 @@ from privcalc.render.words import as_written, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from privcalc.spec.syntax import Number, Scanner
 
 LARGEST_ORDER = 1e6
 # The largest count, as in specifications.
@@ -45,29 +46,33 @@ def read_number(name: str, given: object) -> float:
 
 
 def _number_of_text(name: str, text: str) -> float:
-    from privcalc.spec.syntax import Number, Scanner
-
     refusal = f"{name} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
     # Names, files and free parameters are values of a specification only.
-    is_number = text.isascii() and text.lstrip(" \t-.")[:1].isdecimal()
-    if not is_number or "," in text:
+    if not (text.isascii() and text.lstrip(" \t-.")[:1].isdecimal()) or "," in text:
         _refuse(refusal, name, text)
+    number = _scanned(name, text, refusal, lambda scanner: scanner.value())
+    # A long decimal is no double that could be shown instead.
+    if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
+        return as_written(number.value, "".join(number.text.split()))
+    return number.value
+
+
+def _scanned(name: str, text: str, refusal: str, read: Callable[[Scanner], object]) -> Number:
+    """Read a text as specifications have numbers, or refuse it."""
+    from privcalc.spec.hints import ANY_NUMBER
+    from privcalc.spec.syntax import Number, Scanner
+
     try:
         scanner = Scanner(text)
-        number, rest = scanner.value(), scanner.next
+        number, rest = read(scanner), scanner.next
     except SpecError as error:
-        from privcalc.spec.hints import ANY_NUMBER
-
         if error.hint == ANY_NUMBER or "free parameter" in f"{error}":
             _refuse(refusal, name, text)
         hint = f" ({error.hint})" if error.hint else ""
         raise UsageError(f"{name}: {error.message}{hint}") from None
     if not isinstance(number, Number) or rest:
         _refuse(refusal, name, text)
-    # A long decimal is no double that could be shown instead.
-    if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
-        return as_written(number.value, "".join(number.text.split()))
-    return number.value
+    return number
 
 
 def _number(name: str, given: object) -> float:
@@ -112,59 +117,53 @@ def read_delta(name: str, given: object) -> float:
     raise DomainError(f"{name} must be between 0 and 1, got {_said(given, value)}{meant}")
 
 
+def _within(name: str, given: object, fits: Callable[[Fraction], bool], words: str) -> float:
+    """Read a number that is in a range."""
+    value = read_number(name, given)
+    if not fits(exact(value)):
+        raise DomainError(f"{name} {words}, got {_said(given, value)}")
+    return value
+
+
 def read_epsilon(name: str, given: object) -> float:
     """Read an epsilon, or another quantity that is finite and not negative."""
-    value = read_number(name, given)
-    if value < 0.0:
-        raise DomainError(f"{name} must be >= 0, got {_said(given, value)}")
-    return value
+    return _within(name, given, lambda value: value >= 0, "must be >= 0")
 
 
 def read_tolerance(name: str, given: object) -> float:
     """Read a relative tolerance."""
-    value = read_number(name, given)
-    if not 0 < exact(value) < 1:
-        raise DomainError(f"{name} must be > 0 and < 1, got {_said(given, value)}")
+    value = _within(name, given, lambda value: 0 < value < 1, "must be > 0 and < 1")
     return max(value, LEAST_TOLERANCE)
 
 
 def read_order(name: str, given: object) -> float:
     """Read a Renyi order."""
-    value = read_number(name, given)
-    if not 1 < exact(value) <= LARGEST_ORDER:
-        most = f"{LARGEST_ORDER:.0f}"
-        raise DomainError(f"{name} takes orders > 1 and at most {most}, got {_said(given, value)}")
-    return value
+    words = f"takes orders > 1 and at most {LARGEST_ORDER:.0f}"
+    return _within(name, given, lambda value: 1 < value <= LARGEST_ORDER, words)
+
+
+def read_ratio(name: str, given: object) -> float:
+    """Read a part of a ratio of values."""
+    return _within(name, given, lambda value: value > 0, "takes numbers > 0")
 
 
 def read_count(name: str, given: object) -> int:
     """Read a whole number of at least 1; a float is none, and a text has digits only."""
+    refusal = f"{name} takes a whole number such as 60_000, got"
     if not isinstance(given, str):
         plain = _plain(given)
-        refusal = f"{name} takes a whole number such as 60_000, got {kind(given)}"
-        if isinstance(plain, bool) or not hasattr(plain, "__index__"):
-            raise UsageError(refusal)
-        try:
-            number = index(plain)
-        except TypeError:
-            raise UsageError(refusal) from None
-        if not 1 <= number <= MOST:
+        if isinstance(plain, bool) or not isinstance(plain, int):
+            raise UsageError(f"{refusal} {kind(given)}")
+        if not 1 <= plain <= MOST:
             raise DomainError(f"{name} must be at least 1 and at most 1e15")
-        return number
-    from privcalc.spec.syntax import Number, Scanner
-
-    refusal = f"{name} takes a whole number such as 60_000, got {_shown(given)}"
+        return plain
+    refusal = f"{refusal} {_shown(given)}"
     if "," in given:
         _refuse(refusal, name, given)
-    try:
-        scanner = Scanner(given)
-        found, rest = scanner.count(), scanner.next
-    except SpecError as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        raise UsageError(f"{name}: {error.message}{hint}") from None
-    if not isinstance(found, Number) or found.whole is None or rest:
+    whole = _scanned(name, given, refusal, lambda scanner: scanner.count()).whole
+    if whole is None:
         raise UsageError(refusal)
-    return found.whole
+    return whole
 
 
 def _refuse(refusal: str, name: str, text: str) -> NoReturn:
@@ -172,15 +171,6 @@ def _refuse(refusal: str, name: str, text: str) -> NoReturn:
     from privcalc.spec.hints import for_option
 
     raise UsageError(refusal, hint=for_option(name, text)) from None
-
-
-def read_ratio(name: str, given: object) -> tuple[float, ...]:
-    """Read the ratio of the values of several free parameters."""
-    values = read_all(read_number, name, [given] if isinstance(given, str) else given)
-    if not all(0.0 < value < inf for value in values):
-        said = given.strip() if isinstance(given, str) else ", ".join(map(written, values))
-        raise DomainError(f"{name} takes numbers > 0, got {said}")
-    return values
 
 
 def read_text(name: str, given: object) -> str:
@@ -235,15 +225,8 @@ def split(name: str, texts: Iterable[str]) -> list[str]:
 
 def read_all(read: Callable[[str, object], float], name: str, given: object) -> tuple[float, ...]:
     """Read one value, or several: a list, or the comma lists of texts; none for None."""
-    return tuple(read(name, each) for each in _each(name, given))
-
-
-def _each(name: str, given: object) -> Iterator[object]:
-    for each in listed(name, given):
-        if isinstance(each, str):
-            yield from split(name, [each])
-        else:
-            yield each
+    each = (split(name, [x]) if isinstance(x, str) else [x] for x in listed(name, given))
+    return tuple(read(name, value) for values in each for value in values)
 
 
 def listed(name: str, given: object) -> Sequence[object]:
