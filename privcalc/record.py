@@ -29,10 +29,6 @@ class Field:
         """Keep all three."""
         self.default, self.factory, self.compare = default, factory, compare
 
-    def value(self) -> object:
-        """Return the default of a new record."""
-        return self.default if self.factory is None else self.factory()
-
 
 def field(
     *, default: object = None, factory: Callable[[], object] | None = None, compare: bool = True
@@ -100,10 +96,12 @@ def _written(cls: Any) -> object:  # noqa: ANN401  (a class that `record` has se
     for name in cls.__record_fields__:
         argument, value = name, name
         if getattr(cls, name, _NO_DEFAULT) is not _NO_DEFAULT:
-            known[f"_{name}"] = given = getattr(cls, name)
+            given = getattr(cls, name)
+            made = given.factory if isinstance(given, Field) else None
+            known[f"_{name}"] = made or (given.default if isinstance(given, Field) else given)
             argument = f"{name}=_{name}"
-            if isinstance(given, Field):
-                value = f"_{name}.value() if {name} is _{name} else {name}"
+            if made is not None:
+                value = f"_{name}() if {name} is _{name} else {name}"
         arguments.append(argument)
         lines.append(f"fields[{name!r}] = {value}")
     if hasattr(cls, "__post_init__"):

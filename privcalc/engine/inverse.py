@@ -196,7 +196,7 @@ def _log_excess(above: float, below: float) -> float:
 
 
 # The saddle point is looked for among these, and found to a part of itself.
-SMALLEST, LARGEST_C, CLOSE = 2.0**-26, 1e40, 1e-4
+SMALLEST, LARGEST_C, CLOSE = 2.0**-26, 1e40, 1e-2
 
 
 def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
