@@ -69,23 +69,16 @@ def read_runs(text: str) -> Parameters:
 
 
 def _runs_meant(text: str) -> str:
-    """Return what to write for a number alone, or a distribution by another name, or ""."""
-    found = re.fullmatch(
-        r"\s*(?:(?:n|runs|count|k|mean)\s*[=:]\s*)?([0-9][0-9_]*)\s*", text, re.ASCII
-    )
-    if found:
-        return f"write fixed:n={found[1]}, or geometric:mean={found[1]} for a random number of runs"
-    alone = re.fullmatch(r"\s*(geometric|logarithmic|poisson|fixed):\s*([0-9][0-9.]*)\s*", text)
-    if alone:
-        return f"write {alone[1]}:{'n' if alone[1] == 'fixed' else 'mean'}={alone[2]}"
-    mean = re.match(
-        r"\s*(geometric|logarithmic|poisson):(?:lambda|lam|rate|mu|m|n)=([0-9.]+)", text
-    )
-    if mean:
-        return f"write {mean[1]}:mean={mean[2]}"
+    """Return what to write for a number alone, or another family, or ""."""
     if re.match(r"\s*(?:negative[-_]binomial|nb)\b", text):
         return "write tnb:shape=S,mean=M, which is truncated at one run"
-    return ""
+    found = re.fullmatch(r"\s*(?:([a-z]+)\s*[=:]\s*)?([0-9][0-9_]*)\s*", text, re.ASCII)
+    if found is None:
+        return ""
+    name, number = found.groups()
+    if name in ("geometric", "logarithmic", "poisson"):
+        return f"write {name}:mean={number}"
+    return f"write fixed:n={number}, or geometric:mean={number} for a random number of runs"
 
 
 def _hint(hint: str) -> str:
