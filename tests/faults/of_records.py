@@ -343,7 +343,7 @@ OF_RECORDS = (
     # Mechanisms.
     Fault(
         "group-threshold",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "threshold=None if self.threshold is None else self.threshold / records",
         "threshold=self.threshold",
         "mechanisms",
@@ -351,7 +351,7 @@ OF_RECORDS = (
     ),
     Fault(
         "group-threshold-noise",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "self._checked(threshold * records, queries * records)",
         "self._checked(threshold, queries * records)",
         "mechanisms",
@@ -407,7 +407,7 @@ OF_RECORDS = (
     ),
     Fault(
         "votes-sensitivity",
-        "mechanisms/adaptive/pate.py",
+        "mechanisms/pate.py",
         "Enclosed.of(2) / (_square",
         "Enclosed.of(1) / (_square",
         "mechanisms",
@@ -415,7 +415,7 @@ OF_RECORDS = (
     ),
     Fault(
         "svt-queries",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "queries.high * (2 * self.cutoff))",
         "queries.high * self.cutoff)",
         "mechanisms",
@@ -423,7 +423,7 @@ OF_RECORDS = (
     ),
     Fault(
         "svt-gaussian",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "queries * queries * (4 * self.cutoff)",
         "queries * queries * (2 * self.cutoff)",
         "mechanisms",
@@ -431,7 +431,7 @@ OF_RECORDS = (
     ),
     Fault(
         "svt-highest",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "self.threshold.doubles()[1]\n",
         "self.threshold.doubles()[0]\n",
         "mechanisms",
@@ -439,7 +439,7 @@ OF_RECORDS = (
     ),
     Fault(
         "ptr-tail",
-        "mechanisms/adaptive/ptr.py",
+        "mechanisms/ptr.py",
         "logs = -high - math.log(2.0), -low - math.log(2.0)",
         "logs = -high - math.log(4.0), -low - math.log(4.0)",
         "mechanisms",
@@ -447,7 +447,7 @@ OF_RECORDS = (
     ),
     Fault(
         "ptr-tail-rounding",
-        "mechanisms/adaptive/ptr.py",
+        "mechanisms/ptr.py",
         "second = math.exp(most) * (1.0 + (8.0 + abs(most)) * unit)",
         "second = math.exp(most) * (1.0 - 8.0 * unit)",
         "mechanisms",
@@ -455,7 +455,7 @@ OF_RECORDS = (
     ),
     Fault(
         "keys-largest",
-        "mechanisms/adaptive/partition_selection.py",
+        "mechanisms/partition_selection.py",
         "largest = k * self.epsilon if",
         "largest = self.epsilon if",
         "mechanisms",
@@ -463,7 +463,7 @@ OF_RECORDS = (
     ),
     Fault(
         "keys-edges",
-        "mechanisms/adaptive/partition_selection.py",
+        "mechanisms/partition_selection.py",
         "for bend in bends for i in range(group))}",
         "for bend in bends for i in range(1))}",
         "mechanisms",

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
-from privcalc.mechanisms.adaptive.above_threshold import AboveThreshold
+from privcalc.mechanisms.above_threshold import AboveThreshold
 from privcalc.spec.parse import parse
 from tests.oracles.exact import normal_delta
 from tests.pairs import built

@@ -15,8 +15,8 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.accounting.subsample import SampleSize, subsample
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.mechanisms.correlated import dense, strategies
-from privcalc.mechanisms.correlated.strategies import tree
+from privcalc.mechanisms import matrix_gaussian
+from privcalc.mechanisms.matrix_gaussian import tree
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ def truth(c: Matrix, most: int, separation: int, *, fixed: bool) -> tuple[Fracti
     return signed, above
 
 
-def written(c: Matrix, directory: Path) -> dense.Strategy:
+def written(c: Matrix, directory: Path) -> matrix_gaussian.Strategy:
     """Write a matrix to a file and read it."""
     file = directory / "c.csv"
     file.write_text("\n".join(",".join(str(x) for x in row) for row in c) + "\n")
-    return dense.read(str(file))
+    return matrix_gaussian.read(str(file))
 
 
 def contains(found: Enclosed, exact: Fraction, width: float) -> bool:
@@ -109,12 +109,12 @@ class TestNamed:
         bands = rng.randint(1, 10)
         counts = steps, most, separation
         for name, matrix, found in (
-            ("identity", unit(steps), strategies.identity(*counts)),
+            ("identity", unit(steps), matrix_gaussian.identity(*counts)),
             ("tree", nodes(steps), tree(*counts, fixed=False, completion=False)),
             (
                 "banded",
                 square_root(steps, bands),
-                strategies.square_root(steps, bands, most, separation),
+                matrix_gaussian.square_root(steps, bands, most, separation),
             ),
         ):
             exact, above = truth(matrix, most, separation, fixed=False)
@@ -187,7 +187,7 @@ class TestNamed:
                 (1, mp.fsum(x * x for x in c)),
                 (2, mp.fsum(y * y for y in apart)),
             ):
-                found = strategies.square_root(20_000, 20_000, count, 10_000)
+                found = matrix_gaussian.square_root(20_000, 20_000, count, 10_000)
                 low, high = (mpf(x.numerator) / x.denominator for x in (found.low, found.high))
                 assert low <= exact * (1 + mpf(10) ** -35)
                 assert high >= exact * (1 - mpf(10) ** -35)
@@ -247,14 +247,14 @@ class TestFiles:
         file = tmp_path / "c.csv"
         file.write_text(text)
         with pytest.raises(DomainError, match=words):
-            dense.read(str(file))
+            matrix_gaussian.read(str(file))
 
     def test_too_many_patterns(self, tmp_path: Path) -> None:
         """What cannot be gone through is refused, with what to ask instead."""
         file = tmp_path / "c.csv"
         file.write_text(("1 " * 900 + "\n") * 2)
         with pytest.raises(DomainError, match="state fewer, or a larger separation"):
-            dense.read(str(file)).square(400, 1, fixed=False)
+            matrix_gaussian.read(str(file)).square(400, 1, fixed=False)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.mechanisms.adaptive.pate import Gnss, rule
+from privcalc.mechanisms.pate import Gnss, rule
 from privcalc.relation import Adjacency
 from privcalc.spec.parse import parse
 

@@ -16,7 +16,7 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.bounds import Bound
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, SpecError, UnsupportedError
-from privcalc.mechanisms.adaptive.stability import Stability
+from privcalc.mechanisms.ptr import Stability
 from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse

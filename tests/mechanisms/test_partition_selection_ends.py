@@ -14,7 +14,7 @@ from scipy.stats import binom
 from privcalc.accounting.compose import compose
 from privcalc.errors import UnsupportedError
 from privcalc.losses.thresholds import sampled_counts
-from privcalc.mechanisms.adaptive.partition_selection import Probabilities
+from privcalc.mechanisms.partition_selection import Probabilities
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
