@@ -27,58 +27,29 @@ MOST_BITS = 900
     short="svt",
     place=87,
     parameters=(
-        Parameter(
-            "noise",
-            "the law of both noises",
-            kind="choice",
-            choices=(LAPLACE, GAUSSIAN),
-            default=LAPLACE,
-        ),
+        Parameter("noise", kind="choice", choices=(LAPLACE, GAUSSIAN), default=LAPLACE),
         # More noise is less noise and a threshold that is moved at random. With `threshold` it
         # would be moved above the highest one, too: a stream that ends at once costs nothing.
         positive(
-            "threshold_noise",
-            "scale, or standard deviation, of the noise on the threshold",
-            "decreases",
-            unit="unit of the queries",
-            cost_unless=("threshold",),
+            "threshold_noise", "decreases", unit="unit of the queries", cost_unless=("threshold",)
         ),
         # The same for a query, which would be moved below 0, too.
         positive(
-            "query_noise",
-            "scale, or standard deviation, of the noise on each query",
-            "decreases",
-            unit="unit of the queries",
-            cost_unless=("threshold",),
+            "query_noise", "decreases", unit="unit of the queries", cost_unless=("threshold",)
         ),
         # Stopping earlier forgets what comes after.
-        whole(
-            "cutoff",
-            "number of answers above the threshold with which it stops",
-            "increases",
-            most=MOST_ANSWERS,
-            default=1,
-        ),
+        whole("cutoff", "increases", most=MOST_ANSWERS, default=1),
         # As for the cutoff.
-        whole(
-            "length",
-            "most queries; gaussian noise needs it, or threshold",
-            "increases",
-            most=LONGEST,
-            default_text="any for laplace",
-        ),
+        whole("length", "increases", most=LONGEST, default_text="any for laplace"),
         # A higher threshold takes longer to reach.
         Parameter(
             "threshold",
-            "where no query is negative: the highest threshold; of use for gaussian noise",
             unit="unit of the queries",
             default_text="queries of any sign",
             cost="increases",
         ),
         # Neighbours of a smaller one are among those of a larger.
-        sensitivity(
-            meaning="most that one query changes between neighbours", unit="unit of the queries"
-        ),
+        sensitivity(unit="unit of the queries"),
     ),
     example="svt:threshold_noise=10,query_noise=20@3",
 )

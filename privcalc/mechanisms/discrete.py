@@ -34,7 +34,6 @@ NOTE = (
         # sigma^2 on.
         Parameter(
             "standard_deviation",
-            "sigma, the square root of the variance parameter of the noise",
             short="sigma",
             minimum=SMALLEST_SIGMA,
             maximum=LARGEST_SIGMA,
@@ -44,22 +43,15 @@ NOTE = (
         ),
         positive(
             "variance",
-            "the variance parameter sigma^2, where that is the number that is known",
             "decreases",
             unit="square of the unit of the query",
             cost_note=NOTE.format("its variance"),
         ),
-        positive(
-            "rho",
-            "its rho of concentrated differential privacy: sensitivity^2 / (2 sigma^2)",
-            "increases",
-            cost_note=NOTE.format("rho"),
-        ),
+        positive("rho", "increases", cost_note=NOTE.format("rho")),
         # See the class: P(X < y) - a P(X < y - d) grows with d. With rho written, the noise
         # grows with it.
         whole(
             "sensitivity",
-            "most that the count changes between neighbours",
             "increases",
             most=LARGEST_SHIFT,
             default=1,
@@ -140,18 +132,12 @@ DIGITS = 150
         # With a' > a the noise is that of a plus independent noise: the ratio of both
         # characteristic functions is a positive constant plus a positive multiple of that of
         # a'.
-        positive(
-            "scale",
-            "scale b of the noise, whose probabilities are proportional to exp(-|x|/b)",
-            "decreases",
-            unit=QUERY,
-        ),
-        positive("epsilon", "largest privacy loss: sensitivity divided by scale", "increases"),
+        positive("scale", "decreases", unit=QUERY),
+        positive("epsilon", "increases"),
         # One more step of the chain of neighbours. With epsilon written, the noise grows with
         # it.
         whole(
             "sensitivity",
-            "most that the query changes between neighbours, in the L1 norm",
             "increases",
             default=1,
             contribution=True,

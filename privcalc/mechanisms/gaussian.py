@@ -33,8 +33,8 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
     parameters=(
         # More noise is less noise with independent noise added: it hides more.
         deviation(),
-        sensitivity(", in the L2 norm"),
-        positive("noise_multiplier", "standard deviation divided by sensitivity", "decreases"),
+        sensitivity(),
+        positive("noise_multiplier", "decreases"),
     ),
     one_of=(("standard_deviation",), ("noise_multiplier",)),
     excludes=EXCLUDES,
@@ -102,20 +102,8 @@ SMALLEST_PROBABILITY, MOST_TERMS = Fraction(1, 10**250), 1000
     parameters=(
         # More noise is less noise with independent noise added.
         deviation(),
-        Parameter(
-            "sensitivities",
-            "what the query may change by, in the L2 norm",
-            kind="numbers",
-            minimum=0.0,
-            unit=QUERY,
-        ),
-        Parameter(
-            "probabilities",
-            "how likely each of these is; they add up to 1",
-            kind="numbers",
-            minimum=0.0,
-            maximum=1.0,
-        ),
+        Parameter("sensitivities", kind="numbers", minimum=0.0, unit=QUERY),
+        Parameter("probabilities", kind="numbers", minimum=0.0, maximum=1.0),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     example="gaussian-mixture:sigma=2,sensitivities=0,1,2,probabilities=0.81,0.18,0.01@100",

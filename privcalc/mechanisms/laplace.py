@@ -25,14 +25,9 @@ if TYPE_CHECKING:
         # Noise of scale b' > b is that of scale b plus independent noise, which is Laplace
         # noise of scale b' with probability 1 - (b / b')^2 and else 0 (characteristic
         # functions).
-        positive(
-            "scale",
-            "scale b of the noise, whose density is exp(-|x|/b) / 2b",
-            "decreases",
-            unit=QUERY,
-        ),
-        sensitivity(", in the L1 norm"),
-        positive("noise_multiplier", "scale divided by sensitivity", "decreases"),
+        positive("scale", "decreases", unit=QUERY),
+        sensitivity(),
+        positive("noise_multiplier", "decreases"),
     ),
     one_of=(("scale",), ("noise_multiplier",)),
     excludes=EXCLUDES,
@@ -116,18 +111,9 @@ WORST_ERROR = 1e-9
     place=25,
     parameters=(
         # A larger scale lowers the largest loss, and raises delta.
-        positive(
-            "scale",
-            "scale b of the noise, whose density is proportional to exp(-|x|/b)",
-            unit=QUERY,
-        ),
+        positive("scale", unit=QUERY),
         # The profile (g + (a - 1) h / 2) / (1 - h), h = exp(-bound/scale), grows with h.
-        positive(
-            "bound",
-            "largest absolute value of the noise, more than the sensitivity",
-            "decreases",
-            unit=QUERY,
-        ),
+        positive("bound", "decreases", unit=QUERY),
         sensitivity(),
     ),
     example="truncated-laplace:scale=2,bound=40@10",
@@ -202,21 +188,9 @@ DIGITS = 150
     parameters=(
         # m and 1 - a b grow with it: at a fixed gamma, and at the default, where m = 1 - b^0.5
         # / 2.
-        Parameter(
-            "epsilon",
-            "largest privacy loss",
-            minimum=SMALLEST_EPSILON,
-            maximum=LARGEST_EPSILON,
-            cost="increases",
-        ),
-        share(
-            "gamma",
-            "part of each step that is high, as a fraction of the sensitivity",
-            default_text="1/(1+e^(eps/2))",
-        ),
-        positive(
-            "sensitivity", "most that the query changes between neighbours", default=1.0, unit=QUERY
-        ),
+        Parameter("epsilon", minimum=SMALLEST_EPSILON, maximum=LARGEST_EPSILON, cost="increases"),
+        share("gamma", default_text="1/(1+e^(eps/2))"),
+        positive("sensitivity", default=1.0, unit=QUERY),
     ),
     example="staircase:epsilon=1@20",
 )

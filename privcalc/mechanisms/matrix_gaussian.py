@@ -344,39 +344,18 @@ CLOSE = 1e-11
     name="matrix_gaussian",
     place=55,
     parameters=(
-        deviation("standard deviation of each entry of the noise Z", unit="unit of a step"),
-        sensitivity(
-            meaning="most that one record changes what one step adds up, in the L2 norm",
-            unit="unit of a step",
-        ),
-        Parameter("file", "the matrix C, a line for each row, a column for each step", kind="path"),
-        Parameter(
-            "strategy",
-            "a matrix C by name: nodes of a binary tree, square root of prefix sums, unit matrix",
-            kind="choice",
-            choices=("tree", "banded", "identity"),
-        ),
+        deviation(unit="unit of a step"),
+        sensitivity(unit="unit of a step"),
+        Parameter("file", kind="path"),
+        Parameter("strategy", kind="choice", choices=("tree", "banded", "identity")),
         # The first steps of a longer run, of which the record takes part in no others.
-        whole("steps", "number of steps of a named strategy", "increases", most=MOST_STEPS),
-        whole("bands", "of banded: number of bands", most=MOST_STEPS, default_text="steps"),
+        whole("steps", "increases", most=MOST_STEPS),
+        whole("bands", most=MOST_STEPS, default_text="steps"),
         # Fewer are among those that it may be.
-        whole(
-            "participations", "most steps in which one record takes part", "increases", default=1
-        ),
-        whole("separation", "least number of steps from one participation to the next", default=1),
-        Parameter(
-            "pattern",
-            "whether participations are at least so far apart, or exactly (passes in one order)",
-            kind="choice",
-            choices=("separated", "fixed"),
-            default="separated",
-        ),
-        Parameter(
-            "completion",
-            "of tree: whether virtual steps complete it where steps is no power of two",
-            kind="flag",
-            default=False,
-        ),
+        whole("participations", "increases", default=1),
+        whole("separation", default=1),
+        Parameter("pattern", kind="choice", choices=("separated", "fixed"), default="separated"),
+        Parameter("completion", kind="flag", default=False),
     ),
     one_of=(("file",), ("strategy", "steps")),
     excludes=(("file", "bands"), ("file", "completion")),

@@ -23,15 +23,8 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
     place=70,
     parameters=(
         # A smaller range is a special case.
-        positive(
-            "epsilon",
-            "the factor in the weights exp(epsilon score / (2 sensitivity))",
-            "increases",
-            maximum=LARGEST_RANGE,
-        ),
-        Parameter(
-            "monotone", "whether one more record never lowers a score", kind="flag", default=False
-        ),
+        positive("epsilon", "increases", maximum=LARGEST_RANGE),
+        Parameter("monotone", kind="flag", default=False),
     ),
     example="exponential:epsilon=0.1@50",
 )
@@ -98,24 +91,15 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
     name="noisy_max",
     place=80,
     parameters=(
-        Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=GAUSSIAN),
+        Parameter("noise", kind="choice", choices=NOISES, default=GAUSSIAN),
         # Only its ratio to the sensitivity counts.
-        deviation("standard deviation of gaussian noise", unit="unit of the scores"),
-        positive(
-            "scale",
-            "scale of laplace, exponential or gumbel noise",
-            "decreases",
-            unit="unit of the scores",
-        ),
+        deviation(unit="unit of the scores"),
+        positive("scale", "decreases", unit="unit of the scores"),
         # Fewer are the limit where the others are far below.
-        whole("candidates", "number of candidates", "increases", most=MOST_CANDIDATES),
-        Parameter(
-            "monotone", "whether one more record never lowers a score", kind="flag", default=False
-        ),
+        whole("candidates", "increases", most=MOST_CANDIDATES),
+        Parameter("monotone", kind="flag", default=False),
         # Neighbours of a smaller one are among those of a larger.
-        sensitivity(
-            meaning="most that one score changes between neighbours", unit="unit of the scores"
-        ),
+        sensitivity(unit="unit of the scores"),
     ),
     one_of=(("standard_deviation",), ("scale",)),
     example="noisy-max:sigma=4,candidates=10@10",

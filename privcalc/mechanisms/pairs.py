@@ -32,7 +32,7 @@ MOST_BITS = 8_000
 @mechanism(
     name="pmf",
     place=150,
-    parameters=(Parameter("file", "JSON or text with the columns first and other", kind="path"),),
+    parameters=(Parameter("file", kind="path"),),
     example="pmf:file=./pmf.csv@10",
     example_file="first other\n0.50 0.25\n0.25 0.25\n0.25 0.50\n",
 )
@@ -115,8 +115,8 @@ def _sum(file: str, column: list[Fraction]) -> Fraction:
     name="bernoulli_pair",
     place=170,
     parameters=(
-        share("p", "probability of yes without the record"),
-        share("other_p", "probability of yes with the record"),
+        share("p"),
+        share("other_p"),
     ),
     example="bernoulli-pair:p=0.01,other_p=0.02@100",
 )
@@ -146,10 +146,10 @@ LARGEST_RATIO = 1e6
     name="gaussian_pair",
     place=160,
     parameters=(
-        Parameter("mean", "mean of the output without the record"),
-        positive("deviation", "its standard deviation"),
-        Parameter("other_mean", "mean of the output with the record"),
-        positive("other_deviation", "its standard deviation"),
+        Parameter("mean"),
+        positive("deviation"),
+        Parameter("other_mean"),
+        positive("other_deviation"),
     ),
     # For replacing a record either order may occur at each step, and the larger of the two profiles
     # at each epsilon belongs to no pair of normal laws.

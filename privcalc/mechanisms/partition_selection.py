@@ -30,19 +30,8 @@ TRIED = 32
     name="partition_selection",
     place=86,
     parameters=(
-        Parameter(
-            "epsilon",
-            "privacy loss that is exceeded only with delta",
-            minimum=SMALLEST_EPSILON,
-            maximum=LARGEST_EPSILON,
-        ),
-        Parameter(
-            "delta",
-            "probability with which a key of one person alone is published",
-            minimum=SMALLEST_DELTA,
-            maximum=1.0,
-            open_maximum=True,
-        ),
+        Parameter("epsilon", minimum=SMALLEST_EPSILON, maximum=LARGEST_EPSILON),
+        Parameter("delta", minimum=SMALLEST_DELTA, maximum=1.0, open_maximum=True),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
     example="partition-selection:epsilon=0.5,delta=1e-8@3",

@@ -24,9 +24,7 @@ MOST_CLASSES = 200
 @mechanism(
     name="gnmax",
     place=83,
-    parameters=(
-        deviation("standard deviation of the noise on each number of votes", unit="votes"),
-    ),
+    parameters=(deviation(unit="votes"),),
     example="gnmax:sigma=40@200",
 )
 class Gnmax(Gaussian):
@@ -87,28 +85,10 @@ DIGITS = 50
     name="gnss",
     place=84,
     parameters=(
-        deviation(
-            "standard deviation of both noises: over the smooth sensitivity, and over beta",
-            unit="",
-            cost_of_bound=True,
-        ),
-        positive(
-            "beta",
-            "most that the logarithm of the smooth sensitivity changes between neighbours",
-            "increases",
-            default_text="by delta",
-            cost_of_bound=True,
-        ),
-        positive(
-            "epsilon", "the release's share of epsilon, by which the rule of PATE-PTR chooses sigma"
-        ),
-        share(
-            "delta",
-            "delta, by which the rule chooses beta",
-            open_minimum=True,
-            open_maximum=True,
-            default_text="no rule",
-        ),
+        deviation(unit="", cost_of_bound=True),
+        positive("beta", "increases", default_text="by delta", cost_of_bound=True),
+        positive("epsilon"),
+        share("delta", open_minimum=True, open_maximum=True, default_text="no rule"),
     ),
     one_of=(("standard_deviation",), ("epsilon",)),
     excludes=(("beta", "delta"), ("beta", "epsilon")),
@@ -229,15 +209,12 @@ LARGEST_STEP = 12
     place=82,
     parameters=(
         deviation(
-            "standard deviation of the noise on the largest count",
             unit="votes",
             cost_note="where the threshold is a possible count and sigma^2 is above all counts",
         ),
-        Parameter("threshold", "least noisy count that is answered yes", unit="votes"),
+        Parameter("threshold", unit="votes"),
         # Counts of fewer votes are among those of more.
-        whole(
-            "votes", "number of votes, the largest count there may be", "increases", most=MOST_VOTES
-        ),
+        whole("votes", "increases", most=MOST_VOTES),
     ),
     example="noisy-screening:sigma=85,threshold=210,votes=300@poisson:q=0.25@8192",
 )

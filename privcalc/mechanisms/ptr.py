@@ -30,31 +30,13 @@ SMALLEST = 1e-300
     place=88,
     parameters=(
         # More noise costs the test less, and lets more false positives through.
-        Parameter("test", "what the test is", kind="spec", cost_unless=("threshold",)),
-        Parameter("mechanism", "what is released if it passes, where the claim holds", kind="spec"),
+        Parameter("test", kind="spec", cost_unless=("threshold",)),
+        Parameter("mechanism", kind="spec"),
         # More data sets fit.
-        Parameter(
-            "false_positive",
-            "probability with which the test passes where the claim does not hold",
-            minimum=0.0,
-            maximum=1.0,
-            open_maximum=True,
-            cost="increases",
-        ),
+        Parameter("false_positive", minimum=0.0, maximum=1.0, open_maximum=True, cost="increases"),
         # False positives are tails of the noise.
-        Parameter(
-            "threshold",
-            "what the noisy result of the test must exceed, instead",
-            minimum=0.0,
-            cost="decreases",
-        ),
-        Parameter(
-            "mode",
-            "what is published besides: anything in sum and uniform",
-            kind="choice",
-            choices=MODES,
-            default="sum",
-        ),
+        Parameter("threshold", minimum=0.0, cost="decreases"),
+        Parameter("mode", kind="choice", choices=MODES, default="sum"),
     ),
     one_of=(("false_positive",), ("threshold",)),
     example="ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive=1e-7",
@@ -169,14 +151,10 @@ def _noise(test: Node) -> tuple[str, float]:
     name="stability",
     place=89,
     parameters=(
-        positive("scale", "scale of Laplace noise on the distance"),
-        deviation(
-            "standard deviation of Gaussian noise on the distance, instead", cost="", unit=""
-        ),
+        positive("scale"),
+        deviation(cost="", unit=""),
         # Unstable data are let pass by tails of the noise.
-        Parameter(
-            "threshold", "what the noisy distance must exceed", minimum=0.0, cost="decreases"
-        ),
+        Parameter("threshold", minimum=0.0, cost="decreases"),
     ),
     one_of=(("scale",), ("standard_deviation",)),
     example="stability:scale=2,threshold=40",

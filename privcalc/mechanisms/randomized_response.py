@@ -31,25 +31,12 @@ SLACK = Fraction(1, 2**49)
     place=60,
     aliases=("rr",),
     parameters=(
-        share(
-            "probability",
-            "probability of reporting the true category",
-            short="p",
-            open_minimum=True,
-            open_maximum=True,
-        ),
+        share("probability", short="p", open_minimum=True, open_maximum=True),
         # H_a = (e^epsilon - a) / (e^epsilon + k - 1) for 1 <= a <= e^epsilon.
-        Parameter(
-            "epsilon",
-            "log of the ratio between the true category and any other",
-            minimum=0.0,
-            maximum=LARGEST_EPSILON,
-            cost="increases",
-        ),
+        Parameter("epsilon", minimum=0.0, maximum=LARGEST_EPSILON, cost="increases"),
         # By the same formula; with p written there is no such order.
         Parameter(
             "categories",
-            "number of categories",
             kind="integer",
             minimum=2.0,
             default=2,

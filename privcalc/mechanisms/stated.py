@@ -28,9 +28,9 @@ LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
 _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
 
 
-def bound(name: str, meaning: str, maximum: float, default: float | None = None) -> Parameter:
+def bound(name: str, maximum: float, default: float | None = None) -> Parameter:
     """Declare a number from 0 on, of which smaller ones are special cases."""
-    return Parameter(name, meaning, minimum=0.0, maximum=maximum, default=default, cost="increases")
+    return Parameter(name, minimum=0.0, maximum=maximum, default=default, cost="increases")
 
 
 class Stated(Mechanism):
@@ -46,7 +46,7 @@ class Stated(Mechanism):
 @mechanism(
     name="pure",
     place=90,
-    parameters=(bound("epsilon", "largest privacy loss", LARGEST_LOSS),),
+    parameters=(bound("epsilon", LARGEST_LOSS),),
     example="pure:epsilon=0.1@500",
 )
 class Pure(Stated):
@@ -81,8 +81,8 @@ class Pure(Stated):
     name="approx",
     place=100,
     parameters=(
-        bound("epsilon", "privacy loss that is exceeded only with delta", LARGEST_LOSS),
-        bound("delta", "probability with which nothing is promised", 1.0),
+        bound("epsilon", LARGEST_LOSS),
+        bound("delta", 1.0),
     ),
     example="approx:epsilon=0.5,delta=1e-8@100",
 )
@@ -118,7 +118,7 @@ class Approx(Stated):
     place=110,
     parameters=(
         # A smaller mu is a special case.
-        positive("mu", "distance of the two normal laws, in standard deviations", "increases"),
+        positive("mu", "increases"),
     ),
     example="gdp:mu=0.5@10",
 )
@@ -147,8 +147,8 @@ class Gdp(Gaussian):
     name="zcdp",
     place=120,
     parameters=(
-        bound("rho", "slope of the Renyi curve", LARGEST_EPSILON),
-        bound("xi", "intercept of the Renyi curve", LARGEST_EPSILON, 0.0),
+        bound("rho", LARGEST_EPSILON),
+        bound("xi", LARGEST_EPSILON, 0.0),
     ),
     example="zcdp:rho=2.56",
 )
@@ -193,16 +193,9 @@ class Zcdp(Mechanism):
     place=130,
     parameters=(
         # Divergences grow with the order, so that the same one at a larger order says more.
-        Parameter(
-            "order",
-            "order of the Renyi divergence",
-            minimum=1.0,
-            open_minimum=True,
-            maximum=LARGEST_ORDER,
-            cost="decreases",
-        ),
-        bound("epsilon", "Renyi divergence of that order", LARGEST_EPSILON),
-        Parameter("file", "JSON or text with the columns order and epsilon", kind="path"),
+        Parameter("order", minimum=1.0, open_minimum=True, maximum=LARGEST_ORDER, cost="decreases"),
+        bound("epsilon", LARGEST_EPSILON),
+        Parameter("file", kind="path"),
     ),
     one_of=(("order", "epsilon"), ("file",)),
     example="rdp:file=./renyi.csv@10",
@@ -284,7 +277,7 @@ def _renyi_point(row: Row) -> tuple[Fraction, float, float]:
 @mechanism(
     name="profile",
     place=140,
-    parameters=(Parameter("file", "JSON or text with the columns epsilon and delta", kind="path"),),
+    parameters=(Parameter("file", kind="path"),),
     example="profile:file=./profile.csv@10",
     example_file="epsilon delta\n0.5 0.1\n1 1e-3\n2 1e-6\n",
 )

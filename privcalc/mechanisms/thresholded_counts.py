@@ -36,23 +36,14 @@ MOST_TESTED, LARGEST_TESTED = 60, 600.0
     name="thresholded_counts",
     place=85,
     parameters=(
-        Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=LAPLACE),
+        Parameter("noise", kind="choice", choices=NOISES, default=LAPLACE),
         # More noise hides old keys, and shows new ones.
-        deviation("standard deviation of gaussian or discrete gaussian noise", cost="", unit=""),
-        positive("scale", "scale of laplace or discrete laplace noise"),
+        deviation(cost="", unit=""),
+        positive("scale"),
         # Of the larger of two profiles one does not change, and a new key shows less often.
-        Parameter(
-            "threshold", "least noisy count that is published", minimum=1.0, cost="decreases"
-        ),
+        Parameter("threshold", minimum=1.0, cost="decreases"),
         # A person with fewer keys is among those with more.
-        whole(
-            "keys",
-            "most keys that one person has",
-            "increases",
-            most=MOST_KEYS,
-            default=1,
-            contribution=True,
-        ),
+        whole("keys", "increases", most=MOST_KEYS, default=1, contribution=True),
     ),
     one_of=(("standard_deviation",), ("scale",)),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),

@@ -9,7 +9,7 @@ from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import whole
-from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.registry import wrapper
 from privcalc.wrappers.base import Wrapper, gaussian_step, spelled
 
 if TYPE_CHECKING:
@@ -35,32 +35,15 @@ NAME, MOST_FINE, MOST_ROUGH, MOST_EPOCHS = "allocated", 2, 8, 30
 # Steps for which the roughest of them is good for a look.
 FEW_STEPS = 10_000
 
-STEPS = Parameter(
-    "steps",
-    "number of steps of an epoch",
-    short="t",
-    kind="integer",
-    minimum=1.0,
-    maximum=float(MOST_STEPS),
-    # The mean of t + 1 independent ratios is that of t of them, averaged over which is left out.
-    cost="decreases",
-    cost_unless=("participations",),
-)
-
 
 @wrapper(
     name="randomly_allocated",
     place=22,
     short="allocation",
     parameters=(
-        STEPS,
-        whole(
-            "participations",
-            "number of different steps of an epoch that a record takes part in",
-            most=MOST_STEPS,
-            short="k",
-            default=1,
-        ),
+        # The mean of t + 1 independent ratios is that of t, averaged over which is left out.
+        whole("steps", "decreases", most=MOST_STEPS, short="t", cost_unless=("participations",)),
+        whole("participations", most=MOST_STEPS, short="k", default=1),
     ),
     ordered=(("participations", "steps"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),

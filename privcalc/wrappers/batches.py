@@ -36,28 +36,15 @@ ACCURACY = 1e-7
     place=24,
     short="batches",
     parameters=(
-        whole(
-            "steps",
-            "number of batches of a pass",
-            most=MOST_STEPS,
-            short="t",
-            default_text="n / b, rounded up",
-        ),
+        whole("steps", most=MOST_STEPS, short="t", default_text="n / b, rounded up"),
         whole(
             "batch_size",
-            "number of records of a batch; the last may have fewer",
             most=MOST_RECORDS,
             short="b",
             default_text="any number, the same in all; or n / t, rounded up: the first batch has so"
             " many, and none has more",
         ),
-        whole(
-            "source_dataset_size",
-            "number of records; where it is more than b t, those left over are not read",
-            most=MOST_RECORDS * MOST_STEPS,
-            short="n",
-            default_text="b t",
-        ),
+        whole("source_dataset_size", most=MOST_RECORDS * MOST_STEPS, short="n", default_text="b t"),
     ),
     enough=(("steps",), ("source_dataset_size", "batch_size")),
     relations=frozenset(Relation),

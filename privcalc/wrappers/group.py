@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     place=30,
     parameters=(
         # One more link of the chain of neighbours.
-        whole("records", "size of the group", "increases", short="k"),
+        whole("records", "increases", short="k"),
     ),
     example="gaussian:sigma=4@100@group:k=3",
 )

@@ -141,27 +141,16 @@ class Odds:
     parameters=(
         # A sample at a lower rate is a mixture of one at the higher rate and of none.
         share(
-            "sampling_probability",
-            "probability with which each record is in the sample",
-            "increases",
-            short="q",
-            cost_unless=("truncated_batch_size",),
+            "sampling_probability", "increases", short="q", cost_unless=("truncated_batch_size",)
         ),
         # Another record takes the place of one that is zeroed out.
         whole(
             "truncated_batch_size",
-            "most records that are kept of a sample, drawn from it evenly",
             short="max",
             default_text="no cap",
             relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
         ),
-        whole(
-            "source_dataset_size",
-            "number of records of the larger of the two data sets",
-            most=MOST_RECORDS,
-            short="n",
-            default_text="any number",
-        ),
+        whole("source_dataset_size", most=MOST_RECORDS, short="n", default_text="any number"),
     ),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",

@@ -36,35 +36,22 @@ SPELLED = {"trials": "n", "probability": "p"}
     place=40,
     short="select",
     parameters=(
-        Parameter(
-            "runs",
-            "distribution of the number of runs; tnb is truncated negative binomial",
-            kind="choice",
-            choices=tuple(FAMILIES),
-        ),
+        Parameter("runs", kind="choice", choices=tuple(FAMILIES)),
+        # The bound E[K] H(epsilon - C) grows with E[K] and with C, and C is the largest log of
+        # phi'(z) / phi'(w) for tests (z, w). For z > w it is the integral over [w, z] of phi''
+        # / phi', which grows with the mean: it is (shape + 1) g / (1 - g x), g = 1 - gamma, for
+        # tnb runs, the mean for Poisson and (n - 1) p / (1 - p + p x) for binomial ones.
         Parameter(
             "mean",
-            "expected number of runs",
             minimum=0.0,
             open_minimum=True,
             default_text="from the others",
-            # The bound E[K] H(epsilon - C) grows with E[K] and with C, and C is the largest log of
-            # phi'(z) / phi'(w) for tests (z, w). For z > w it is the integral over [w, z] of phi''
-            # / phi', which grows with the mean: it is (shape + 1) g / (1 - g x), g = 1 - gamma, for
-            # tnb runs, the mean for Poisson and (n - 1) p / (1 - p + p x) for binomial ones.
             cost="increases",
             cost_of_bound=True,
         ),
-        Parameter(
-            "shape",
-            "of tnb: 1 is geometric, 0 logarithmic",
-            minimum=-1.0,
-            open_minimum=True,
-            default_text="of tnb only",
-        ),
+        Parameter("shape", minimum=-1.0, open_minimum=True, default_text="of tnb only"),
         Parameter(
             "gamma",
-            "of tnb, geometric and logarithmic, instead of the mean",
             minimum=0.0,
             maximum=1.0,
             open_minimum=True,
@@ -75,7 +62,6 @@ SPELLED = {"trials": "n", "probability": "p"}
         ),
         Parameter(
             "trials",
-            "of binomial: most runs; of fixed: the number of runs",
             short="n",
             kind="integer",
             minimum=1.0,
@@ -83,7 +69,6 @@ SPELLED = {"trials": "n", "probability": "p"}
         ),
         Parameter(
             "probability",
-            "of binomial, instead of the mean",
             short="p",
             minimum=0.0,
             maximum=1.0,
@@ -92,12 +77,7 @@ SPELLED = {"trials": "n", "probability": "p"}
             cost="increases",
             cost_of_bound=True,
         ),
-        Parameter(
-            "file",
-            "of distribution: the columns runs and probability",
-            kind="path",
-            default_text="of distribution only",
-        ),
+        Parameter("file", kind="path", default_text="of distribution only"),
     ),
     example="gaussian:sigma=4@select:runs=geometric,mean=30",
 )

@@ -30,9 +30,7 @@ ACCURACY = 1e-7
     short="shuffle",
     parameters=(
         # One more report that does not depend on the record is post-processing.
-        whole(
-            "users", "number of people who send a report", "decreases", most=MOST_USERS, short="n"
-        ),
+        whole("users", "decreases", most=MOST_USERS, short="n"),
     ),
     relations=frozenset({Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,

@@ -27,21 +27,9 @@ if TYPE_CHECKING:
     short="wor",
     parameters=(
         # As for a Poisson sample; only m / n counts.
-        share(
-            "sampling_probability",
-            "size of the sample divided by that of the population",
-            "increases",
-            short="q",
-        ),
-        whole("source_dataset_size", "number of records to draw from", "decreases", short="n"),
-        Parameter(
-            "sample_size",
-            "number of records that are drawn",
-            short="m",
-            kind="integer",
-            minimum=0.0,
-            cost="increases",
-        ),
+        share("sampling_probability", "increases", short="q"),
+        whole("source_dataset_size", "decreases", short="n"),
+        Parameter("sample_size", short="m", kind="integer", minimum=0.0, cost="increases"),
     ),
     one_of=(("sampling_probability",), ("source_dataset_size", "sample_size")),
     ordered=(("sample_size", "source_dataset_size"),),

@@ -59,8 +59,8 @@ def test_every_entry_is_complete() -> None:
         assert entry.spelling in to_text(tree)
         assert entry == registry.entry(entry.name)
         for parameter in entry.parameters:
-            assert parameter.meaning, parameter.name
-            assert not parameter.meaning.endswith(".")
+            assert entry.meaning(parameter), parameter.name
+            assert not entry.meaning(parameter).endswith(".")
 
 
 NEW = '''
