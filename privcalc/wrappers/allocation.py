@@ -83,6 +83,7 @@ class RandomlyAllocated(Wrapper):
     """
 
     sampling: ClassVar[str] = "random allocation"
+    splits = True
 
     def __init__(self, *, steps: int, participations: int = 1) -> None:
         """Take the number of steps, and in how many of them a record is."""
@@ -97,11 +98,6 @@ class RandomlyAllocated(Wrapper):
         if k == 1:
             return [(allocated(self.steps, law, adjacency, walk), 1)]
         return several(self.steps, k, law, adjacency, walk)
-
-    @property
-    def splits(self) -> bool:
-        """Return True: each record is allocated by itself."""
-        return True
 
 
 def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Terms:
@@ -130,12 +126,7 @@ def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Wa
 
 def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> GaussianLaw:
     """Return the law of one step."""
-    together = (
-        "several records may meet in a step or not, and no pair is known for that; for records that"
-        " are drawn together state the sensitivity of all of them"
-    )
-    name, known = spelled(tree), "@poisson is known for it"
-    return gaussian_step(tree, (adjacency, records), walk, (name, together, known), groups=True)
+    return gaussian_step(tree, (adjacency, records), walk, spelled(tree), groups=True)
 
 
 def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Term:

@@ -8,7 +8,7 @@ from privcalc.errors import DomainError
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import whole
 from privcalc.spec.registry import wrapper, wrappers_in
-from privcalc.spec.tree import Composed, Leaf, Repeated
+from privcalc.spec.tree import Leaf
 from privcalc.wrappers.allocation import (
     LEAST_NOISE,
     MOST_NOISE,
@@ -16,14 +16,14 @@ from privcalc.wrappers.allocation import (
     allocated,
     one_step,
 )
-from privcalc.wrappers.base import Wrapper
+from privcalc.wrappers.base import Wrapper, only_part
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.losses.batches_swap import Slots
     from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import LossLaw, Term
-    from privcalc.spec.tree import Node, Wrapped
+    from privcalc.spec.tree import Wrapped
     from privcalc.wrappers.base import Walk
 
 MOST_RECORDS = 10**9
@@ -89,6 +89,8 @@ class ShuffledBatches(Wrapper):
     """
 
     sampling: ClassVar[str] = "shuffled batches"
+    # A record that is left out leaves its place in the permutation.
+    splits = True
 
     def __init__(
         self,
@@ -129,7 +131,9 @@ class ShuffledBatches(Wrapper):
 
         remove = adjacency is Adjacency.REMOVE
         lower = law_below(self.slots, low, remove=remove)
-        if not _adds_noise(tree.event):
+        step = only_part(tree.event)
+        # Of one value with Gaussian noise all that is used is known.
+        if not (isinstance(step, Leaf) and step.name == "gaussian"):
             return Term(law, lower)
         above = law_above(self.slots, high, remove=remove)
         return Term(above, lower, accuracy=ACCURACY)
@@ -143,11 +147,6 @@ class ShuffledBatches(Wrapper):
         if self.slots.skipped:
             return nothing()
         return allocated(self.steps, law, adjacency, walk).lower
-
-    @property
-    def splits(self) -> bool:
-        """Return True: a record that is left out leaves its place in the permutation."""
-        return True
 
 
 def _slots(steps: int | None, batch: int | None, records: int | None) -> Slots:
@@ -180,12 +179,3 @@ def _slots(steps: int | None, batch: int | None, records: int | None) -> Slots:
             f" @wor:n={records},m={batch}"
         )
     return slots
-
-
-def _adds_noise(tree: Node) -> bool:
-    """Say whether a step is one value with Gaussian noise, of which all that is used is known."""
-    if isinstance(tree, Repeated) and tree.count == 1:
-        return _adds_noise(tree.event)
-    if isinstance(tree, Composed) and len(tree.events) == 1:
-        return _adds_noise(tree.events[0])
-    return isinstance(tree, Leaf) and tree.name == "gaussian"

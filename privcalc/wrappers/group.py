@@ -8,7 +8,7 @@ from privcalc.errors import NotCertifiedError, UnsupportedError
 from privcalc.spec.entry import whole
 from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Wrapped
-from privcalc.wrappers.base import Wrapper, built, lone_selection
+from privcalc.wrappers.base import Wrapper, built
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -50,14 +50,6 @@ class Group(Wrapper):
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
         """Push the group to what is inside."""
         return walk.terms(tree.event, adjacency, records * self.records)
-
-    def lone_selection(self, tree: Wrapped) -> Wrapped | None:
-        """Return a selection of groups, where there is a selection inside and nothing else."""
-        inner = lone_selection(tree.event)
-        if inner is None:
-            return None
-        runs = Wrapped(tree.name, tree.parameters, inner.event)
-        return Wrapped(inner.name, inner.parameters, runs)
 
 
 def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term:

@@ -97,6 +97,9 @@ class RepeatAndSelect(Wrapper):
     """
 
     slow = True
+    # Each run is one on the data as they were split, and bounds are of its pair. What is best may
+    # be decided by the outputs of other parts, which are alike on both sides.
+    splits = True
 
     def __init__(
         self,
@@ -169,18 +172,6 @@ class RepeatAndSelect(Wrapper):
             with share(2):
                 walk.kept[key] = selection_law(self.distribution(), Realized.directions(run))
         return [(walk.kept[key], 1)]
-
-    @property
-    def splits(self) -> bool:
-        """Return True: each run is one on the data as they were split, and bounds are of its pair.
-
-        What is best may be decided by the outputs of other parts, which are alike on both sides.
-        """
-        return True
-
-    def lone_selection(self, tree: Wrapped) -> Wrapped:
-        """Return the node: it is one."""
-        return tree
 
 
 def selection(tree: Node, runs: Parameters) -> Wrapped:

@@ -116,50 +116,40 @@ class SampledWithoutReplacement(Sampling):
         del tree, adjacency
         return walk.terms(event, Adjacency.REPLACE, records)
 
-    def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
-        """Return what is known of the sampled event, for one record."""
-        del member
+    def replaced(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, own: bool) -> Term:
+        """Return the glued pair, and what proves lower ends of many steps: a game, or its halves.
+
+        Its pair is the same in both orders.
+        """
+        del reverse, own
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.law import Alone, Term
         from privcalc.losses.sampled.law import sampled
         from privcalc.losses.sampled.replaced import GluedDensityLaw, glued
 
         q, exact = asked.q, asked.exact
-        if asked.adjacency is Adjacency.REPLACE and q > 0.0:
-            pair = glued(law, q, exact=exact)
-            if isinstance(pair, GluedDensityLaw) and isinstance(law, GaussianLaw):
-                from privcalc.losses.fixed_size.laws import FixedSizePairs, Step
+        pair = glued(law, q, exact=exact)
+        if isinstance(pair, GluedDensityLaw) and isinstance(law, GaussianLaw):
+            from privcalc.losses.fixed_size.laws import FixedSizePairs, Step
 
-                alone = isinstance(asked.event, Leaf) and asked.event.name == "gaussian"
-                pair = replace(pair, one_release=alone)
-                step = Step(q, law.mu, law.error)
-                either = [
-                    FixedSizePairs(pair, step, pair.up, pair.down, turned=way)
-                    for way in (False, True)
-                ]
-                return Term(pair, pair, members=either[0], back=either[1])
-            # A list of a symmetric pair has more digits in one of its orders.
-            turned = law.reverse_direction or law
-            there = Alone(sampled(turned, q, remove=True, exact=exact))
-            back = Alone(sampled(law, q, remove=False, exact=exact))
-            return Term(pair, pair, members=there, back=back)
-        remove = asked.adjacency is Adjacency.REMOVE
-        return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
+            alone = isinstance(asked.event, Leaf) and asked.event.name == "gaussian"
+            pair = replace(pair, one_release=alone)
+            step = Step(q, law.mu, law.error)
+            either = [
+                FixedSizePairs(pair, step, pair.up, pair.down, turned=way) for way in (False, True)
+            ]
+            return Term(pair, pair, members=either[0], back=either[1])
+        # A list of a symmetric pair has more digits in one of its orders.
+        turned = law.reverse_direction or law
+        there = Alone(sampled(turned, q, remove=True, exact=exact))
+        back = Alone(sampled(law, q, remove=False, exact=exact))
+        return Term(pair, pair, members=there, back=back)
 
-    def curve(
-        self, event: RenyiCurve, q: float, adjacency: Adjacency, *, symmetric: bool, attained: bool
-    ) -> RenyiCurve:
-        """Return an upper bound on the Renyi curve of the sampled event in one direction.
-
-        Adding and removing have the pairs of a Poisson sample, read on what the event costs for
-        replacing a record, so they have its bounds.
-        """
-        from privcalc.renyi.sampled_poisson import PoissonCurve
+    def replaced_curve(self, event: RenyiCurve, q: float, *, attained: bool) -> RenyiCurve:
+        """Bound the Renyi curve where a record is replaced."""
         from privcalc.renyi.sampled_without_replacement import WithoutReplacementCurve
 
-        if adjacency is Adjacency.REPLACE:
-            return WithoutReplacementCurve(event, q, attained)
-        return PoissonCurve(event, q, symmetric)
+        return WithoutReplacementCurve(event, q, attained)
 
 
 def fixed_size_sample(tree: Node, sizes: tuple[int, int]) -> Wrapped:

@@ -97,16 +97,16 @@ OF_RECORDS = (
     Fault(
         "list-reversed",
         "wrappers/sampling.py",
-        "(turned if asked.adjacency is Adjacency.REMOVE else here), there",
-        "(here if asked.adjacency is Adjacency.REMOVE else turned), there",
+        "law = (there.reverse_direction or there) if asked.remove else here",
+        "law = here if asked.remove else (there.reverse_direction or there)",
         "wrappers",
         "test_sampled_terms.py",
     ),
     Fault(
         "replaced-curve",
-        "wrappers/without_replacement.py",
-        "return WithoutReplacementCurve(event, q, attained)",
-        "return PoissonCurve(event, q, symmetric)",
+        "wrappers/sampling.py",
+        "return Term(curve=self.replaced_curve(curve, q, attained=attained))",
+        "return Term(curve=PoissonCurve(curve, q, symmetric))",
         "wrappers",
         "test_counts_and_rates.py",
     ),
@@ -225,8 +225,8 @@ OF_RECORDS = (
     Fault(
         "batches-of-a-curve",
         "wrappers/batches.py",
-        'isinstance(tree, Leaf) and tree.name == "gaussian"',
-        'isinstance(tree, Leaf) and tree.name in ("gaussian", "gdp")',
+        'isinstance(step, Leaf) and step.name == "gaussian"',
+        'isinstance(step, Leaf) and step.name in ("gaussian", "gdp")',
         "wrappers",
         "test_batches.py",
     ),
@@ -271,24 +271,10 @@ OF_RECORDS = (
         "test_each_direction.py",
     ),
     Fault(
-        "wor-direction",
-        "wrappers/without_replacement.py",
-        "remove = asked.adjacency is Adjacency.REMOVE",
-        "remove = asked.adjacency is Adjacency.ADD",
-        "wrappers",
-        "test_each_direction.py",
-    ),
-    Fault(
-        "poisson-direction",
-        "wrappers/poisson.py",
-        (
-            "            remove = asked.adjacency is Adjacency.REMOVE\n            return "
-            "Term.of(sampled(law"
-        ),
-        (
-            "            remove = asked.adjacency is Adjacency.ADD\n            return "
-            "Term.of(sampled(law"
-        ),
+        "sampled-direction",
+        "wrappers/sampling.py",
+        "sampled(law, asked.q, remove=asked.remove,",
+        "sampled(law, asked.q, remove=not asked.remove,",
         "wrappers",
         "test_each_direction.py",
     ),
@@ -311,8 +297,8 @@ OF_RECORDS = (
     Fault(
         "proved-is-no-pair",
         "wrappers/sampling.py",
-        "            return Term(known.upper)\n        law, reverse",
-        "            return known\n        law, reverse",
+        "return _bracket(above, None)",
+        "return above",
         "wrappers",
         "test_sampled_terms.py",
     ),
@@ -327,8 +313,8 @@ OF_RECORDS = (
     Fault(
         "envelope-lower-direction",
         "wrappers/sampling.py",
-        "ends = (turned, below) if there else (below, turned)",
-        "ends = (below, turned) if there else (turned, below)",
+        "below, reverse = (turned, below) if there else (below, turned)",
+        "below, reverse = (below, turned) if there else (turned, below)",
         "wrappers",
         "test_sampled_terms.py",
     ),

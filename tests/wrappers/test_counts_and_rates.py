@@ -18,6 +18,7 @@ from privcalc.engine.planner import certified_delta
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import LocalReport
 from privcalc.relation import Adjacency, Relation
+from privcalc.renyi import sampled_poisson
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.poisson import Odds, PoissonSampled
@@ -130,13 +131,13 @@ def test_curves_are_sampled_at_no_lower_rate(
 ) -> None:
     """As a rational: what is asked of the curve is at least what was written."""
     asked = []
-    original = PoissonSampled.curve
+    original = sampled_poisson.PoissonCurve
 
-    def curve(self: PoissonSampled, base: Any, q: float, *args: Any, **given: Any) -> Any:
+    def curve(base: Any, q: float, *args: Any) -> Any:
         asked.append(Fraction(q))
-        return original(self, base, q, *args, **given)
+        return original(base, q, *args)
 
-    monkeypatch.setattr(PoissonSampled, "curve", curve)
+    monkeypatch.setattr(sampled_poisson, "PoissonCurve", curve)
     realize(parse(f"zcdp:rho=0.1@poisson:q={rate}").tree, Relation.ADD_OR_REMOVE_ONE)
     assert asked
     assert min(asked) >= rate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -105,9 +106,10 @@ def test_replacing_in_a_sample_of_gaussians_is_that_of_one(event: str) -> None:
 def test_a_group_of_samples_of_noise_that_is_known_roughly() -> None:
     """Each end is a mixture whose mu is that end: integrals of both are enclosed, and apart."""
     law, q, e = GaussianLaw(1.0, 0.01), 0.3, 0.5
-    asked = SampledEvent(LEAF, q, True, Adjacency.REMOVE, 2, cast("Walk", None))
-    wrapper = PoissonSampled(sampling_probability=q)
-    term = wrapper.of_group(law, law, Term(law, law), asked)
+    walk = SimpleNamespace(terms=lambda *_: [(Term(law, law), 1)])
+    event = Composed((LEAF,))
+    asked = SampledEvent(event, q, True, Adjacency.REMOVE, 2, cast("Walk", walk))
+    term = PoissonSampled(sampling_probability=q).at_rate(asked)
 
     def truth(mu: float) -> float:
         """Return delta of 0, 1 or 2 sampled records against none, at e."""

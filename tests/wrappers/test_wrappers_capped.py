@@ -147,7 +147,7 @@ def test_a_cap_that_cannot_bind() -> None:
         ("gaussian:sigma=1@poisson:q=0.1,max=3,n=9@poisson:q=0.1", "with max inside @poisson"),
         (
             "matrix-gaussian:sigma=2,strategy=identity,steps=9@poisson:q=0.1,max=3,n=9",
-            "a cap is known for one step",
+            "@poisson without max is known for it",
         ),
     ],
 )
