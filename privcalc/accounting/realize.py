@@ -198,7 +198,7 @@ class _Walk:
             if mechanism.parts:
                 return [(self._of_parts(tree, mechanism, adjacency, records), 1)]
             if records == 1:
-                return mechanism.composition(adjacency)
+                return mechanism.terms(adjacency)
             from privcalc.wrappers.group import group_term
 
             return [(group_term(mechanism, adjacency, records), 1)]

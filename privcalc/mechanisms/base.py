@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
-    from privcalc.losses.law import LossLaw, RenyiCurve, Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Leaf, Node
 
@@ -48,7 +48,7 @@ def within(name: str, value: Enclosed, least: float, most: float) -> Enclosed:
 
 
 class Mechanism:
-    """A leaf of a specification: it has laws, or else a Renyi curve.
+    """A leaf of a specification: it has `law`, or `laws` where directions differ.
 
     Attributes:
         opposite_records: whether one record may do to the outputs the mirror image of what another
@@ -58,6 +58,7 @@ class Mechanism:
         sampling: how the answer names what the mechanism itself draws, whatever is written, or "".
         parts: specifications among its parameters, of which it is made.
         any_program: whether it stands for every program with its pair, or no better one.
+        report: what one person reports, where it may be shuffled with what others do; else None.
     """
 
     opposite_records: ClassVar[bool] = False
@@ -66,6 +67,7 @@ class Mechanism:
     sampling: ClassVar[str] = ""
     parts: tuple[Node, ...] = ()
     any_program: ClassVar[bool] = False
+    report: LocalReport | None = None
 
     @classmethod
     def sampled_how(cls, leaf: Leaf) -> str:
@@ -73,31 +75,27 @@ class Mechanism:
         del leaf
         return cls.sampling
 
-    @property
-    def report(self) -> LocalReport | None:
-        """What one person reports, where it may be shuffled with what others do; else None."""
-        return None
-
-    def law(self) -> LossLaw | Term | None:
+    def law(self) -> LossLaw | Term:
         """Return the privacy-loss law of every direction, where it is the same in each."""
-        return None
+        raise NotImplementedError
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term | None:
-        """Return the law of one direction; None where only the Renyi curve is known."""
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+        """Return the law of one direction, or what else is known of it."""
         del adjacency
         return self.law()
 
-    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
-        """Return the Renyi curve of one direction; only asked where there is no law."""
-        raise NotImplementedError
+    def terms(self, adjacency: Adjacency) -> Terms:
+        """Return what is known of one direction, with counts; several where it is a composition."""
+        from privcalc.losses.law import Term
+
+        return [(Term.of(self.laws(adjacency)), 1)]
 
     def changed(self, **values: object) -> Self:
         """Return the same mechanism with other numbers, without what was worked out of the old."""
-        other = copy(self)
-        for name in [
-            n for n in vars(self) if isinstance(getattr(type(self), n, 0), cached_property)
-        ]:
-            del vars(other)[name]
+        other, class_ = copy(self), type(self)
+        for name in vars(self):
+            if isinstance(getattr(class_, name, None), cached_property):
+                del vars(other)[name]
         vars(other).update(values)
         return other
 
@@ -150,17 +148,6 @@ class Mechanism:
             records: size of the group that is asked for.
         """
         raise NotImplementedError
-
-    def composition(self, adjacency: Adjacency) -> Terms:
-        """Return what is known of one direction, with counts; several where it is a composition."""
-        return [(self.term(adjacency), 1)]
-
-    def term(self, adjacency: Adjacency) -> Term:
-        """Return what is known of one direction."""
-        from privcalc.losses.law import Term
-
-        law = self.laws(adjacency)
-        return Term(curve=self.renyi(adjacency)) if law is None else Term.of(law)
 
 
 class Noise(Mechanism):

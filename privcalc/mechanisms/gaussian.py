@@ -148,7 +148,7 @@ class GaussianMixture(Mechanism):
             raise DomainError(
                 f"probabilities must add up to 1 within 1e-9, got {float(total):.12g}{missing}"
             )
-        sigma, terms = Enclosed.of(standard_deviation), dict[float, Fraction]()
+        sigma, amounts = Enclosed.of(standard_deviation), dict[float, Fraction]()
         for size, chance in zip(sensitivities, chances, strict=True):
             mu = (Enclosed.of(size) / sigma).nearest()[0] if size else 0.0
             if mu and not SMALLEST_MU <= mu <= LARGEST_MU:
@@ -156,9 +156,9 @@ class GaussianMixture(Mechanism):
                     f"sensitivity / standard_deviation must be 0, or in [{SMALLEST_MU:g},"
                     f" {LARGEST_MU:g}], got {mu!r}"
                 )
-            terms[mu] = terms.get(mu, Fraction(0)) + (chance.low + chance.high) / 2 / total
-        self.terms = tuple(sorted((mu, chance) for mu, chance in terms.items() if chance))
-        if min(chance for _, chance in self.terms) < SMALLEST_PROBABILITY:
+            amounts[mu] = amounts.get(mu, Fraction(0)) + (chance.low + chance.high) / 2 / total
+        self.amounts = tuple(sorted((mu, chance) for mu, chance in amounts.items() if chance))
+        if min(chance for _, chance in self.amounts) < SMALLEST_PROBABILITY:
             raise DomainError("probabilities must be 0 or at least 1e-250")
 
     def grouped(self, records: int) -> GaussianMixture | None:
@@ -167,10 +167,10 @@ class GaussianMixture(Mechanism):
         Given the parts, the group moves the mean by a vector no longer than their sum, so that the
         proof of `ScatteredLaw` holds for the sums. None where they are too many, or too unlikely.
         """
-        if math.comb(records + len(self.terms) - 1, records) > MOST_TERMS:
+        if math.comb(records + len(self.amounts) - 1, records) > MOST_TERMS:
             return None
         sums: dict[float, Fraction] = {}
-        for drawn in combinations_with_replacement(self.terms, records):
+        for drawn in combinations_with_replacement(self.amounts, records):
             orders = math.factorial(records)
             for count in Counter(drawn).values():
                 orders //= math.factorial(count)
@@ -179,7 +179,7 @@ class GaussianMixture(Mechanism):
             sums[place] = sums.get(place, Fraction(0)) + orders * math.prod(p for _, p in drawn)
         if max(sums) > LARGEST_MU or min(sums.values()) < SMALLEST_PROBABILITY:
             return None
-        return self.changed(terms=tuple(sorted(sums.items())))
+        return self.changed(amounts=tuple(sorted(sums.items())))
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the law of one direction; nothing but sensitivity 0 has no loss."""
@@ -188,13 +188,13 @@ class GaussianMixture(Mechanism):
         from privcalc.losses.sampled.mixture import ScatteredLaw
         from privcalc.numerics.rounding import UNIT
 
-        places = [mu for mu, _ in self.terms if mu]
+        places = [mu for mu, _ in self.amounts if mu]
         if not places:
             return nothing()
-        if len(self.terms) == 1:
+        if len(self.amounts) == 1:
             return GaussianLaw(places[0], 4.0 * UNIT, None)
-        first = dict(self.terms).get(0.0, Fraction(0))
-        chances = [float(chance) for mu, chance in self.terms if mu]
+        first = dict(self.amounts).get(0.0, Fraction(0))
+        chances = [float(chance) for mu, chance in self.amounts if mu]
         return ScatteredLaw(
             (0.0, *places),
             (float(first), *chances),

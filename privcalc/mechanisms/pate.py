@@ -15,7 +15,7 @@ from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.law import RenyiCurve, Term
+    from privcalc.losses.law import Term
     from privcalc.relation import Adjacency
 
 MOST_CLASSES = 200
@@ -148,15 +148,7 @@ class Gnss(Mechanism):
         within("sigma", Enclosed(self.sigma, self.sigma), *SIGMAS)
         within("beta", Enclosed(self.beta, self.beta), *BETAS)
 
-    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
-        """Return the Renyi curve of one direction; it is the same in each."""
-        from privcalc.renyi.curve import SumCurve, curve_of
-
-        terms = [term for term, _ in self.composition(adjacency)]
-        curves = [term.curve or curve_of(term.above) for term in terms]
-        return SumCurve(tuple((curve, 1) for curve in curves))
-
-    def composition(self, adjacency: Adjacency) -> Terms:
+    def terms(self, adjacency: Adjacency) -> Terms:
         """Return the curve of the statistic with the law of b = beta, and the law of the size.
 
         The means of the former are in deviations of Q.

@@ -109,7 +109,7 @@ class PosteriorRegression(Mechanism):
                 f" [1e-9, {LARGEST_EPSILON:g}]: take another gamma or lambda"
             )
 
-    def term(self, adjacency: Adjacency) -> Term:
+    def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of the proved profile, and that of no record next to one: r = Y, m = M."""
         from privcalc.losses.law import Term
 

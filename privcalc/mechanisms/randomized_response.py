@@ -87,14 +87,12 @@ class RandomizedResponse(Mechanism):
                 f"the log of the ratio of probabilities must be within {LARGEST_EPSILON:g} of 0,"
                 f" got {nearest!r}"
             )
-
-    @property
-    def report(self) -> LocalReport | None:
-        """The answer; None where the true one of several is less likely than any other."""
+        # Of several answers the true one must not be less likely than any other.
         low, high = self.epsilon.low, self.epsilon.high
-        if low < 0:
-            return LocalReport(Enclosed(-high, -low), 2) if self.categories == 2 else None
-        return LocalReport(self.epsilon, self.categories)
+        if low >= 0:
+            self.report = LocalReport(self.epsilon, categories)
+        elif categories == 2:
+            self.report = LocalReport(Enclosed(-high, -low), 2)
 
     def grouped(self, records: int) -> RandomizedResponse:
         """Return the mechanism itself: whatever changes, its input is one of k categories."""

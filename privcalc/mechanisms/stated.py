@@ -18,8 +18,7 @@ from privcalc.spec.entry import positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw, RenyiCurve
-    from privcalc.relation import Adjacency
+    from privcalc.losses.law import LossLaw, Term
 
 # Above it the probabilities of a pair are no doubles any more.
 LARGEST_LOSS = 700.0
@@ -64,11 +63,7 @@ class Pure(Stated):
     def __init__(self, *, epsilon: float) -> None:
         """Take the guarantee."""
         self.epsilon = Enclosed.of(epsilon)
-
-    @property
-    def report(self) -> LocalReport:
-        """Any report of this guarantee."""
-        return LocalReport(self.epsilon)
+        self.report = LocalReport(self.epsilon)
 
     def law(self) -> LossLaw:
         """Return the privacy-loss law, the same in each direction."""
@@ -180,12 +175,12 @@ class Zcdp(Mechanism):
             raise UnsupportedError("@group of zcdp is known here for xi=0 only")
         return self.changed(rho=self.rho * records**2)
 
-    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
-        """Return the Renyi curve of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> Term:
+        """Return the Renyi curve."""
+        from privcalc.losses.law import Term
         from privcalc.renyi.known import LinearCurve
 
-        return LinearCurve.of(self.rho, self.xi, attained=not self.xi.high)
+        return Term(curve=LinearCurve.of(self.rho, self.xi, attained=not self.xi.high))
 
 
 @mechanism(
@@ -239,12 +234,9 @@ class Rdp(Mechanism):
         largest = max(finite, default=None)
         self.last = None if largest is None else (largest[0], -largest[1])
 
-    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
-        """Return the Renyi curve of one direction; it is the same in each.
-
-        order - 1 is exact in doubles, and its product with epsilon is rounded up.
-        """
-        del adjacency
+    def law(self) -> Term:
+        """Return the curve: order - 1 is exact in doubles, its product with epsilon rounded up."""
+        from privcalc.losses.law import Term
         from privcalc.renyi.known import PointsCurve
 
         finite = tuple(
@@ -252,7 +244,8 @@ class Rdp(Mechanism):
             for order, epsilon in self.points
             if order < math.inf
         )
-        return PointsCurve(finite, dict(self.points).get(math.inf, math.inf), self.last)
+        largest = dict(self.points).get(math.inf, math.inf)
+        return Term(curve=PointsCurve(finite, largest, self.last))
 
 
 def _renyi_point(row: Row) -> tuple[Fraction, float, float]:

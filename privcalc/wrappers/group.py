@@ -57,7 +57,7 @@ def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term
     found = scaled_term(mechanism, adjacency, records)
     if found is not None:
         return found
-    term = mechanism.term(adjacency)
+    term = mechanism.terms(adjacency)[0][0]
     law = term.upper
     if law is None:
         raise UnsupportedError(
@@ -84,7 +84,7 @@ def scaled_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Ter
     if scaled is None:
         return None
     try:
-        return scaled.term(adjacency)
+        return scaled.terms(adjacency)[0][0]
     except NotCertifiedError:
         return None
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
-from privcalc.relation import Adjacency, Relation
 from privcalc.renyi.known import PointsCurve
 from privcalc.spec.parse import parse
 from tests.pairs import built
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from privcalc.accounting.directions import Answer
+    from privcalc.relation import Relation
 
 
 def ask(text: str, delta: float, relation: Relation | None = None) -> Answer:
@@ -156,7 +156,7 @@ class TestRdp:
     def test_both_forms_build(self) -> None:
         """One point is the file of one line."""
         assert built("rdp:order=3,epsilon=0.25").points == ((3.0, 0.25),)
-        curve = built("rdp:order=3,epsilon=0.25").renyi(Adjacency.ADD)
+        curve = built("rdp:order=3,epsilon=0.25").law().curve
         assert curve.upper(np.array([2.0]))[0] == pytest.approx(0.5, rel=1e-15)
 
 

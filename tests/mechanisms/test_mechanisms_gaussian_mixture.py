@@ -6,7 +6,7 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError, UnsupportedError
-from privcalc.mechanisms import gaussian_mixture
+from privcalc.mechanisms import gaussian
 from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
@@ -67,7 +67,7 @@ def test_groups_beyond_the_terms_of_one(monkeypatch: pytest.MonkeyPatch) -> None
     """Where the sums of the parts are too many, the group is bounded by a chain, from above."""
     text = spec("9", ["0", "1", "2"], ["0.2", "0.3", "0.5"]) + "@group:k=2"
     [exact] = compose(parse(text).tree, deltas=[1e-6]).answers
-    monkeypatch.setattr(gaussian_mixture, "MOST_TERMS", 5)
+    monkeypatch.setattr(gaussian, "MOST_TERMS", 5)
     [chain] = compose(parse(text).tree, deltas=[1e-6]).answers
     assert exact.bound is not None
     assert chain.bound is not None

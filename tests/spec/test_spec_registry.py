@@ -137,7 +137,7 @@ def test_mechanisms_are_built_from_what_was_written() -> None:
     assert approx.delta.exact == Fraction(1, 10**8)
     sampled = built("gaussian:sigma=1@poisson:q=1%")
     assert isinstance(sampled, PoissonSampled)
-    assert sampled.sampling_probability == 0.01
+    assert sampled.exact.exact == Fraction(1, 100)
 
 
 @pytest.mark.parametrize(
