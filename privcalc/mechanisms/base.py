@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.record import record
+from privcalc.spec.entry import number_text, word_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,25 @@ def given(*alternatives: float | None) -> float:
     """Return the one of several parameters that is written, as the registry sees to it."""
     (found,) = [each for each in alternatives if each is not None]
     return found
+
+
+def noise_size(noise: str, normal: str, deviation: float | None, scale: float | None) -> float:
+    """Return the size of noise: the deviation of normal noise, the scale of any other.
+
+    Args:
+        noise: the law of the noise.
+        normal: the normal one of its kind.
+        deviation: as written, or None.
+        scale: as written, or None.
+    """
+    if (noise == normal) == (deviation is not None):
+        return given(deviation, scale)
+    takes = "sigma (standard_deviation)" if noise == normal else "scale"
+    refusal = DomainError(f"noise={word_text(noise)} takes {takes}")
+    if deviation is not None:
+        written = f"noise={word_text(normal)},sigma={number_text(deviation)}"
+        refusal.hint = f"for Gaussian noise write {written}"
+    raise refusal
 
 
 def within(name: str, value: Enclosed, least: float, most: float) -> Enclosed:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed, doubles, exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, noise_size, within
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import deviation, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
@@ -27,7 +27,7 @@ MOST_KEYS = 1000
 SMALLEST_RATIO, LARGEST_RATIO = 1e-5, 100.0
 # Beyond, in units of the noise, the probability of a new key is hardly a double.
 LONGEST = {LAPLACE: 600, GAUSSIAN: 37, DISCRETE_LAPLACE: 600, DISCRETE_GAUSSIAN: 37}
-SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 20), 20_000
+SMALLEST_SIGMA, LARGEST_SIGMA = 0.05, 20_000.0
 # Of the test of Laplace noise on several keys: more say nothing more in doubles.
 MOST_TESTED, LARGEST_TESTED = 60, 600.0
 
@@ -57,32 +57,26 @@ class ThresholdedCounts(Mechanism):
     is at least the threshold; a key that nobody has is never published. Neighbours differ by one
     person, with all keys of that person.
 
-    A key that others have too is old: its counts n and n + 1, n >= 1, with noise are told apart no
-    better than the noise and the noise plus 1, and as well where n is large. A key of that person
-    alone is new: without the person nothing is published, and with the person something is, with
-    probability p = P(1 + noise >= threshold). One use costs the larger of both: at every epsilon
-    the profile of removing a person is that of the noise on k counts, or 1 - (1 - p)^k where that
-    is more, which is what new keys alone cost. Mixtures of new and old keys cost no more, which is
-    proved where p is not large, and checked. Adding a person is the same in the reverse direction.
-    Several uses compose the larger one, and many different releases the noises and what all new
-    keys show; there the lower end is that of old keys, or of new ones, in every use.
+    A key that others have too is old: its counts n and n + 1 with noise are told apart no better
+    than the noise and the noise plus 1, and as well where n is large. A key of that person alone is
+    new: without the person nothing is published, and with the person something is, with probability
+    p = P(1 + noise >= threshold). One use costs the larger of both: at every epsilon the profile of
+    removing a person is that of the noise on k counts, or 1 - (1 - p)^k, which is what new keys
+    cost. Mixtures of new and old keys cost no more, which is proved where p is not large, and
+    checked. Several uses compose the larger one, and many different releases the noises and what
+    all new keys show; there the lower end is that of old keys, or of new ones, in every use.
 
     Gaussian noise on k counts is one normal law of distance k^{1/2} / sigma. For Laplace noise the
-    upper end is that of one count that changes by k, which dominates k counts that change by 1
-    (`laplace` with that L1 sensitivity), and the lower end that of tests of each count. Discrete
-    noise takes one key: for k keys write @k, an upper bound of theirs, as for any noise. Publishing
-    less than the noisy counts, such as the keys only, costs no more.
+    upper end is that of one count that changes by k, the lower end that of tests of each count.
+    Discrete noise takes one key: for k keys write @k, an upper bound of theirs, as for any noise.
 
-    A group adds several units to counts: to an old key, where noise for its size is what hides it,
-    or to new keys, one each or one for all (`losses/thresholds/release.py`). In a Poisson sample
-    the others are sampled as well, which hides old keys better than the noise by itself: for one
-    key and one person all numbers of others are tried (`losses/thresholds/sampled_counts.py`).
+    A group adds several units to an old key, or to new keys, one each or one for all
+    (`losses/thresholds/release.py`). In a Poisson sample the others are sampled as well, which
+    hides old keys better than the noise by itself: for one key and one person all numbers of others
+    are tried (`losses/thresholds/sampled_counts.py`).
 
     Attributes:
-        noise: the law of the noise.
         rate: 1 / scale or 1 / sigma.
-        threshold: as written.
-        keys: k.
         group: how many people come or go together.
     """
 
@@ -96,24 +90,13 @@ class ThresholdedCounts(Mechanism):
         keys: int = 1,
     ) -> None:
         """Take the noise as a standard deviation, or as a scale for Laplace noise."""
-        spread = scale if standard_deviation is None else standard_deviation
-        if spread is None or (standard_deviation is not None) != (noise in NORMAL):
-            takes = "sigma (standard_deviation)" if noise in NORMAL else "scale"
-            refusal = DomainError(f"noise={noise.replace('_', '-')} takes {takes}")
-            if spread is not None and noise not in NORMAL:
-                normal = "discrete-gaussian" if noise.startswith("discrete") else "gaussian"
-                # The shortest digits that are read as the same number.
-                written = repr(float(spread)).removesuffix(".0")
-                refusal.hint = f"for Gaussian noise write noise={normal},sigma={written}"
-            raise refusal
+        normal = DISCRETE_GAUSSIAN if noise in DISCRETE else GAUSSIAN
+        spread = noise_size(noise, normal, standard_deviation, scale)
         self.noise, self.keys, self.group = noise, keys, 1
-        self.rate = Enclosed.of(1) / Enclosed.of(spread)
-        self._threshold = _ends(threshold)
-        if not SMALLEST_RATIO <= self.rate.nearest()[0] <= LARGEST_RATIO:
-            raise DomainError(
-                f"1 / noise must be in [{SMALLEST_RATIO:g}, {LARGEST_RATIO:g}], got"
-                f" {self.rate.nearest()[0]:.6g}"
-            )
+        rate = Enclosed.of(1) / Enclosed.of(spread)
+        self.rate = within("1 / noise", rate, SMALLEST_RATIO, LARGEST_RATIO)
+        known = Enclosed.of(threshold)
+        self._threshold = known.low, known.high
         if (self._threshold[1] - 1) * self.rate.high > LONGEST[noise]:
             raise DomainError(
                 f"(threshold - 1) / noise must be at most {LONGEST[noise]}: beyond, new keys never"
@@ -128,10 +111,8 @@ class ThresholdedCounts(Mechanism):
             self._spread = exact(spread)
             # The least count that is published.
             self._least = math.ceil(exact(threshold))
-        if noise == DISCRETE_GAUSSIAN and not SMALLEST_SIGMA <= self._spread <= LARGEST_SIGMA:
-            raise DomainError(
-                f"sigma must be in [{float(SMALLEST_SIGMA):g}, {LARGEST_SIGMA:g}], got {spread!r}"
-            )
+        if noise == DISCRETE_GAUSSIAN:
+            within("sigma", Enclosed.of(spread), SMALLEST_SIGMA, LARGEST_SIGMA)
 
     def grouped(self, records: int) -> ThresholdedCounts:
         """Return the mechanism for a group of people."""
@@ -318,8 +299,3 @@ class ThresholdedCounts(Mechanism):
         old = law_of_outcomes(outcomes, remove=True)
         law = larger_of(old, doubles(mass), remove=remove)
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
-
-
-def _ends(value: float) -> tuple[Fraction, Fraction]:
-    found = Enclosed.of(value)
-    return found.low, found.high
