@@ -151,7 +151,7 @@ def test_bad_input_is_refused_where_it_is_written(text: str, message: str) -> No
         ("noisy-max:noise=gumbel,sigma=4,candidates=3", "noise=gumbel takes scale"),
         ("noisy-max:scale=4,candidates=3", "noise=gaussian takes sigma"),
         ("noisy-max:sigma=1e-9,candidates=3", r"sensitivity / noise must be in"),
-        ("noisy-max:noise=laplace,scale=1e-3,candidates=3", r"sensitivity / scale must be in"),
+        ("noisy-max:noise=laplace,scale=1e-3,candidates=3", r"sensitivity / noise must be in"),
     ],
 )
 def test_bad_combinations_are_refused_when_built(text: str, message: str) -> None:
