@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,6 +13,7 @@ from privcalc.spec.entry import number_text, word_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from fractions import Fraction
     from typing import Self
 
     from privcalc.engine.terms import Terms
@@ -57,6 +59,11 @@ def noise_size(noise: str, normal: str, deviation: float | None, scale: float | 
         written = f"noise={word_text(normal)},sigma={number_text(deviation)}"
         refusal.hint = f"for Gaussian noise write {written}"
     raise refusal
+
+
+def decimal_of(number: Fraction) -> Decimal:
+    """Return a rational number with the digits of the context."""
+    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def within(name: str, value: Enclosed, least: float, most: float) -> Enclosed:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal, localcontext
+from decimal import Context, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import doubles, exact
-from privcalc.mechanisms.base import Noise, given
+from privcalc.mechanisms.base import Noise, decimal_of, given
 from privcalc.spec.entry import QUERY, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -77,10 +77,6 @@ class DiscreteGaussian(Noise):
     counts is a composition.
 
     sigma, its square or rho is read as the number that was written: 0.1 is one tenth.
-
-    Attributes:
-        variance: sigma^2, a rational number.
-        sensitivity: the shift.
     """
 
     def __init__(
@@ -223,7 +219,7 @@ def law_of_steps(step: Fraction, size: int) -> LossLaw:
 def _masses(step: Fraction, size: int) -> tuple[float, ...]:
     """Return the P-masses, rounded once: a^k has an error of k units of 10^-DIGITS."""
     with localcontext(Context(prec=DIGITS)):
-        a = (Decimal(-step.numerator) / Decimal(step.denominator)).exp()
+        a = decimal_of(-step).exp()
         powers = [1 / (1 + a)]
         for _ in range(size):
             powers.append(powers[-1] * a)

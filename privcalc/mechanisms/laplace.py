@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal, localcontext
+from decimal import Context, localcontext
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import Noise, given, within
+from privcalc.mechanisms.base import Noise, decimal_of, given, within
 from privcalc.spec.entry import EXCLUDES, QUERY, positive, sensitivity, share
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -40,7 +40,7 @@ class Laplace(Noise):
     coordinate, and `sensitivity` bounds |f(x) - f(x')| in the L1 norm over neighbouring x, x'.
     With epsilon = sensitivity / scale the mechanism is epsilon-DP, and the pair of one-dimensional
     laws P = Laplace(epsilon, 1), Q = Laplace(0, 1) dominates it in every direction. The privacy
-    loss under P lies in [-epsilon, epsilon], with atoms at both ends: P(L = epsilon) = 1/2 and
+    loss under P lies in [-epsilon, epsilon], with atoms P(L = epsilon) = 1/2 and
     P(L = -epsilon) = exp(-epsilon)/2.
 
     Attributes:
@@ -131,11 +131,10 @@ class TruncatedLaplace(Noise):
     Ding, Guo, Kumar (2020).
 
     The pair P = law of the noise, Q = the same moved by the sensitivity dominates in every
-    direction. The noise has a log-concave density, so that for a move by s the loss falls with the
-    output and the best tests are half-lines: the trade-off function is F(F^-1(1 - a) - s), F the
-    distribution function, which falls with s (Dong, Roth, Su 2022, Proposition A.3). Hence no
-    smaller move is told apart better, at any level. The density is symmetric, so that the mirror
-    image exchanges P and Q: each direction has the same law.
+    direction: the density is log-concave, so that the loss falls with the output, the best tests
+    are half-lines, and the trade-off function F(F^-1(1 - a) - s), F the distribution function,
+    falls with the move s (Dong, Roth, Su 2022, Proposition A.3). The density is symmetric: each
+    direction has the same law.
 
     Attributes:
         step: sensitivity / scale, the largest finite loss.
@@ -209,18 +208,13 @@ class Staircase(Noise):
 
         H_a(P || Q) = m (1 - a b) + (1 - m - b m) (1 - a)_+,
 
-    which increases in m (its slope is 1 - a b for a >= 1 and a - b below); outside it is 0 or
-    1 - a. And m increases in s: by the above m (1 - b) = H_1(P || Q), which is
-    P(X <= s/2) - P(X <= -s/2) because f is symmetric and falls away from 0. At s = D this gives
+    which increases in m; outside it is 0 or 1 - a. And m increases in s: m (1 - b) = H_1(P || Q) is
+    P(X <= s/2) - P(X <= -s/2), as f is symmetric and falls away from 0. At s = D this gives
 
         m = P(|X| <= D/2) / (1 - b) = 1/2 + (1 - b) min(gamma, 1 - gamma) / (2 d),
         1 - m - b m = (1 - b) (b (1 - 2 gamma) or, for gamma > 1/2, 2 gamma - 1) / (2 d),
 
     d = gamma + b (1 - gamma). At gamma = 1/2 this is the pair of `pure`.
-
-    Attributes:
-        epsilon: the largest privacy loss.
-        gamma: the shape, or None for the default.
     """
 
     def __init__(
@@ -250,14 +244,10 @@ class Staircase(Noise):
     def _masses(self, number: Fraction) -> tuple[float, float, float]:
         """Return the masses of the losses epsilon, -epsilon and 0, rounded once."""
         with localcontext(Context(prec=DIGITS)):
-            epsilon = _decimal(number)
+            epsilon = decimal_of(number)
             b = (-epsilon).exp()
-            gamma = 1 / (1 + (epsilon / 2).exp()) if self.gamma is None else _decimal(self.gamma)
+            gamma = 1 / (1 + (epsilon / 2).exp()) if self.gamma is None else decimal_of(self.gamma)
             d = gamma + b * (1 - gamma)
             up = (1 + (1 - b) * min(gamma, 1 - gamma) / d) / 2
             flat = b * (1 - 2 * gamma) if 2 * gamma <= 1 else 2 * gamma - 1
             return float(up), float(b * up), float((1 - b) * flat / (2 * d))
-
-
-def _decimal(number: Fraction) -> Decimal:
-    return Decimal(number.numerator) / Decimal(number.denominator)

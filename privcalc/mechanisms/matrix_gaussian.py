@@ -372,8 +372,8 @@ class MatrixGaussian(Gaussian):
     Then N(S, sigma^2) and N(0, sigma^2) dominate the mechanism in every direction, also where each
     step depends on what was published before, if no row of C G + Z is published before the last
     step that it needs: row by row these are Gaussian mechanisms chosen adaptively, whose squared
-    distances add up to at most S^2 whatever happens (Denisov et al. 2022, Theorem 2.1; Smith,
-    Thakurta 2022). The record with those vectors attains it. A group of k records has k S.
+    distances add up to at most S^2 (Denisov et al. 2022, Theorem 2.1; Smith, Thakurta 2022). The
+    record with those vectors attains it. A group of k records has k S.
 
     Where C^T C is nonnegative S is the sum of its entries over the worst pattern, exactly for
     `banded`, `identity`, one participation and a fixed pattern; elsewhere S is enclosed, and the
@@ -385,9 +385,8 @@ class MatrixGaussian(Gaussian):
     S^2 = floor(log2 steps) + 1. Restarts are uses: `@5` is five trees, each with its own noise.
     Where `steps` is no power of two, nodes that end later are not published; `completion=true` adds
     virtual steps until it is one, and every node that has a step is published (the tree completion
-    of DP-FTRL before a restart, which has less noise in the last sums, and costs more): one
-    participation has S^2 = ceil(log2 steps) + 1. Answers say which of the two they are about. A run
-    whose last tree is not completed is a sum: `...,completion=true@4` and one without.
+    of DP-FTRL before a restart): one participation has S^2 = ceil(log2 steps) + 1. A run whose last
+    tree is not completed is a sum: `...,completion=true@4` and one without.
 
     Under `@poisson` each step sees a sample of one group of records: the records are divided, by
     chance and for good, into as many groups as C has bands, and step i samples from group i modulo
@@ -395,9 +394,6 @@ class MatrixGaussian(Gaussian):
     record may be in steps that far apart, which no row of C has in common. Each is a sampled
     Gaussian mechanism with the norm of its column, and there are ceil(steps / bands) of them. Leave
     out `participations` there.
-
-    Attributes:
-        mu: S / sigma.
     """
 
     run = True
@@ -445,13 +441,8 @@ class MatrixGaussian(Gaussian):
         elif strategy == "banded":
             square = square_root(self.steps, self.bands, participations, separation)
         elif strategy == "tree":
-            square = tree(
-                self.steps,
-                participations,
-                separation,
-                fixed=pattern == "fixed",
-                completion=completion,
-            )
+            counts, fixed = (self.steps, participations, separation), pattern == "fixed"
+            square = tree(*counts, fixed=fixed, completion=completion)
         else:
             square = identity(self.steps, participations, separation)
         self.mu = self._mu(square)
@@ -491,10 +482,11 @@ class MatrixGaussian(Gaussian):
                 "@group of sampled matrix-gaussian is not available: records of different groups"
                 " share rows of the noise"
             )
-        return [(self._round(square), count) for square, count in found if count]
-
-    def _round(self, square: Enclosed) -> Mechanism:
-        return self.changed(mu=self._mu(square), run=False)
+        return [
+            (self.changed(mu=self._mu(square), run=False), count)
+            for square, count in found
+            if count
+        ]
 
     def _mu(self, square: Enclosed) -> Enclosed:
         return checked_mu(square.root() * self.unit, self.named)

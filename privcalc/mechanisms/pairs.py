@@ -13,7 +13,7 @@ from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.exact import exact as written
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files import exact, read_rows
+from privcalc.mechanisms.files import exact, named, read_rows
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import positive, share
 from privcalc.spec.registry import Parameter, mechanism
@@ -49,9 +49,6 @@ class Pmf(Mechanism):
     for adding a record, (other, first) for removing one. It says nothing of other neighbours: the
     two columns have to be the worst there are. Under replace-one either order may occur at each
     step, and the pair is the least one that dominates both.
-
-    Attributes:
-        outcomes: pairs of probabilities, exact and normalised.
     """
 
     any_program: ClassVar[bool] = True
@@ -90,12 +87,10 @@ class Pmf(Mechanism):
         from privcalc.losses.profiles import exact_law
 
         remove = adjacency is Adjacency.REMOVE
-        try:
+        with named(self._file):
             if adjacency is Adjacency.REPLACE:
                 return either_order(self.outcomes)
             return exact_law([(q, p) for p, q in self.outcomes] if remove else self.outcomes)
-        except DomainError as error:
-            raise DomainError(f"{self._file}: {error}" if self._file else str(error)) from None
 
 
 def _sum(file: str, column: list[Fraction]) -> Fraction:
@@ -166,10 +161,6 @@ class GaussianPair(Mechanism):
     output: epsilon is finite in both directions, though from some
     order on the Renyi divergence of the wider law from the narrower one is infinite, for variances
     2 and 1 from order 2 on (Gil, Alajaji, Linder 2013).
-
-    Attributes:
-        first: mean and deviation without the record.
-        other: the same with it.
     """
 
     def __init__(

@@ -59,7 +59,6 @@ class RandomizedResponse(Mechanism):
     p = exp(epsilon) / (exp(epsilon) + k - 1).
 
     Attributes:
-        categories: k.
         epsilon: log(p (k - 1) / (1 - p)), negative for p < 1/k.
         probability: p as written, or None.
     """
@@ -104,14 +103,13 @@ class RandomizedResponse(Mechanism):
     ) -> Term | None:
         """Return the law of a Poisson-sampled response where a record is replaced.
 
-        With i, j, k the true categories without the record and with its two values, and h the
-        profile of two different categories, the profile is at most q h(1 + (a - 1) / q) for a >= 1.
-        For i = k it is that (one record is removed). Otherwise one category is more likely under
-        P: r + q (p - r) - a r if i, j, k differ, p - a (p - q (p - r)) if i = j, r = (1 - p) /
-        (k - 1), for p >= r; both are q (p - r) - (a - 1) times a probability, the least of which
-        is r, as for i = k. For p < r likewise, with p the least. So the pair is the one of a sample
-        of fixed size (`losses/sampled/replaced.py`): three different categories attain it for
-        p >= r, and elsewhere the lower end is that of a record that is removed.
+        With i, j, k the true categories without the record and with its two values, one category is
+        more likely under P: by r + q (p - r) - a r if i, j, k differ, p - a (p - q (p - r)) if
+        i = j, r = (1 - p) / (k - 1), for p >= r; both are q (p - r) - (a - 1) times a probability,
+        the least of which is r, as for i = k, where one record is removed. For p < r likewise, with
+        p the least. So the pair is that of a sample of fixed size (`losses/sampled/replaced.py`):
+        three different categories attain it for p >= r, and elsewhere the lower end is that of a
+        record that is removed.
         """
         from privcalc.losses.law import Term
         from privcalc.losses.sampled.law import sampled

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed, doubles
 from privcalc.mechanisms.base import LocalReport, Mechanism, given
-from privcalc.mechanisms.files import Row, exact, read_rows
+from privcalc.mechanisms.files import Row, exact, named, read_rows
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
 from privcalc.spec.entry import positive
 from privcalc.spec.registry import Parameter, mechanism
@@ -55,9 +55,6 @@ class Pure(Stated):
     the two-point pair P = (p, 1 - p), Q = (1 - p, p) with p = exp(epsilon) / (1 + exp(epsilon)),
     in every direction (Kairouz, Oh, Viswanath 2015): the answer is the most that any
     such mechanism costs, and randomized response attains it.
-
-    Attributes:
-        epsilon: the largest privacy loss.
     """
 
     def __init__(self, *, epsilon: float) -> None:
@@ -90,10 +87,6 @@ class Approx(Stated):
     randomized response: P = (delta, (1 - delta) p, (1 - delta)(1 - p), 0) and
     Q = (0, (1 - delta)(1 - p), (1 - delta) p, delta), p = exp(epsilon) / (1 + exp(epsilon)).
     At delta = 0 this is `pure`.
-
-    Attributes:
-        epsilon: the privacy loss outside the failure event.
-        delta: the probability of the failure event.
     """
 
     def __init__(self, *, epsilon: float, delta: float) -> None:
@@ -126,9 +119,6 @@ class Gdp(Gaussian):
     trade-off function and a privacy profile determine one another (their Corollary 2.13). The
     Gaussian mechanism with sensitivity / sigma = mu attains it, and for a group of k records both
     have k mu (Theorem 2.14).
-
-    Attributes:
-        mu: the distance.
     """
 
     named: ClassVar[str] = "mu"
@@ -155,10 +145,6 @@ class Zcdp(Mechanism):
     Definition 8.1; xi = 0 is rho-zCDP). The mechanism is known by this curve only, so that
     every answer is an upper bound, and a composition with it is answered by the Renyi engine as a
     whole.
-
-    Attributes:
-        rho: slope.
-        xi: intercept.
     """
 
     def __init__(self, *, rho: float, xi: float = 0.0) -> None:
@@ -289,9 +275,6 @@ class Profile(Stated):
     It is a privacy profile, and hence that of a pair, which dominates the mechanism in every
     direction (Zhu, Dong, Wang 2022, Lemma 7). One point is `approx`. Several modes of a mechanism
     whose worst data sets differ go into one file as the maximum of their profiles.
-
-    Attributes:
-        points: pairs (epsilon, delta), exact; an epsilon may be infinity.
     """
 
     def __init__(self, *, file: str) -> None:
@@ -300,6 +283,7 @@ class Profile(Stated):
 
         hint = "; any part of them is a valid profile too"
         rows = read_rows(file, ("epsilon", "delta"), most=MOST_POINTS, hint=hint)
+        # An epsilon may be infinity.
         self.points = tuple(
             (math.inf if word.lower() in _INFINITY else exact(place, word), exact(place, delta))
             for place, (word, delta) in rows
@@ -314,7 +298,5 @@ class Profile(Stated):
         """
         from privcalc.losses.profiles import profile_law
 
-        try:
+        with named(self._file):
             return profile_law(self.points)
-        except DomainError as error:
-            raise DomainError(f"{self._file}: {error}") from None

@@ -60,22 +60,19 @@ class RandomlyAllocated(Wrapper):
     I), v = 1 / sigma, and for adding one by the same in the reverse direction, also where every
     step is chosen adaptively. Proof. Fix the places of all other records; they are drawn alike with
     and without the record, and profiles are jointly convex. Given the outputs so far, let Q_i be
-    the law of step i without the record, and W_i with it. As (W_i, Q_i) is dominated by N(v, 1) and
-    N(0, 1), some kernel takes N(v, 1) to W_i and N(0, 1) to Q_i (Blackwell 1953). Applied to x_1,
-    ..., x_t one by one, with kernels chosen by what came before, these take N(0, I) to the outputs
-    without the record, and N(v e_j, I) to those with the record in step j, for every j. A record in
-    a data set whose others add nothing attains it. Draws that are kept for k epochs give N(v, 1) k
-    times at step j, which is N(v sqrt(k), 1).
+    the law of step i without the record, and W_i with it: some kernel takes N(v, 1) to W_i and
+    N(0, 1) to Q_i (Blackwell 1953). Applied to x_1, ..., x_t one by one, with kernels chosen by
+    what came before, these take N(0, I) to the outputs without the record, and N(v e_j, I) to those
+    with the record in step j, for every j. A record in a data set whose others add nothing attains
+    it. Draws that are kept for k epochs give N(v, 1) k times at step j, which is N(v sqrt(k), 1).
 
     Of k different steps of t, drawn evenly, the law above is a composition of epochs in which the
     record is in one step. Proof. Draw a division of the steps into k blocks evenly, r = t mod k of
-    floor(t / k) + 1 steps and the others of floor(t / k), and one step of each block: together they
-    are k different steps, and by symmetry all sets of k are equally likely. Given the division the
-    blocks are epochs with draws of their own, however their steps follow one another, as the proof
-    above has one kernel for all steps; and profiles are jointly convex in the mixture over
-    divisions (Feldman, Shenfeld 2025, who reduce k of t to one of t / k alike). The laws below are
-    what the sum of all outputs tells apart, with mean k v in any k steps, and variance t:
-    N(k v / sqrt(t), 1); and what the sum of their likelihood ratios does
+    floor(t / k) + 1 steps and the others of floor(t / k), and one step of each block: by symmetry
+    all sets of k are equally likely. Given the division the blocks are epochs with draws of their
+    own, as the proof above has one kernel for all steps; and profiles are jointly convex in the
+    mixture over divisions (Feldman, Shenfeld 2025). The laws below are what the sum of all outputs
+    tells apart, N(k v / sqrt(t), 1), and what the sum of their likelihood ratios does
     (`losses/allocated.py`).
 
     Adding and removing are composed each by itself. That is not what a shuffled data set does,
@@ -136,8 +133,7 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
     large for lattices the law above is that of one step without sampling, of which the epoch is a
     mixture, and the law below that of tests of the largest output. Where it is too small the law
     above is an epoch with more v, or one step if that is less; and below is what the sum of all
-    outputs tells apart, with mean v in whatever step the record is, and variance t:
-    N(v / sqrt(t), 1).
+    outputs tells apart, N(v / sqrt(t), 1).
     """
     from privcalc.losses.allocated import (
         ROUGH_SIZE,

@@ -61,31 +61,29 @@ class ShuffledBatches(Wrapper):
     sampling of the same noise is no measure of it.
 
     Lower end: all other records are at -v, v = 1 / sigma, and the record is at +v, or missing. The
-    pass is exactly (1/t) sum N(2 v e_i, I) against (1/t) sum N(v e_i, I), for any size of batches;
-    its tests are proved, for one pass and several, also sums. Upper end: the record is swapped from
-    the first batch into another one; what the first output tells of the record that it was swapped
-    with is bounded by a cap on likelihood ratios, and one batch by the largest law of a difference
-    of them. One pass costs at most the smaller of that and no sampling, at each epsilon, and
-    several what the largest pair does whose profile is below both. The larger b, the number of
-    records of a batch, the less a cap costs; with t alone the bound is that of b = 1, which holds
-    for batches of any one size. Proofs: `losses/batches.py` and `batches_swap.py`.
+    pass is exactly (1/t) sum N(2 v e_i, I) against (1/t) sum N(v e_i, I), for any size of batches.
+    Upper end: the record is swapped from the first batch into another one; what the first output
+    tells of the record that it was swapped with is bounded by a cap on likelihood ratios, and one
+    batch by the largest law of a difference of them. One pass costs at most the smaller of that and
+    no sampling, at each epsilon, and several what the largest pair does whose profile is below
+    both. The larger b, the number of records of a batch, the less a cap costs; with t alone the
+    bound is that of b = 1, which holds for batches of any one size. Proofs: `losses/batches.py` and
+    `batches_swap.py`.
 
     A last batch that has fewer records: write n and b, as in n=60000,b=256, which is 234 batches
     and one of 96. Upper end: the swap for batches of at most b records, the first of which has b.
     Lower end: that of as many batches of one size, which is the least for any sizes. A loop that
-    drops the last batch, or stops before: write t beside n and b, as in t=234,n=60000,b=256. A
-    record is then read in a pass with probability b t / n only, at both ends; with t and b alone
-    all records are read, and the upper end is hardly larger.
+    drops the last batch: write t beside n and b, as in t=234,n=60000,b=256. A record is then read
+    in a pass with probability b t / n only, at both ends.
 
     All that is for one gaussian as a step, with sigma from 0.4 to 100; the lower end also for
     several in one step, and for gdp, whose upper end is no sampling: what is mu-GDP need not add
     noise to a sum.
 
     Both ends are for a record that is zeroed out, or whose place in the permutation is left empty.
-    Where a missing record lets all later ones move up, each batch after it changes too, and
-    neither end is proved. Where the record is replaced, its values may be at +v and -v: with all
-    others at -v the pass is (1/t) sum N(2 v e_i, I) against N(0, I), random allocation with twice
-    the sensitivity of one that is added, below; above is no sampling with that.
+    Where a missing record lets all later ones move up, neither end is proved. Where the record is
+    replaced, its values may be at +v and -v: below is random allocation with twice the sensitivity
+    of one that is added; above is no sampling with that.
     """
 
     sampling: ClassVar[str] = "shuffled batches"

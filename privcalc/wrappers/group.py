@@ -38,9 +38,6 @@ class Group(Wrapper):
     Theorem 2.14). Of what is known by its pair alone some mechanism attains the chain; elsewhere
     it is an upper bound only. Releases of keys, and tests that decide whether something runs, know
     what several people do to them.
-
-    Attributes:
-        records: k.
     """
 
     def __init__(self, *, records: int) -> None:

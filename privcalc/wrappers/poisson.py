@@ -49,18 +49,10 @@ def capped(
     T an event of probability y without the record has at most (1 - q') y + q' G_{2 mu}(y) with it,
     and given s < B and the sample at most (1 - q) y + q G_mu(y). By joint convexity the sampled
     events of mu at q and of 2 mu at q', one of them by a public coin with weights 1 - w and w, are
-    a pair that dominates, in either order (Chua and others 2024, arXiv 2411.04205, and Ganesh 2025,
-    arXiv 2508.15089, have a record that moves to either side at mu each where it is one side at
-    2 mu here). Below is the record among others that add nothing, where it is in a batch with
+    a pair that dominates, in either order (Chua and others 2024, arXiv 2411.04205; Ganesh 2025,
+    arXiv 2508.15089). Below is the record among others that add nothing, in a batch with
     probability (1 - w) q + w q'; or among others that pull the other way, which is about the law
     above where w is near 1 (`losses/sampled/replaced.py`).
-
-    Args:
-        tree: the node of the sampling.
-        exact: q.
-        cap: B < n, and n.
-        question: the direction, and the size of the group.
-        walk: knows what the event costs.
 
     Raises:
         UnsupportedError: a group, another sampling inside, or noise that is not Gaussian.
@@ -172,23 +164,19 @@ class PoissonSampled(Sampling):
 
     A composition on one sample, or a sample of what is composed of samples, is sampled as a whole:
     by lists of outcomes above and below its pair (`losses/composed.py`). Each record then has a
-    coin of its own at each level. Clients that are sampled with all their records cost more.
-
-    An event that is known by its Renyi curve only is answered from above by that: a tight sum where
+    coin of its own at each level. Clients that are sampled with all their records cost more. An
+    event that is known by its Renyi curve only is answered from above by that: a tight sum where
     adding and removing have the same loss, and the bound of Zhu, Wang 2019 with smaller constants
     otherwise.
 
     With `max` a sample that is larger is cut to that size by chance, as static shapes need it, and
     `n` is the number of records that samples are drawn from. Then the record may push another one
-    out, which counts as two records (`wrappers/poisson.py`): an upper bound for Gaussian noise, and
-    the cost among records that add nothing as the lower end. Below a few deviations over the mean
-    batch q n such a cap is not for free. It is defined for adding or removing a record.
+    out, which counts as two records: an upper bound for Gaussian noise, and the cost among records
+    that add nothing as the lower end. Below a few deviations over the mean batch q n such a cap is
+    not for free. It is defined for adding or removing a record.
 
     A group of records has a pair of its own for Gaussian noise: how many of them are in the sample
     is binomial, and the pair a mixture of normal laws.
-
-    Attributes:
-        exact: q, as it was written.
     """
 
     sampling = "Poisson"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from privcalc.errors import DomainError, UsageError
 from privcalc.exact import distinct
 from privcalc.relation import Adjacency
+from privcalc.spec.entry import positive, share, whole
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Hole, Wrapped
 from privcalc.wrappers.base import Wrapper, built
@@ -41,40 +42,23 @@ SPELLED = {"trials": "n", "probability": "p"}
         # phi'(z) / phi'(w) for tests (z, w). For z > w it is the integral over [w, z] of phi''
         # / phi', which grows with the mean: it is (shape + 1) g / (1 - g x), g = 1 - gamma, for
         # tnb runs, the mean for Poisson and (n - 1) p / (1 - p + p x) for binomial ones.
-        Parameter(
-            "mean",
-            minimum=0.0,
-            open_minimum=True,
-            default_text="from the others",
-            cost="increases",
-            cost_of_bound=True,
-        ),
+        positive("mean", "increases", default_text="from the others", cost_of_bound=True),
         Parameter("shape", minimum=-1.0, open_minimum=True, default_text="of tnb only"),
-        Parameter(
+        share(
             "gamma",
-            minimum=0.0,
-            maximum=1.0,
+            "decreases",
             open_minimum=True,
             open_maximum=True,
             default_text="from the mean",
-            cost="decreases",
             cost_of_bound=True,
         ),
-        Parameter(
-            "trials",
-            short="n",
-            kind="integer",
-            minimum=1.0,
-            default_text="of binomial and fixed only",
-        ),
-        Parameter(
+        whole("trials", short="n", default_text="of binomial and fixed only"),
+        share(
             "probability",
+            "increases",
             short="p",
-            minimum=0.0,
-            maximum=1.0,
             open_minimum=True,
             default_text="from the mean",
-            cost="increases",
             cost_of_bound=True,
         ),
         Parameter("file", kind="path", default_text="of distribution only"),
@@ -90,10 +74,6 @@ class RepeatAndSelect(Wrapper):
     2024, and tighter), in both orders of the neighbours, and composes with other releases. Alone
     it is answered as the command select answers, from below too; in a sum it is an upper bound.
     Where there was no run, something that does not depend on the data is published.
-
-    Attributes:
-        family: the distribution of the number of runs.
-        parameters: those of the distribution, by long names.
     """
 
     slow = True
@@ -127,13 +107,9 @@ class RepeatAndSelect(Wrapper):
         }
         given = {name: value for name, value in written.items() if value is not None}
         either, needed = FAMILIES[runs]
-        for name in given:
-            if name not in (*either, *needed):
-                raise DomainError(
-                    f"{_spelled(name)} is no parameter of {runs} runs; it takes {takes(runs)}"
-                )
         missing = any(name not in given for name in needed)
-        if missing or (either and sum(name in given for name in either) != 1):
+        unknown = not given.keys() <= {*either, *needed}
+        if missing or unknown or (either and sum(name in given for name in either) != 1):
             raise DomainError(f"{runs} runs take {takes(runs)}")
         self.family = runs
         self.parameters = given

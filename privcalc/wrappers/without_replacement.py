@@ -55,17 +55,12 @@ class SampledWithoutReplacement(Sampling):
     apart, whichever is best in view of what came out; they exist where batches that differ in one
     record may have any outputs that are no further apart than `sensitivity`. Where records are
     clipped to norm C and a replaced one counts 2 C, three outputs that far apart do not exist, and
-    the cost may be lower, though not below that of a Poisson sample for removing. In a sum all
-    steps of one kind are one game, and the kind whose losses vary most is played last. The glued
-    pair, and one of its halves below, stand for other noise, of which no more is proved, and where
-    sigma is below sensitivity / 2, or q is below 1e-6, or above 0.9.
+    the cost may be lower, though not below that of a Poisson sample for removing. The glued pair,
+    and one of its halves below, stand for other noise, of which no more is proved, and where sigma
+    is below sensitivity / 2, or q is below 1e-6, or above 0.9.
 
     A group of k records is covered for replacing only: along a chain of data sets of different
     sizes the rate changes.
-
-    Attributes:
-        exact: q, as it was written.
-        sizes: n and m, where they were given.
     """
 
     sampling = "fixed size without replacement"
