@@ -373,7 +373,7 @@ OF_RECORDS = (
         "    below = doubles(order)[0]",
         "    below = float(order)",
         "mechanisms",
-        "test_mechanisms_curves.py",
+        "test_stated_numbers.py",
     ),
     Fault(
         "gaussian-group",

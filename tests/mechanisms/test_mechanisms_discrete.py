@@ -38,12 +38,9 @@ def test_discrete_laplace_by_epsilon() -> None:
         ("discrete-laplace:scale=1,sensitivity=10001", "sensitivity must be at most 10000"),
         ("discrete-laplace:scale=1e-3", r"must be in \[1e-100, 700\], got 1000"),
         ("discrete-laplace:scale=1e-308,sensitivity=1000", "got inf"),
-        ("discrete-laplace:scale=1e200", "got 1e-200"),
         ("staircase:epsilon=601", r"in \[1e-100, 600\]"),
         ("discrete-gaussian:sigma=0.01", r"sigma must be in \[0.05, 20000\], got 0.01"),
-        ("discrete-gaussian:variance=1e-4", r"sigma must be in \[0.05, 20000\], got 0.01"),
         (f"rr:p=0.{'9' * 305}", r"within 700 of 0, got 702\.288"),
-        (f"rr:p=0.{'9' * 320}", r"within 700 of 0, got 736\.827"),
     ],
 )
 def test_ranges_of_noise_are_named(text: str, message: str) -> None:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from privcalc.accounting.compose import compose
-from privcalc.spec.parse import parse
+from tests.asked import delta
+from tests.asked import epsilon as asked_epsilon
 
 if TYPE_CHECKING:
-    from privcalc.bounds import Bound
     from privcalc.numerics.rounding import Array
 
 STEP = 1e-3
@@ -32,15 +31,6 @@ def text(noise: str, parts: list[tuple[float, float]]) -> str:
     return "+".join(
         f"thresholded-counts:noise={noise},{size}={s!r},threshold={t!r}" for s, t in parts
     )
-
-
-def bracket(spec: str, *, epsilon: float | None = None, delta: float | None = None) -> Bound:
-    """Return delta at an epsilon, or epsilon at a delta."""
-    epsilons = [] if epsilon is None else [epsilon]
-    deltas = [] if delta is None else [delta]
-    bound = compose(parse(spec).tree, epsilons=epsilons, deltas=deltas).answers[0].bound
-    assert bound is not None
-    return bound
 
 
 def finite_masses(scale: float, threshold: float, *, up: bool) -> tuple[Array, int, float]:
@@ -76,7 +66,7 @@ def test_many_releases_of_laplace_noise(n: int, epsilon: float) -> None:
     """The upper end is above a lattice of rounded-down losses, and little above one rounded up."""
     parts = ledger("laplace", n, 6.0, 8.0)
     low, high = (on_lattice(parts, epsilon, up=up) for up in (False, True))
-    found = bracket(text("laplace", parts), epsilon=epsilon)
+    found = delta(text("laplace", parts), epsilon)
     assert found.lower is not None
     assert found.lower <= high * (1.0 + 1e-12)
     assert low <= found.upper * (1.0 + 1e-12)
@@ -89,7 +79,7 @@ def test_many_releases_are_narrow_in_any_order(noise: str) -> None:
     """Where new keys hardly show, 30 different releases have six digits, in any order."""
     reach = (8.0, 12.0) if "gaussian" in noise else (36.0, 60.0)
     parts = ledger(noise, 30, *reach)
-    found, turned = (bracket(text(noise, each), delta=1e-6) for each in (parts, parts[::-1]))
+    found, turned = (asked_epsilon(text(noise, each), 1e-6) for each in (parts, parts[::-1]))
     for one, other in ((found, turned), (turned, found)):
         assert one.lower is not None
         assert one.lower <= other.upper
