@@ -394,8 +394,8 @@ OF_RECORDS = (
     Fault(
         "votes-sensitivity",
         "mechanisms/pate.py",
-        "Enclosed.of(2) / (_square",
-        "Enclosed.of(1) / (_square",
+        "Enclosed.of(2) / (sigma",
+        "Enclosed.of(1) / (sigma",
         "mechanisms",
         "test_mechanisms_pate.py",
     ),

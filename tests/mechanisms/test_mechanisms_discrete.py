@@ -66,15 +66,6 @@ def test_groups_have_the_ranges_of_one(text: str, message: str) -> None:
         built(text).grouped(2)
 
 
-def test_staircase_between_its_extremes() -> None:
-    """At gamma = 1/2 the staircase is `pure`, and the sensitivity changes nothing."""
-    half = atoms_of("staircase:epsilon=1.5,gamma=0.5", ADD)
-    assert half == atoms_of("staircase:epsilon=1.5,gamma=0.5,sensitivity=7", REMOVE)
-    pure = atoms_of("pure:epsilon=1.5", ADD)
-    assert half.losses == pure.losses
-    assert half.masses == pytest.approx(pure.masses, rel=4e-16)
-
-
 def test_bernoulli_pair_in_both_directions() -> None:
     """Adding has (p, other_p), removing the reverse; zeros become infinite losses."""
     text = "bernoulli-pair:p=0.01,other_p=0.3"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING
@@ -142,28 +141,6 @@ class TestNamed:
                 assert found.low <= exact <= found.high
                 assert not fixed or found.low == found.high
 
-    @pytest.mark.parametrize(
-        ("counts", "completion", "square"),
-        [((2000, 20, 100), False, 425), ((2000, 20, 100), True, 926), ((513, 300, 1), True, None)],
-    )
-    def test_fixed_distances(
-        self, counts: tuple[int, int, int], square: int | None, *, completion: bool
-    ) -> None:
-        """All starts, node by node; the first two are the example of DP-FTRL, of 20 epochs."""
-        steps, most, separation = counts
-        full = 1 << (steps - 1).bit_length() if completion else steps
-        best = 0
-        for start in range(steps):
-            places = range(start, steps, separation)[:most]
-            squares = 0
-            for h in range(full.bit_length()):
-                inside = Counter(i >> h for i in places if (i >> h) + 1 << h <= full)
-                squares += sum(m * m for m in inside.values())
-            best = max(best, squares)
-        found = tree(*counts, fixed=True, completion=completion)
-        assert found.low == found.high == best
-        assert square in (None, best)
-
     def test_many_steps(self) -> None:
         """Long square roots have the sum of their coefficients, by mpmath."""
         with mp.workdps(40):
@@ -240,24 +217,6 @@ class TestFiles:
         file.write_text(("1 " * 900 + "\n") * 2)
         with pytest.raises(DomainError, match="state fewer, or a larger separation"):
             matrix_gaussian.read(str(file)).square(400, 1, fixed=False)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "strategy=tree,steps=5,completion=true",
-        "strategy=tree,steps=5,pattern=fixed",
-        "strategy=banded,steps=5,bands=3",
-        "file={file}",
-    ],
-)
-def test_no_separation_is_larger_than_the_run(text: str, tmp_path: Path) -> None:
-    """One of the number of steps leaves one participation, and so does any larger one."""
-    file = tmp_path / "c.csv"
-    file.write_text("1 3 1 2 0\n2 1 0 1 1\n")
-    spec = f"matrix-gaussian:sigma=3,{text.format(file=file)},participations=4,separation="
-    known = epsilon_of(f"{spec}5")
-    assert all(epsilon_of(f"{spec}{apart}") == known for apart in (6, 999_999_999_999, 10**15))
 
 
 class TestAnswers:

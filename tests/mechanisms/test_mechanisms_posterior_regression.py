@@ -144,16 +144,6 @@ def test_relations_and_wrappers(run: Callable[..., Outcome]) -> None:
         assert run("compose", text + wrapped, "--delta", "1e-5").status == 0
 
 
-def test_data_that_a_record_comes_to(tmp_path: Path) -> None:
-    """One record (1, 1) has e = 1 and theta = 1 / 4, and one may come: the upper end is above."""
-    found = answers_on("ops:gamma=0.7,lambda=3,n=2", "1 0.25\n", tmp_path / "data.txt")
-    one = np.array([1.0])
-    for epsilon, bound in zip(EPSILONS, found, strict=True):
-        true = exact([(one, 1.0)], (one, -1.0), 0.7, 3.0, mpf(epsilon))
-        assert bound.lower is None
-        assert true <= bound.upper
-
-
 @pytest.mark.parametrize("content", ["1\n", "1 2 3\n", "-1 2\n", "1 -1/2\n"])
 def test_lines_of_other_numbers_are_refused(content: str, tmp_path: Path) -> None:
     """Each line has an eigenvalue and a norm, neither below 0, or is named."""

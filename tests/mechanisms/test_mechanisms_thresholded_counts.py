@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, cast
@@ -12,11 +13,11 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
-from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.asked import delta, deltas, epsilon
 from tests.oracles.exact import normal_delta
 from tests.oracles.keys import parted
+from tests.truths import meet
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
@@ -93,12 +94,6 @@ def test_a_group_with_losses_beyond_all_doubles() -> None:
     assert delta(text, 20.0).upper > 0.0
     with pytest.raises(UnsupportedError, match="beyond the range of doubles"):
         delta(f"{text}@group:k=35", 20.0)
-
-
-def test_replaced_people_are_refused() -> None:
-    """The relation is one person more or less."""
-    with pytest.raises(UnsupportedError, match="add-or-remove-one"):
-        epsilon("thresholded-counts:scale=2,threshold=9", 1e-5, Relation.REPLACE_ONE)
 
 
 LOSSES = [0.0, 0.1, 0.4, 0.9, 1.6, 2.4, 4.0]
@@ -195,3 +190,20 @@ def test_samples_with_any_number_of_others(
         assert (bound.lower or 0.0) >= 0.98 * true - 1e-13
         if group == 1:
             assert bound.upper <= 1.05 * true + 1e-13
+
+
+@pytest.mark.dear("discrete-laplace", "discrete-gaussian")
+@pytest.mark.parametrize("noise", ["laplace", "gaussian", "discrete-gaussian", "discrete-laplace"])
+def test_many_different_releases_are_narrow_in_any_order(noise: str) -> None:
+    """Where new keys hardly show, 30 of them have six digits, in any order."""
+    rng = random.Random(noise)
+    size, least, most = ("sigma", 8.0, 12.0) if "gaussian" in noise else ("scale", 36.0, 60.0)
+    parts = []
+    for _ in range(30):
+        s = rng.uniform(4.0, 12.0)
+        threshold = 1.0 + s * rng.uniform(least, most)
+        parts.append(f"thresholded-counts:noise={noise},{size}={s!r},threshold={threshold!r}")
+    found, turned = (epsilon("+".join(each), 1e-6) for each in (parts, parts[::-1]))
+    assert meet(found, turned)
+    for each in (found, turned):
+        assert each.upper <= (each.lower or 0.0) * (1.0 + 1e-6)

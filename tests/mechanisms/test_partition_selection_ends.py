@@ -6,10 +6,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 from mpmath import mp, mpf
-from scipy.stats import binom
 
 from privcalc.errors import UnsupportedError
 from privcalc.losses.thresholds import sampled_counts
@@ -115,21 +113,6 @@ def test_samples_of_more_counts_than_are_gone_through(monkeypatch: pytest.Monkey
     for one, other in zip(exact, deltas(text, [0.1, 0.2]), strict=True):
         assert other.lower is None
         assert 0.0 < (one.lower or 0.0) <= other.upper
-
-
-def test_samples_of_few_corners_omit_no_number_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a few numbers of people looked at, all others are below what is said all the same."""
-    monkeypatch.setattr(sampled_counts, "MOST_CORNERS", 1)
-    epsilons = [0.0, 0.002, 0.01, 0.02]
-    found = deltas("partition-selection:epsilon=0.2,delta=1e-4@poisson:q=0.1", epsilons)
-    shown = np.array([float(p) for p in kept(mpf("0.2"), mpf("1e-4"))])
-    n = np.arange(900)
-    law = binom.pmf(np.arange(900), n[:, None], 0.1)
-    r = 1.0 - law[:, : len(shown)] @ (1.0 - shown)
-    for epsilon, bound in zip(epsilons, found, strict=True):
-        a = np.exp(epsilon)
-        true = max((r[1:] - a * r[:-1]).max(), ((1.0 - r[:-1]) - a * (1.0 - r[1:])).max())
-        assert (bound.lower or 0.0) - 1e-13 <= true <= bound.upper + 1e-13
 
 
 def test_a_replaced_record_of_a_sample_costs_more_than_one_that_goes() -> None:

@@ -9,7 +9,6 @@ import pytest
 from mpmath import mp, mpf
 
 from tests.asked import delta, deltas
-from tests.oracles.exact import normal_delta
 
 EPSILONS = [0.0, 0.2, 0.7, 1.4, 3.0]
 
@@ -77,30 +76,3 @@ def test_chains_with_a_bad_last_step(mode: str) -> None:
     # Where claims depend on what is published, the first step may fail as well.
     most = true + p if mode == "sum" else true
     assert found.upper <= most * (1 + mpf("1e-4"))
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    ("test", "release", "group"), [(8.0, 4.0, 1), (6.0, 20.0, 1), (10.0, 9.0, 3)]
-)
-def test_only_whether_it_passed_is_seen(test: float, release: float, group: int) -> None:
-    """All probabilities to pass of two data sets that normal noise allows, in either order."""
-    text = f"ptr:test=(gaussian:sigma={test}),mechanism=(gaussian:sigma={release})"
-    text += ",false_positive=1e-12,mode=bit" + (f"@group:k={group}" if group > 1 else "")
-    losses = [0.0, 0.3, 0.9]
-    with mp.workdps(30):
-        t, m = (mpf(group) / mpf(each) for each in (test, release))
-        for loss, bound in zip(losses, deltas(text, losses), strict=True):
-            a, true = mp.exp(mpf(loss)), mpf(0)
-            for i in range(-120, 130):
-                z = mpf(i) / 20
-                pair = mp.ncdf(t - z), mp.ncdf(-z)
-                for c, d in (pair, pair[::-1]):
-                    x = mpf(loss) + mp.log(d / c)
-                    low, high = (mp.ncdf(s * m / 2 - x / m) for s in (-1, 1))
-                    cost = c * (high - mp.exp(x) * low)
-                    true = max(true, cost + max((1 - c) - a * (1 - d), mpf(0)))
-            assert true <= bound.upper * (1 + mpf("1e-12"))
-            assert (bound.lower or 0.0) <= true * mpf("1.002")
-            # What is proved is the cost of both noises together.
-            assert bound.upper <= normal_delta(mp.sqrt(t * t + m * m), loss) * (1 + mpf("1e-5"))

@@ -16,6 +16,7 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.asked import delta as delta_of
+from tests.oracles.keys import exact_odds
 from tests.oracles.mixtures import mixture_profile
 from tests.pairs import bracket
 
@@ -43,15 +44,7 @@ def test_one_use_is_the_pair_of_a_coin(n: int, most: int, q: str) -> None:
     """The upper end, by sums of rationals and profiles at 40 digits."""
     rate, mu = Fraction(q), mpf(10) / 13
 
-    def above(size: int, k: int) -> Fraction:
-        return sum(
-            (math.comb(size, j) * rate**j * (1 - rate) ** (size - j) for j in range(k, size + 1)),
-            Fraction(0),
-        )
-
-    w = above(n - 1, most)
-    other = Fraction(most, n) * above(n, most + 1) / w
-    in_batch = (1 - w) * rate + w * other
+    w, other, in_batch = exact_odds(rate, most, n)
     exact = (w, rate, other, in_batch)
     w_, *rates = (mpf(each.numerator) / each.denominator for each in exact)
 

@@ -10,11 +10,10 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.realize import realize
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.pairs import atoms_profile, hockey_stick
+from tests.pairs import hockey_stick
 
 ADD_REMOVE = Relation.ADD_OR_REMOVE_ONE
 
@@ -104,32 +103,6 @@ def test_any_program_with_a_guarantee_may_follow_the_chain(epsilon: float, delta
         assert bound.upper - bound.lower <= 1e-12 + 1e-9 * bound.upper
         # Between two of so many points the concave function is hardly higher.
         assert bound.lower <= truth + mpf("6e-2")
-
-
-@pytest.mark.parametrize("remove", [True, False])
-@pytest.mark.parametrize("k", [2, 5])
-def test_sampled_noise_on_a_count_of_a_group(k: int, *, remove: bool) -> None:
-    """Discrete Laplace noise, as many steps as records are sampled: sums over all outputs."""
-    epsilon, q = mpf("0.4"), mpf("0.3")
-    far = 400
-    norm = (1 - mp.exp(-epsilon)) / (1 + mp.exp(-epsilon))
-    plain = {x: norm * mp.exp(-epsilon * abs(x)) for x in range(-far - k, far + 1)}
-    chances = [mp.binomial(k, j) * q**j * (1 - q) ** (k - j) for j in range(k + 1)]
-    text = f"discrete-laplace:epsilon=0.4@poisson:q=0.3@group:k={k}"
-    terms = realize(parse(text).tree, ADD_REMOVE)["remove" if remove else "add"]
-    assert terms.lower is not None
-    ((above, _),), ((below, _),) = terms.upper.terms, terms.lower.terms
-    pairs = [
-        (mp.fsum(w * plain[x - j] for j, w in enumerate(chances)), plain[x])
-        for x in range(-far + k, far)
-    ]
-    if not remove:
-        pairs = [(b, a) for a, b in pairs]
-    for a in (mpf("0.4"), mpf("0.9"), mpf(1), mpf("1.05"), mpf(2), mpf(5)):
-        true = hockey_stick(pairs, a)
-        assert atoms_profile(below, a) <= true + (1 + a) * mpf("1e-15")
-        assert true <= atoms_profile(above, a) + mpf("1e-15")
-        assert atoms_profile(above, a) - atoms_profile(below, a) <= mpf("1e-12")
 
 
 def test_fixed_size_group_of_replaced_records() -> None:
