@@ -88,13 +88,6 @@ def test_samples_have_the_worst_of_all_roles(setting: tuple[str, str, int], q: f
                 assert found <= float(true) * (1 + 1e-8)
 
 
-def test_far_from_the_threshold_one_loss_is_all_there_is() -> None:
-    """With a probability of 1e-120 such a count is above: lists have one point."""
-    found = delta("noisy-screening:sigma=0.871,threshold=25.6,votes=5", 0.0)
-    assert found.lower is not None
-    assert 0.0 < found.lower <= found.upper < 1e-6
-
-
 def test_refusals() -> None:
     """What the mechanism does not take is said in one line."""
     with pytest.raises(DomainError, match="sigma must be in"):

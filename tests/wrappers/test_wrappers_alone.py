@@ -131,18 +131,6 @@ def test_a_group_of_samples_of_noise_that_is_known_roughly() -> None:
     assert ends[0].upper < truth(1.0) < ends[1].lower  # type: ignore[operator]
 
 
-def test_rounds_of_shuffled_reports_add_up() -> None:
-    """Written as one count or as two, they are the same uses of the same laws."""
-    parts, whole = (
-        realize(parse(f"rr:epsilon=1@shuffle:n=5{count}").tree, Relation.REPLACE_ONE)
-        for count in ("@2+rr:epsilon=1@shuffle:n=5", "@3")
-    )
-    assert parts.keys() == whole.keys()
-    for name, part in parts.items():
-        assert part.upper == whole[name].upper
-        assert part.lower == whole[name].lower
-
-
 def test_a_group_in_all_rounds_of_a_run() -> None:
     """Two records in every one of six rounds are one with half of the noise: mu = 6^(1/2)."""
     run = "matrix-gaussian:strategy=identity,steps=6,sigma="
