@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from decimal import Decimal
 from functools import cached_property
@@ -64,6 +65,26 @@ def noise_size(noise: str, normal: str, deviation: float | None, scale: float | 
 def decimal_of(number: Fraction) -> Decimal:
     """Return a rational number with the digits of the context."""
     return Decimal(number.numerator) / Decimal(number.denominator)
+
+
+def noise_tail(t: Enclosed, *, normal: bool) -> tuple[float, float]:
+    """Bound P(noise > t) for normal noise of deviation 1, or Laplace noise of scale 1.
+
+    The latter is half of e^{-t}, or 1 less half of e^t for t < 0; `exp` is off by a unit.
+    """
+    from privcalc.numerics.normal import SMALLEST, SMALLEST_LOG, upper_tail
+    from privcalc.numerics.rounding import UNIT
+
+    low, high = t.doubles()
+    if normal:
+        # Squares of more than 100 may overflow, and such tails are below the smallest double.
+        return upper_tail(min(high, 100.0))[0], upper_tail(min(low, 100.0))[1]
+
+    def tail(x: float) -> float:
+        return 0.5 * math.exp(-x) if x >= 0.0 else 1.0 - 0.5 * math.exp(x)
+
+    least = tail(high) * (1.0 - 8.0 * UNIT) if high < -SMALLEST_LOG else 0.0
+    return least, min(tail(low) * (1.0 + 8.0 * UNIT) + SMALLEST, 1.0)
 
 
 def within(name: str, value: Enclosed, least: float, most: float) -> Enclosed:

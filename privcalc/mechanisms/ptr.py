@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, noise_tail
 from privcalc.spec.entry import deviation, positive
 from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.tree import Leaf
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 BIT = "bit"
 MODES = ("sum", "uniform", "max", BIT)
-SMALLEST = 1e-300
 
 
 @mechanism(
@@ -115,24 +113,10 @@ class ProposeTestRelease(Mechanism):
 
 
 def _tail(test: Node, threshold: float) -> Enclosed:
-    """Return the probability that the noise of a test exceeds a threshold.
-
-    The exponential is off by 4 units, and by one more for each of the exponent.
-    """
-    from privcalc.numerics.normal import log_tail, log_tail_below
-
+    """Return the probability that the noise of a test exceeds a threshold."""
     name, scale = _noise(test)
-    low, high = (Enclosed.of(threshold) / Enclosed.of(scale)).doubles()
-    if name == "laplace":
-        logs = -high - math.log(2.0), -low - math.log(2.0)
-    else:
-        # Beyond 100 deviations squares may overflow, and tails are below the smallest double.
-        logs = log_tail_below(min(high, 100.0)), log_tail(min(low, 100.0))
-    smallest, unit = math.log(SMALLEST), 2.0**-52
-    least, most = (max(each, smallest) for each in logs)
-    first = math.exp(least) * (1.0 - (8.0 + abs(least)) * unit) if logs[0] > smallest else 0.0
-    second = math.exp(most) * (1.0 + (8.0 + abs(most)) * unit)
-    return Enclosed(Fraction(first), Fraction(second))
+    ends = noise_tail(Enclosed.of(threshold) / Enclosed.of(scale), normal=name == "gaussian")
+    return Enclosed(*map(Fraction, ends))
 
 
 def _noise(test: Node) -> tuple[str, float]:

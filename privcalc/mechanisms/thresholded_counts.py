@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed, doubles, exact
-from privcalc.mechanisms.base import Mechanism, noise_size, within
+from privcalc.mechanisms.base import Mechanism, noise_size, noise_tail, within
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import deviation, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
@@ -248,13 +248,7 @@ class ThresholdedCounts(Mechanism):
         return tails, UNIT * (32.0 + 8.0 * rate * float(np.abs(m).max()))
 
     def _new_key(self, count: int) -> tuple[float, float]:
-        """Bound the probability that a new key of so many people is published.
-
-        For Laplace noise it is half of e^{-t}, t = (threshold - count) / scale, or 1 less half of
-        e^t for t < 0.
-        """
-        from privcalc.numerics.rounding import UNIT
-
+        """Bound the probability that a new key of so many people is published."""
         if self.noise in DISCRETE:
             import numpy as np
 
@@ -262,17 +256,9 @@ class ThresholdedCounts(Mechanism):
             value = float(found[0])
             return value * (1.0 - 2.0 * wrong), min(value * (1.0 + 2.0 * wrong), 1.0)
         least, most = (end - count for end in self._threshold)
-        low = doubles(least * (self.rate.low if least > 0 else self.rate.high))[0]
-        high = doubles(most * (self.rate.high if most > 0 else self.rate.low))[1]
-        if self.noise == GAUSSIAN:
-            from privcalc.numerics.normal import upper_tail
-
-            return upper_tail(high)[0], upper_tail(low)[1]
-
-        def tail(t: float) -> float:
-            return 0.5 * math.exp(-t) if t >= 0.0 else 1.0 - 0.5 * math.exp(t)
-
-        return tail(high) * (1.0 - 8.0 * UNIT), min(tail(low) * (1.0 + 8.0 * UNIT), 1.0)
+        low = least * (self.rate.low if least > 0 else self.rate.high)
+        high = most * (self.rate.high if most > 0 else self.rate.low)
+        return noise_tail(Enclosed(low, high), normal=self.noise == GAUSSIAN)
 
     def _tested(self, term: Term, *, remove: bool) -> Term:
         """Give Laplace noise on several counts its lower end: how many of them are large.
