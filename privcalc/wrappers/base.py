@@ -47,12 +47,15 @@ class Wrapper:
     Attributes:
         sampling: how the answer names the sampling, or "".
         slow: whether every question about it takes its time.
+        needs_others: whether its lower ends are of data whose other records all have a part in it,
+            so that a sample of these proves none.
         splits: whether a record of one part of the data meets that part's event in this wrapper,
             and no other's: what happens to the other records is drawn alike with and without it.
     """
 
     sampling: ClassVar[str] = ""
     slow: ClassVar[bool] = False
+    needs_others: ClassVar[bool] = False
     splits: bool = False
 
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:

@@ -87,6 +87,7 @@ class ShuffledBatches(Wrapper):
     """
 
     sampling: ClassVar[str] = "shuffled batches"
+    needs_others = True
     # A record that is left out leaves its place in the permutation.
     splits = True
 

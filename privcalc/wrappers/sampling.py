@@ -193,7 +193,8 @@ class Sampling(Wrapper):
         """Return the term of an event that is sampled with probability q < 1.
 
         Sampling keeps the order of pairs: what it makes of a law above is above, and of one below
-        is below. So a single use with a law for each end has a sampled law for each.
+        is below, where other records may add nothing. So a single use with a law for each end has a
+        sampled law for each.
         """
         from privcalc.engine.terms import one_law
 
@@ -210,7 +211,7 @@ class Sampling(Wrapper):
                 above = self._of_law(event.upper, other.upper, asked)
                 if event.law is not None and other.law is not None:
                     return above
-                if low is None or back_low is None:
+                if low is None or back_low is None or _needs_others(asked.event):
                     return _bracket(above, None)
                 return _bracket(above, self._of_law(low, back_low, asked))
         law, reverse = (one_law([(term.law, n) for term, n in each]) for each in (terms, back))
@@ -326,6 +327,7 @@ class Sampling(Wrapper):
         try:
             upper = lists(above=True)
             attained = all(term.lower is not None and term.members is None for term in both)
+            attained = attained and not _needs_others(asked.event)
             lower = lists(above=False) if attained else None
         except NotCertifiedError:
             return None
@@ -365,6 +367,12 @@ def _bracket(above: Term, below: Term | None) -> Term:
     if below is None:
         return Term(above.upper)
     return Term(above.upper, below.lower, members=below.members, back=below.back)
+
+
+def _needs_others(event: Node) -> bool:
+    """Return whether lower ends of an event are of data of which a sample is no longer one."""
+    inside = (each.factory for each in wrappers_in(event))
+    return any(issubclass(each, Wrapper) and each.needs_others for each in inside)
 
 
 def _one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:

@@ -107,9 +107,12 @@ class RepeatAndSelect(Wrapper):
         }
         given = {name: value for name, value in written.items() if value is not None}
         either, needed = FAMILIES[runs]
+        for name in given.keys() - {*either, *needed}:
+            raise DomainError(
+                f"{_spelled(name)} is no parameter of {runs} runs; it takes {takes(runs)}"
+            )
         missing = any(name not in given for name in needed)
-        unknown = not given.keys() <= {*either, *needed}
-        if missing or unknown or (either and sum(name in given for name in either) != 1):
+        if missing or (either and sum(name in given for name in either) != 1):
             raise DomainError(f"{runs} runs take {takes(runs)}")
         self.family = runs
         self.parameters = given
