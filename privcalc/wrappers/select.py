@@ -107,10 +107,11 @@ class RepeatAndSelect(Wrapper):
         }
         given = {name: value for name, value in written.items() if value is not None}
         either, needed = FAMILIES[runs]
-        for name in given.keys() - {*either, *needed}:
-            raise DomainError(
-                f"{_spelled(name)} is no parameter of {runs} runs; it takes {takes(runs)}"
-            )
+        for name in given:
+            if name not in (*either, *needed):
+                raise DomainError(
+                    f"{_spelled(name)} is no parameter of {runs} runs; it takes {takes(runs)}"
+                )
         missing = any(name not in given for name in needed)
         if missing or (either and sum(name in given for name in either) != 1):
             raise DomainError(f"{runs} runs take {takes(runs)}")
