@@ -11,38 +11,21 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mpf
 
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.errors import UnsupportedError
-from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.sampled.law import sampled
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.asked import deltas
 from tests.asked import epsilon as epsilon_of
 from tests.oracles.relations.compare import KINDS, Found, asked, question
 from tests.oracles.relations.data_adaptive import ADAPTIVE
-from tests.pairs import atoms_profile, hockey_stick
 
 
 def test_roles_of_an_asymmetric_pair() -> None:
     """Removing is ((1 - q) R + q W, R): H_2 = 0.039 for Bernoulli 0.01 and 0.5, and not 0."""
     text = "bernoulli-pair:p=0.01,other_p=0.5@poisson:q=0.1"
     assert deltas(text, [math.log(2)])[0].upper == pytest.approx(0.039, rel=1e-9)
-
-
-def test_outcomes_of_one_side_alone() -> None:
-    """Without the record alone: the loss log(1 - q). With it alone: infinite for remove."""
-    event = AtomicLaw((0.0,), (0.75,), 0.25, 0.125, lower_masses=(0.875,))
-    remove, add = (sampled(event, 0.5, remove=r) for r in (True, False))
-    assert (remove.infinity_mass, remove.lower_infinity_mass) == (0.0625, 0.0)
-    assert (add.infinity_mass, add.lower_infinity_mass) == (0.0, 0.0625)
-    outcomes = [(mpf("0.25"), mpf(0)), (mpf("0.75"), mpf("0.875")), (mpf(0), mpf("0.125"))]
-    mixed = [((r + w) / 2, r) for r, w in outcomes]
-    for a in (mpf("0.7"), mpf(1), mpf("1.3"), mpf(4)):
-        assert abs(atoms_profile(remove, a) - hockey_stick(mixed, a)) < 1e-14
-        assert abs(atoms_profile(add, a) - hockey_stick([(r, m) for m, r in mixed], a)) < 1e-14
 
 
 def test_relations_and_words_of_sampling() -> None:
