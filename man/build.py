@@ -403,7 +403,7 @@ def mdoc_entry(entry: Entry) -> Iterator[str]:
     yield ".Bl -tag -width Ds -compact"
     for parameter in entry.parameters:
         yield mdoc_keys(parameter.spelling, parameter.spellings)
-        yield from prose(facts(parameter))
+        yield from prose(facts(entry, parameter))
     yield ".El"
     if len(entry.one_of) > 1:
         spelling = {parameter.name: parameter.spelling for parameter in entry.parameters}
@@ -555,9 +555,9 @@ def mdoc_keys(first: str, spellings: Iterable[str]) -> str:
     return f".It {' , '.join(f'Cm {escaped(word)}' for word in words)}"
 
 
-def facts(parameter: Parameter) -> str:
+def facts(entry: Entry, parameter: Parameter) -> str:
     """Return a parameter in one sentence."""
-    facts = [parameter.meaning]
+    facts = [entry.meaning(parameter)]
     if parameter.range_text:
         facts.append(parameter.range_text)
     elif parameter.kind not in ("number", "integer"):

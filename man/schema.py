@@ -88,7 +88,7 @@ def _repeated() -> _Schema:
 
 
 def _entry(entry: Entry) -> _Schema:
-    properties: _Schema = {parameter.name: _parameter(parameter) for parameter in entry.parameters}
+    properties: _Schema = {each.name: _parameter(entry, each) for each in entry.parameters}
     required = [parameter.name for parameter in entry.parameters if entry.needs(parameter)]
     if entry.kind == "wrapper":
         properties["event"] = _NODE
@@ -122,8 +122,8 @@ def _object(name: str, description: str, fields: _Schema, required: list[str]) -
     }
 
 
-def _parameter(parameter: Parameter) -> _Schema:
-    described: _Schema = {"description": parameter.meaning}
+def _parameter(entry: Entry, parameter: Parameter) -> _Schema:
+    described: _Schema = {"description": entry.meaning(parameter)}
     if parameter.default is not None:
         described["default"] = parameter.default
     if parameter.kind in ("number", "integer"):

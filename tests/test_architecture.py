@@ -76,7 +76,7 @@ RULES = {
         "privcalc.errors privcalc.record privcalc.numerics numpy"
     ),
     # A test and what it lets pass are composed by engines.
-    "privcalc.mechanisms.adaptive.ptr": Rule(
+    "privcalc.mechanisms.ptr": Rule(
         "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec"
         " privcalc.mechanisms.base",
         in_functions=f"{_BASE} {_NUMBERS} privcalc.selection.proposal",

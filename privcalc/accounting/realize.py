@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from contextlib import contextmanager
+from copy import copy
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, cast
 
@@ -197,7 +198,7 @@ class _Walk:
             if mechanism.parts:
                 return [(self._of_parts(tree, mechanism, adjacency, records), 1)]
             if records == 1:
-                return mechanism.composition(adjacency)
+                return mechanism.terms(adjacency)
             from privcalc.wrappers.group import group_term
 
             return [(group_term(mechanism, adjacency, records), 1)]
@@ -235,6 +236,12 @@ class _Walk:
     def mechanism(self, leaf: Leaf) -> Mechanism:
         """Return the mechanism of a leaf."""
         return cast("Mechanism", self._called(leaf))
+
+    def with_mechanism(self, leaf: Leaf, mechanism: Mechanism) -> _Walk:
+        """Return the walk with another mechanism in the place of a leaf."""
+        other = copy(self)
+        vars(other)["_seen"] = {**self._seen, id(leaf): (leaf, mechanism)}
+        return other
 
     def _called(self, call: Leaf | Wrapped) -> object:
         """Build what a node calls, or return what an equal one has; equal doubles may differ."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.record import record
+from privcalc.spec.entry import number_text, word_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from fractions import Fraction
     from typing import Self
 
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
-    from privcalc.losses.law import LossLaw, RenyiCurve, Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Leaf, Node
 
@@ -39,6 +43,50 @@ def given(*alternatives: float | None) -> float:
     return found
 
 
+def noise_size(noise: str, normal: str, deviation: float | None, scale: float | None) -> float:
+    """Return the size of noise: the deviation of normal noise, the scale of any other.
+
+    Args:
+        noise: the law of the noise.
+        normal: the normal one of its kind.
+        deviation: as written, or None.
+        scale: as written, or None.
+    """
+    if (noise == normal) == (deviation is not None):
+        return given(deviation, scale)
+    takes = "sigma (standard_deviation)" if noise == normal else "scale"
+    refusal = DomainError(f"noise={word_text(noise)} takes {takes}")
+    if deviation is not None:
+        written = f"noise={word_text(normal)},sigma={number_text(deviation)}"
+        refusal.hint = f"for Gaussian noise write {written}"
+    raise refusal
+
+
+def decimal_of(number: Fraction) -> Decimal:
+    """Return a rational number with the digits of the context."""
+    return Decimal(number.numerator) / Decimal(number.denominator)
+
+
+def noise_tail(t: Enclosed, *, normal: bool) -> tuple[float, float]:
+    """Bound P(noise > t) for normal noise of deviation 1, or Laplace noise of scale 1.
+
+    The latter is half of e^{-t}, or 1 less half of e^t for t < 0; `exp` is off by a unit.
+    """
+    from privcalc.numerics.normal import SMALLEST, SMALLEST_LOG, upper_tail
+    from privcalc.numerics.rounding import UNIT
+
+    low, high = t.doubles()
+    if normal:
+        # Squares of more than 100 may overflow, and such tails are below the smallest double.
+        return upper_tail(min(high, 100.0))[0], upper_tail(min(low, 100.0))[1]
+
+    def tail(x: float) -> float:
+        return 0.5 * math.exp(-x) if x >= 0.0 else 1.0 - 0.5 * math.exp(x)
+
+    least = tail(high) * (1.0 - 8.0 * UNIT) if high < -SMALLEST_LOG else 0.0
+    return least, min(tail(low) * (1.0 + 8.0 * UNIT) + SMALLEST, 1.0)
+
+
 def within(name: str, value: Enclosed, least: float, most: float) -> Enclosed:
     """Return a number in the range that laws are made for; refuse others."""
     near = value.nearest()[0]
@@ -48,7 +96,7 @@ def within(name: str, value: Enclosed, least: float, most: float) -> Enclosed:
 
 
 class Mechanism:
-    """A leaf of a specification: it has laws, or else a Renyi curve.
+    """A leaf of a specification: it has `law`, or `laws` where directions differ.
 
     Attributes:
         opposite_records: whether one record may do to the outputs the mirror image of what another
@@ -58,6 +106,7 @@ class Mechanism:
         sampling: how the answer names what the mechanism itself draws, whatever is written, or "".
         parts: specifications among its parameters, of which it is made.
         any_program: whether it stands for every program with its pair, or no better one.
+        report: what one person reports, where it may be shuffled with what others do; else None.
     """
 
     opposite_records: ClassVar[bool] = False
@@ -66,6 +115,7 @@ class Mechanism:
     sampling: ClassVar[str] = ""
     parts: tuple[Node, ...] = ()
     any_program: ClassVar[bool] = False
+    report: LocalReport | None = None
 
     @classmethod
     def sampled_how(cls, leaf: Leaf) -> str:
@@ -73,31 +123,27 @@ class Mechanism:
         del leaf
         return cls.sampling
 
-    @property
-    def report(self) -> LocalReport | None:
-        """What one person reports, where it may be shuffled with what others do; else None."""
-        return None
-
-    def law(self) -> LossLaw | Term | None:
+    def law(self) -> LossLaw | Term:
         """Return the privacy-loss law of every direction, where it is the same in each."""
-        return None
+        raise NotImplementedError
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term | None:
-        """Return the law of one direction; None where only the Renyi curve is known."""
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+        """Return the law of one direction, or what else is known of it."""
         del adjacency
         return self.law()
 
-    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
-        """Return the Renyi curve of one direction; only asked where there is no law."""
-        raise NotImplementedError
+    def terms(self, adjacency: Adjacency) -> Terms:
+        """Return what is known of one direction, with counts; several where it is a composition."""
+        from privcalc.losses.law import Term
+
+        return [(Term.of(self.laws(adjacency)), 1)]
 
     def changed(self, **values: object) -> Self:
         """Return the same mechanism with other numbers, without what was worked out of the old."""
-        other = copy(self)
-        for name in [
-            n for n in vars(self) if isinstance(getattr(type(self), n, 0), cached_property)
-        ]:
-            del vars(other)[name]
+        other, class_ = copy(self), type(self)
+        for name in vars(self):
+            if isinstance(getattr(class_, name, None), cached_property):
+                del vars(other)[name]
         vars(other).update(values)
         return other
 
@@ -150,17 +196,6 @@ class Mechanism:
             records: size of the group that is asked for.
         """
         raise NotImplementedError
-
-    def composition(self, adjacency: Adjacency) -> Terms:
-        """Return what is known of one direction, with counts; several where it is a composition."""
-        return [(self.term(adjacency), 1)]
-
-    def term(self, adjacency: Adjacency) -> Term:
-        """Return what is known of one direction."""
-        from privcalc.losses.law import Term
-
-        law = self.laws(adjacency)
-        return Term(curve=self.renyi(adjacency)) if law is None else Term.of(law)
 
 
 class Noise(Mechanism):

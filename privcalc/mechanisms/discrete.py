@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal, localcontext
+from decimal import Context, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import doubles, exact
-from privcalc.mechanisms.base import Noise, given
+from privcalc.mechanisms.base import Noise, decimal_of, given
 from privcalc.spec.entry import QUERY, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -34,7 +34,6 @@ NOTE = (
         # sigma^2 on.
         Parameter(
             "standard_deviation",
-            "sigma, the square root of the variance parameter of the noise",
             short="sigma",
             minimum=SMALLEST_SIGMA,
             maximum=LARGEST_SIGMA,
@@ -44,22 +43,15 @@ NOTE = (
         ),
         positive(
             "variance",
-            "the variance parameter sigma^2, where that is the number that is known",
             "decreases",
             unit="square of the unit of the query",
             cost_note=NOTE.format("its variance"),
         ),
-        positive(
-            "rho",
-            "its rho of concentrated differential privacy: sensitivity^2 / (2 sigma^2)",
-            "increases",
-            cost_note=NOTE.format("rho"),
-        ),
+        positive("rho", "increases", cost_note=NOTE.format("rho")),
         # See the class: P(X < y) - a P(X < y - d) grows with d. With rho written, the noise
         # grows with it.
         whole(
             "sensitivity",
-            "most that the count changes between neighbours",
             "increases",
             most=LARGEST_SHIFT,
             default=1,
@@ -85,10 +77,6 @@ class DiscreteGaussian(Noise):
     counts is a composition.
 
     sigma, its square or rho is read as the number that was written: 0.1 is one tenth.
-
-    Attributes:
-        variance: sigma^2, a rational number.
-        sensitivity: the shift.
     """
 
     def __init__(
@@ -140,18 +128,12 @@ DIGITS = 150
         # With a' > a the noise is that of a plus independent noise: the ratio of both
         # characteristic functions is a positive constant plus a positive multiple of that of
         # a'.
-        positive(
-            "scale",
-            "scale b of the noise, whose probabilities are proportional to exp(-|x|/b)",
-            "decreases",
-            unit=QUERY,
-        ),
-        positive("epsilon", "largest privacy loss: sensitivity divided by scale", "increases"),
+        positive("scale", "decreases", unit=QUERY),
+        positive("epsilon", "increases"),
         # One more step of the chain of neighbours. With epsilon written, the noise grows with
         # it.
         whole(
             "sensitivity",
-            "most that the query changes between neighbours, in the L1 norm",
             "increases",
             default=1,
             contribution=True,
@@ -237,7 +219,7 @@ def law_of_steps(step: Fraction, size: int) -> LossLaw:
 def _masses(step: Fraction, size: int) -> tuple[float, ...]:
     """Return the P-masses, rounded once: a^k has an error of k units of 10^-DIGITS."""
     with localcontext(Context(prec=DIGITS)):
-        a = (Decimal(-step.numerator) / Decimal(step.denominator)).exp()
+        a = decimal_of(-step).exp()
         powers = [1 / (1 + a)]
         for _ in range(size):
             powers.append(powers[-1] * a)

@@ -14,6 +14,7 @@ Names of files are relative to the current directory.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -108,6 +109,16 @@ def read_rows(
             raise DomainError(f"{place}: expected two numbers ({', '.join(names)}), got {got}")
         rows.append((place, (first, other)))
     return rows
+
+
+@contextmanager
+def named(file: str) -> Iterator[None]:
+    """Name the file in what is refused of its numbers; "" where there is none."""
+    try:
+        yield
+    except DomainError as error:
+        known = not file or str(error).startswith(file)
+        raise DomainError(str(error) if known else f"{file}: {error}") from None
 
 
 def _check_length(file: str, rows: int, most: int, expected: str, hint: str = "") -> None:

@@ -1,14 +1,20 @@
-"""The Gaussian mechanism."""
+"""Gaussian noise, also on a query that a record changes by a random amount."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from fractions import Fraction
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, ClassVar
 
+from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Noise, given, within
-from privcalc.spec.entry import EXCLUDES, deviation, positive, sensitivity
-from privcalc.spec.registry import mechanism
+from privcalc.mechanisms.base import Mechanism, Noise, given, within
+from privcalc.relation import Adjacency, Relation
+from privcalc.spec.entry import EXCLUDES, QUERY, deviation, positive, sensitivity
+from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from typing import Self
@@ -27,8 +33,8 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
     parameters=(
         # More noise is less noise with independent noise added: it hides more.
         deviation(),
-        sensitivity(", in the L2 norm"),
-        positive("noise_multiplier", "standard deviation divided by sensitivity", "decreases"),
+        sensitivity(),
+        positive("noise_multiplier", "decreases"),
     ),
     one_of=(("standard_deviation",), ("noise_multiplier",)),
     excludes=EXCLUDES,
@@ -82,3 +88,116 @@ class Gaussian(Noise):
 def checked_mu(mu: Enclosed, named: str = Gaussian.named) -> Enclosed:
     """Return mu, which laws take between SMALLEST_MU and LARGEST_MU; refuse others."""
     return within(named, mu, SMALLEST_MU, LARGEST_MU)
+
+
+# A sum this far from 1 is taken for a rounded 1, and divided out.
+TOLERANCE = Fraction(1, 10**9)
+# Logs of probabilities below, and sums of more terms, are not what the law is made for.
+SMALLEST_PROBABILITY, MOST_TERMS = Fraction(1, 10**250), 1000
+
+
+@mechanism(
+    name="gaussian_mixture",
+    place=155,
+    parameters=(
+        # More noise is less noise with independent noise added.
+        deviation(),
+        Parameter("sensitivities", kind="numbers", minimum=0.0, unit=QUERY),
+        Parameter("probabilities", kind="numbers", minimum=0.0, maximum=1.0),
+    ),
+    relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
+    example="gaussian-mixture:sigma=2,sensitivities=0,1,2,probabilities=0.81,0.18,0.01@100",
+)
+class GaussianMixture(Mechanism):
+    """Gaussian noise on a query that a record changes by a random amount.
+
+    The record is in the query with sensitivity s_j with probability p_j, drawn anew in every use
+    and independently of the rest: records of a person that are scattered over sampled groups, or
+    a record that a sample may hold several times. With N(0, 1) for the output without the record
+    and sum_j p_j N(s_j / sigma, 1) with it, this pair dominates for adding a record, and the other
+    order of it for removing one, also where the query has many dimensions and every use is chosen
+    adaptively (Choquette-Choo, Ganesh, Steinke, Thakurta 2024, Corollary 4.7). It is attained where
+    all changes have one direction. Sensitivities 0 and 1 with probabilities 1 - q and q are Poisson
+    sampling, and those of a group are binomial (`@group`).
+
+    Probabilities have to add up to 1 within 1e-9, and are divided by their sum.
+    """
+
+    sampling: ClassVar[str] = "drawn contributions"
+
+    def __init__(
+        self,
+        *,
+        standard_deviation: float,
+        sensitivities: tuple[float, ...],
+        probabilities: tuple[float, ...],
+    ) -> None:
+        """Take the noise, and the amounts with their probabilities."""
+        if len(sensitivities) != len(probabilities):
+            raise DomainError(
+                f"gaussian-mixture has {len(sensitivities)} sensitivities and"
+                f" {len(probabilities)} probabilities; write one for each"
+            )
+        if len(sensitivities) > MOST_TERMS:
+            raise DomainError(f"at most {MOST_TERMS} sensitivities are supported")
+        # A long decimal stands for many numbers; the one in the middle is within a unit of all.
+        chances = [Enclosed.of(each) for each in probabilities]
+        total = sum(((each.low + each.high) / 2 for each in chances), Fraction(0))
+        if abs(total - 1) > TOLERANCE:
+            missing = f"; is {float(1 - total):.6g} that of sensitivity 0?" if total < 1 else ""
+            raise DomainError(
+                f"probabilities must add up to 1 within 1e-9, got {float(total):.12g}{missing}"
+            )
+        sigma, amounts = Enclosed.of(standard_deviation), dict[float, Fraction]()
+        for size, chance in zip(sensitivities, chances, strict=True):
+            mu = (Enclosed.of(size) / sigma).nearest()[0] if size else 0.0
+            if mu and not SMALLEST_MU <= mu <= LARGEST_MU:
+                raise DomainError(
+                    f"sensitivity / standard_deviation must be 0, or in [{SMALLEST_MU:g},"
+                    f" {LARGEST_MU:g}], got {mu!r}"
+                )
+            amounts[mu] = amounts.get(mu, Fraction(0)) + (chance.low + chance.high) / 2 / total
+        self.amounts = tuple(sorted((mu, chance) for mu, chance in amounts.items() if chance))
+        if min(chance for _, chance in self.amounts) < SMALLEST_PROBABILITY:
+            raise DomainError("probabilities must be 0 or at least 1e-250")
+
+    def grouped(self, records: int) -> GaussianMixture | None:
+        """Return the mixture for a group: the parts of its records add up, each drawn by itself.
+
+        Given the parts, the group moves the mean by a vector no longer than their sum, so that the
+        proof of `ScatteredLaw` holds for the sums. None where they are too many, or too unlikely.
+        """
+        if math.comb(records + len(self.amounts) - 1, records) > MOST_TERMS:
+            return None
+        sums: dict[float, Fraction] = {}
+        for drawn in combinations_with_replacement(self.amounts, records):
+            orders = math.factorial(records)
+            for count in Counter(drawn).values():
+                orders //= math.factorial(count)
+            # Each off by a unit, and the sum by half of one.
+            place = math.fsum(mu for mu, _ in drawn)
+            sums[place] = sums.get(place, Fraction(0)) + orders * math.prod(p for _, p in drawn)
+        if max(sums) > LARGEST_MU or min(sums.values()) < SMALLEST_PROBABILITY:
+            return None
+        return self.changed(amounts=tuple(sorted(sums.items())))
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the law of one direction; nothing but sensitivity 0 has no loss."""
+        from privcalc.losses.atoms import nothing
+        from privcalc.losses.gaussian import GaussianLaw
+        from privcalc.losses.sampled.mixture import ScatteredLaw
+        from privcalc.numerics.rounding import UNIT
+
+        places = [mu for mu, _ in self.amounts if mu]
+        if not places:
+            return nothing()
+        if len(self.amounts) == 1:
+            return GaussianLaw(places[0], 4.0 * UNIT, None)
+        first = dict(self.amounts).get(0.0, Fraction(0))
+        chances = [float(chance) for mu, chance in self.amounts if mu]
+        return ScatteredLaw(
+            (0.0, *places),
+            (float(first), *chances),
+            float(1 - first),
+            adjacency is Adjacency.REMOVE,
+        )

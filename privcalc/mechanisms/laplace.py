@@ -1,16 +1,19 @@
-"""Laplace noise, also truncated."""
+"""Laplace noise, also truncated, and noise in steps."""
 
 from __future__ import annotations
 
+from decimal import Context, localcontext
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Noise, given, within
-from privcalc.spec.entry import EXCLUDES, QUERY, positive, sensitivity
-from privcalc.spec.registry import mechanism
+from privcalc.exact import Enclosed, exact
+from privcalc.mechanisms.base import Noise, decimal_of, given, within
+from privcalc.spec.entry import EXCLUDES, QUERY, positive, sensitivity, share
+from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.losses.law import LossLaw, Term
     from privcalc.relation import Adjacency
 
@@ -22,14 +25,9 @@ if TYPE_CHECKING:
         # Noise of scale b' > b is that of scale b plus independent noise, which is Laplace
         # noise of scale b' with probability 1 - (b / b')^2 and else 0 (characteristic
         # functions).
-        positive(
-            "scale",
-            "scale b of the noise, whose density is exp(-|x|/b) / 2b",
-            "decreases",
-            unit=QUERY,
-        ),
-        sensitivity(", in the L1 norm"),
-        positive("noise_multiplier", "scale divided by sensitivity", "decreases"),
+        positive("scale", "decreases", unit=QUERY),
+        sensitivity(),
+        positive("noise_multiplier", "decreases"),
     ),
     one_of=(("scale",), ("noise_multiplier",)),
     excludes=EXCLUDES,
@@ -42,7 +40,7 @@ class Laplace(Noise):
     coordinate, and `sensitivity` bounds |f(x) - f(x')| in the L1 norm over neighbouring x, x'.
     With epsilon = sensitivity / scale the mechanism is epsilon-DP, and the pair of one-dimensional
     laws P = Laplace(epsilon, 1), Q = Laplace(0, 1) dominates it in every direction. The privacy
-    loss under P lies in [-epsilon, epsilon], with atoms at both ends: P(L = epsilon) = 1/2 and
+    loss under P lies in [-epsilon, epsilon], with atoms P(L = epsilon) = 1/2 and
     P(L = -epsilon) = exp(-epsilon)/2.
 
     Attributes:
@@ -113,18 +111,9 @@ WORST_ERROR = 1e-9
     place=25,
     parameters=(
         # A larger scale lowers the largest loss, and raises delta.
-        positive(
-            "scale",
-            "scale b of the noise, whose density is proportional to exp(-|x|/b)",
-            unit=QUERY,
-        ),
+        positive("scale", unit=QUERY),
         # The profile (g + (a - 1) h / 2) / (1 - h), h = exp(-bound/scale), grows with h.
-        positive(
-            "bound",
-            "largest absolute value of the noise, more than the sensitivity",
-            "decreases",
-            unit=QUERY,
-        ),
+        positive("bound", "decreases", unit=QUERY),
         sensitivity(),
     ),
     example="truncated-laplace:scale=2,bound=40@10",
@@ -142,11 +131,10 @@ class TruncatedLaplace(Noise):
     Ding, Guo, Kumar (2020).
 
     The pair P = law of the noise, Q = the same moved by the sensitivity dominates in every
-    direction. The noise has a log-concave density, so that for a move by s the loss falls with the
-    output and the best tests are half-lines: the trade-off function is F(F^-1(1 - a) - s), F the
-    distribution function, which falls with s (Dong, Roth, Su 2022, Proposition A.3). Hence no
-    smaller move is told apart better, at any level. The density is symmetric, so that the mirror
-    image exchanges P and Q: each direction has the same law.
+    direction: the density is log-concave, so that the loss falls with the output, the best tests
+    are half-lines, and the trade-off function F(F^-1(1 - a) - s), F the distribution function,
+    falls with the move s (Dong, Roth, Su 2022, Proposition A.3). The density is symmetric: each
+    direction has the same law.
 
     Attributes:
         step: sensitivity / scale, the largest finite loss.
@@ -185,3 +173,81 @@ class TruncatedLaplace(Noise):
         """Say whether a step stays in the interval, by more than is not known of it."""
         room = self._room(step)
         return room.low > 0 and room.nearest()[1] < WORST_ERROR
+
+
+# Outside, the smallest probabilities are no normal doubles any more.
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-100, 600.0
+# Digits: 1 - b loses 100 of them at the smallest epsilon.
+DIGITS = 150
+
+
+@mechanism(
+    name="staircase",
+    place=50,
+    parameters=(
+        # m and 1 - a b grow with it: at a fixed gamma, and at the default, where m = 1 - b^0.5
+        # / 2.
+        Parameter("epsilon", minimum=SMALLEST_EPSILON, maximum=LARGEST_EPSILON, cost="increases"),
+        share("gamma", default_text="1/(1+e^(eps/2))"),
+        positive("sensitivity", default=1.0, unit=QUERY),
+    ),
+    example="staircase:epsilon=1@20",
+)
+class Staircase(Noise):
+    """Staircase noise added to a query with one real value.
+
+    The noise X has density f(x) = A exp(-epsilon n(|x|)) with n(y) = floor(y/D + 1 - gamma), the
+    number of steps down before y, and A = (1 - b) / (2 D (gamma + b (1 - gamma))),
+    b = exp(-epsilon). D is the sensitivity: |f(x) - f(x')| <= D over neighbouring x, x', whatever
+    the relation in force (Geng, Viswanath 2016). The default gamma has the least mean absolute
+    error. The sensitivity sets the size of the noise, and the privacy does not depend on it.
+
+    The pair P = law of X, Q = law of X + D dominates in every direction. Shift by s <= D: since
+    |n(y) - n(y')| <= 1 for |y - y'| <= D, the loss has the values epsilon, 0, -epsilon only. With
+    m = P(L = epsilon), P(L = -epsilon) = b m by symmetry, and for b <= a <= 1/b
+
+        H_a(P || Q) = m (1 - a b) + (1 - m - b m) (1 - a)_+,
+
+    which increases in m; outside it is 0 or 1 - a. And m increases in s: m (1 - b) = H_1(P || Q) is
+    P(X <= s/2) - P(X <= -s/2), as f is symmetric and falls away from 0. At s = D this gives
+
+        m = P(|X| <= D/2) / (1 - b) = 1/2 + (1 - b) min(gamma, 1 - gamma) / (2 d),
+        1 - m - b m = (1 - b) (b (1 - 2 gamma) or, for gamma > 1/2, 2 gamma - 1) / (2 d),
+
+    d = gamma + b (1 - gamma). At gamma = 1/2 this is the pair of `pure`.
+    """
+
+    def __init__(
+        self, *, epsilon: float, gamma: float | None = None, sensitivity: float = 1.0
+    ) -> None:
+        """Take the guarantee and the shape; the sensitivity says what the noise is scaled to."""
+        del sensitivity
+        self.epsilon = Enclosed.of(epsilon)
+        self.gamma = None if gamma is None else exact(gamma)
+
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
+        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.numerics.rounding import UNIT
+
+        value, error, known_loss = self.epsilon.nearest()
+        up, down, middle = self._masses(self.epsilon.low)
+        losses: tuple[float, ...] = (value, -value)
+        masses: tuple[float, ...] = (up, down)
+        other: tuple[float, ...] = (down, up)
+        if middle > 0.0:
+            losses, masses, other = (*losses, 0.0), (*masses, middle), (*other, middle)
+        return AtomicLaw(
+            losses, masses, loss_units=error / UNIT, lower_masses=other, known_loss=known_loss
+        )
+
+    def _masses(self, number: Fraction) -> tuple[float, float, float]:
+        """Return the masses of the losses epsilon, -epsilon and 0, rounded once."""
+        with localcontext(Context(prec=DIGITS)):
+            epsilon = decimal_of(number)
+            b = (-epsilon).exp()
+            gamma = 1 / (1 + (epsilon / 2).exp()) if self.gamma is None else decimal_of(self.gamma)
+            d = gamma + b * (1 - gamma)
+            up = (1 + (1 - b) * min(gamma, 1 - gamma) / d) / 2
+            flat = b * (1 - 2 * gamma) if 2 * gamma <= 1 else 2 * gamma - 1
+            return float(up), float(b * up), float((1 - b) * flat / (2 * d))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, given, within
+from privcalc.mechanisms.base import Mechanism, noise_size, within
 from privcalc.relation import Adjacency
 from privcalc.spec.entry import deviation, positive, sensitivity, whole
 from privcalc.spec.registry import Parameter, mechanism
@@ -23,15 +22,8 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
     place=70,
     parameters=(
         # A smaller range is a special case.
-        positive(
-            "epsilon",
-            "the factor in the weights exp(epsilon score / (2 sensitivity))",
-            "increases",
-            maximum=LARGEST_RANGE,
-        ),
-        Parameter(
-            "monotone", "whether one more record never lowers a score", kind="flag", default=False
-        ),
+        positive("epsilon", "increases", maximum=LARGEST_RANGE),
+        Parameter("monotone", kind="flag", default=False),
     ),
     example="exponential:epsilon=0.1@50",
 )
@@ -53,20 +45,12 @@ class Exponential(Mechanism):
         delta(x) = (1 - e^{(x - eta)/2})^2 / (1 - e^{-eta}) for |x| <= eta,
 
     1 - e^x below and 0 above. A supremum of privacy profiles is one, so a pair with this profile
-    dominates the mechanism for every t, in every direction and under adaptive composition.
-    Maximising over t after composing would not be valid: the next t may depend on earlier outputs.
-
-    One use attains every value of this profile, with the t of that value; after other mechanisms,
-    with the t that is best in view of what they told. Several uses cost what the best t of each
-    cost, chosen as they go (`losses/choices/range_uses.py`): both ends for epsilon and delta. Many
-    of different epsilons cost no more than normal noise (`losses/choices/bounded_range.py`). A
-    trade-off curve, or a divergence, has the lower end of one t, the same in every use
-    (`losses/members.py`), and the upper end of a divergence is the largest of each order
-    (`losses/choices/range_laws.py`).
-
-    Attributes:
-        epsilon: as written, or k times that for a group of k records.
-        monotone: as written.
+    dominates the mechanism in every direction and under adaptive composition. One use attains every
+    value of it. Several cost what the best t of each cost, chosen as they go
+    (`losses/choices/range_uses.py`): both ends for epsilon and delta. Many of different epsilons
+    cost no more than normal noise (`losses/choices/bounded_range.py`). A trade-off curve, or a
+    divergence, has the lower end of one t, the same in every use, and the upper end of a divergence
+    is the largest of each order (`losses/choices/range_laws.py`).
     """
 
     def __init__(self, *, epsilon: float, monotone: bool = False) -> None:
@@ -98,24 +82,15 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
     name="noisy_max",
     place=80,
     parameters=(
-        Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=GAUSSIAN),
+        Parameter("noise", kind="choice", choices=NOISES, default=GAUSSIAN),
         # Only its ratio to the sensitivity counts.
-        deviation("standard deviation of gaussian noise", unit="unit of the scores"),
-        positive(
-            "scale",
-            "scale of laplace, exponential or gumbel noise",
-            "decreases",
-            unit="unit of the scores",
-        ),
+        deviation(unit="unit of the scores"),
+        positive("scale", "decreases", unit="unit of the scores"),
         # Fewer are the limit where the others are far below.
-        whole("candidates", "number of candidates", "increases", most=MOST_CANDIDATES),
-        Parameter(
-            "monotone", "whether one more record never lowers a score", kind="flag", default=False
-        ),
+        whole("candidates", "increases", most=MOST_CANDIDATES),
+        Parameter("monotone", kind="flag", default=False),
         # Neighbours of a smaller one are among those of a larger.
-        sensitivity(
-            meaning="most that one score changes between neighbours", unit="unit of the scores"
-        ),
+        sensitivity(unit="unit of the scores"),
     ),
     one_of=(("standard_deviation",), ("scale",)),
     example="noisy-max:sigma=4,candidates=10@10",
@@ -129,31 +104,25 @@ class NoisyMax(Mechanism):
     replacing a record may move them both ways, and there `monotone` changes nothing. A group of k
     records multiplies the sensitivity by k. One candidate reveals nothing.
 
-    One use gives one of m answers. Each value of its profile is attained by one gap between the
-    scores or another, but no data sets attain all of it, so that several uses cost less than
-    several of its pair: there the lower end is that of one gap, the same in every use but the
-    last, whose gap is the best one in view of all that came out before, and the upper one that of
-    the pair.
+    Each value of the profile of one use is attained by one gap between the scores or another, but
+    no data sets attain all of it: for several uses the lower end is that of one gap, the same in
+    every use but the last, whose gap is the best one in view of all that came out before.
 
     Gaussian noise of standard deviation sigma: two candidates cost what N(s / (2^{1/2} sigma), 1)
-    and N(0, 1) do, exactly in one use. For more there is a bracket. Its upper end is the least of
-    three bounds, and their convex envelope composes: never above those of Koskela, Redberg, Wang
-    2024, for one use (Theorem 3.2) or for many (Theorem 3.3). Its lower end is that of the best of
-    some data sets and tests.
+    and N(0, 1) do, exactly in one use. For more the upper end is the convex envelope of three
+    bounds, never above those of Koskela, Redberg, Wang 2024 (Theorems 3.2 and 3.3), and the lower
+    end that of the best of some data sets and tests.
 
-    Gumbel noise of scale b is the exponential mechanism with epsilon = s / b: its law of bounded
-    range is exact for one use, and attained by two candidates, the difference of whose noise is
-    logistic.
+    Gumbel noise of scale b is the exponential mechanism with epsilon = s / b; two candidates attain
+    its law of bounded range, as the difference of their noise is logistic.
 
     Exponential noise of scale b is permute-and-flip (Ding, Kifer, et al. 2021): exactly the pair of
-    the Laplace mechanism of sensitivity s and scale b. Let S be a set of candidates and D its
-    largest noisy score less the largest of the others. P(S) - a P'(S) is at most
-    G(0) - a G(s), G(t) = P(D > t), because D changes by at most s. Exponential noise has a hazard
-    of at most 1/b everywhere; so has the largest of several (its density is at most 1/b times the
-    chance that exactly one is above), and given the other side, -G' <= G / b and
-    -G' <= (1 - G) / b. A Laplace number has equality in the smaller of the two, so that from equal
-    G(0) its G(s) is no larger. The difference of two exponential numbers is a Laplace number, so
-    that two candidates attain the bound, and more do where the others are far below.
+    the Laplace mechanism of sensitivity s and scale b. Let D be the largest noisy score of a set S
+    of candidates less the largest of the others. P(S) - a P'(S) is at most G(0) - a G(s), G(t) =
+    P(D > t), as D changes by at most s. Exponential noise has a hazard of at most 1/b; so has the
+    largest of several, and given the other side, -G' <= G / b and -G' <= (1 - G) / b. A Laplace
+    number has equality in the smaller of the two, so that from equal G(0) its G(s) is no larger.
+    Two candidates attain it, as the difference of two exponential numbers is a Laplace number.
 
     Laplace noise of scale b: two candidates cost what the difference D of two Laplace numbers does
     against D + s, exactly in one use. For more, scores cost at most what the gap of two laws does
@@ -162,10 +131,7 @@ class NoisyMax(Mechanism):
     best sets of equal scores, which no other scores that were tried exceed.
 
     Attributes:
-        noise: the law of the noise.
         ratio: the sensitivity, or that of a group, over the standard deviation or scale.
-        candidates: m.
-        monotone: as written.
     """
 
     def __init__(
@@ -179,20 +145,14 @@ class NoisyMax(Mechanism):
         sensitivity: float = 1.0,
     ) -> None:
         """Take the noise as a standard deviation, or as a scale for other laws than the normal."""
-        if (standard_deviation is None) == (noise == GAUSSIAN):
-            takes = ("sigma (standard_deviation)", "scale")
-            wanted, other = takes if noise == GAUSSIAN else takes[::-1]
-            raise DomainError(f"noisy-max with {noise} noise takes {wanted}, not {other}")
+        size = noise_size(noise, GAUSSIAN, standard_deviation, scale)
         self.noise, self.candidates, self.monotone = noise, candidates, monotone
-        self.ratio = self._checked(
-            Enclosed.of(sensitivity) / Enclosed.of(given(standard_deviation, scale))
-        )
+        self.ratio = self._checked(Enclosed.of(sensitivity) / Enclosed.of(size))
 
     def _checked(self, ratio: Enclosed) -> Enclosed:
-        if self.noise == GAUSSIAN:
-            name = "sensitivity / standard_deviation"
-            return within(name, ratio, SMALLEST_RATIO, LARGEST_GAUSSIAN)
-        return within("sensitivity / scale", ratio, SMALLEST_RATIO, LARGEST_RATIO)
+        name = "sensitivity / noise"
+        largest = LARGEST_GAUSSIAN if self.noise == GAUSSIAN else LARGEST_RATIO
+        return within(name, ratio, SMALLEST_RATIO, largest)
 
     def grouped(self, records: int) -> NoisyMax:
         """Return the mechanism for a group of records: its sensitivity adds up, step by step."""
@@ -206,45 +166,31 @@ class NoisyMax(Mechanism):
         from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.law import Term
 
-        if self.candidates == 1:
+        m = self.candidates
+        if m == 1:
             return nothing()
         moved = 1 if self.monotone and adjacency is not Adjacency.REPLACE else 2
         step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":
             return bounded_range(step, error, known)
-        from privcalc.losses.choices.noisy_max import (
-            exponential_tests,
-            gaussian_tests,
-            noisy_max_law,
-            tests_law,
-        )
+        from privcalc.losses.choices import noisy_max
 
         if self.noise == "exponential":
             law = LaplaceLaw(step, error, known)
-            return Term(law, law, members=exponential_tests(step, error))
+            return Term(law, law, members=noisy_max.exponential_tests(step, error))
         if self.noise == "laplace":
-            return self._laplace(step, error, known)
-        tests = gaussian_tests(self.candidates, step, error)
-        if self.candidates == 2:
+            from privcalc.losses.choices import noisy_max_laplace
+
+            tests = noisy_max_laplace.laplace_tests(m, step, error)
+            below = noisy_max_laplace.laplace_attained(m, step, error, known)
+            # Where steps have few digits it is that of any number of candidates.
+            above: LossLaw = LaplaceLaw(step, error, known)
+            if noisy_max_laplace.SMALLEST_STEP <= step <= noisy_max_laplace.LARGEST_STEP:
+                above = noisy_max_laplace.laplace_law(m, step, error)
+            return Term(above, below, members=tests)
+        normal = noisy_max.gaussian_tests(m, step, error)
+        if m == 2:
             pair = GaussianLaw.of((self.ratio * self.ratio * Fraction(moved**2, 2)).root())
-            return Term(pair, pair, members=tests)
-        upper = noisy_max_law(self.candidates, step, error)
-        return Term(upper, tests_law(tests), members=tests)
-
-    def _laplace(self, step: float, error: float, known: Fraction | None) -> Term:
-        """Return a bracket for Laplace noise; for any number where steps have few digits."""
-        from privcalc.losses.choices.noisy_max_laplace import (
-            LARGEST_STEP,
-            SMALLEST_STEP,
-            laplace_attained,
-            laplace_law,
-            laplace_tests,
-        )
-        from privcalc.losses.laplace import LaplaceLaw
-        from privcalc.losses.law import Term
-
-        members = laplace_tests(self.candidates, step, error)
-        below = laplace_attained(self.candidates, step, error, known)
-        if SMALLEST_STEP <= step <= LARGEST_STEP:
-            return Term(laplace_law(self.candidates, step, error), below, members=members)
-        return Term(LaplaceLaw(step, error, known), below, members=members)
+            return Term(pair, pair, members=normal)
+        upper = noisy_max.noisy_max_law(m, step, error)
+        return Term(upper, noisy_max.tests_law(normal), members=normal)

@@ -13,7 +13,7 @@ from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.exact import exact as written
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files import exact, read_rows
+from privcalc.mechanisms.files import exact, named, read_rows
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import positive, share
 from privcalc.spec.registry import Parameter, mechanism
@@ -32,7 +32,7 @@ MOST_BITS = 8_000
 @mechanism(
     name="pmf",
     place=150,
-    parameters=(Parameter("file", "JSON or text with the columns first and other", kind="path"),),
+    parameters=(Parameter("file", kind="path"),),
     example="pmf:file=./pmf.csv@10",
     example_file="first other\n0.50 0.25\n0.25 0.25\n0.25 0.50\n",
 )
@@ -49,9 +49,6 @@ class Pmf(Mechanism):
     for adding a record, (other, first) for removing one. It says nothing of other neighbours: the
     two columns have to be the worst there are. Under replace-one either order may occur at each
     step, and the pair is the least one that dominates both.
-
-    Attributes:
-        outcomes: pairs of probabilities, exact and normalised.
     """
 
     any_program: ClassVar[bool] = True
@@ -90,12 +87,10 @@ class Pmf(Mechanism):
         from privcalc.losses.profiles import exact_law
 
         remove = adjacency is Adjacency.REMOVE
-        try:
+        with named(self._file):
             if adjacency is Adjacency.REPLACE:
                 return either_order(self.outcomes)
             return exact_law([(q, p) for p, q in self.outcomes] if remove else self.outcomes)
-        except DomainError as error:
-            raise DomainError(f"{self._file}: {error}" if self._file else str(error)) from None
 
 
 def _sum(file: str, column: list[Fraction]) -> Fraction:
@@ -115,8 +110,8 @@ def _sum(file: str, column: list[Fraction]) -> Fraction:
     name="bernoulli_pair",
     place=170,
     parameters=(
-        share("p", "probability of yes without the record"),
-        share("other_p", "probability of yes with the record"),
+        share("p"),
+        share("other_p"),
     ),
     example="bernoulli-pair:p=0.01,other_p=0.02@100",
 )
@@ -146,10 +141,10 @@ LARGEST_RATIO = 1e6
     name="gaussian_pair",
     place=160,
     parameters=(
-        Parameter("mean", "mean of the output without the record"),
-        positive("deviation", "its standard deviation"),
-        Parameter("other_mean", "mean of the output with the record"),
-        positive("other_deviation", "its standard deviation"),
+        Parameter("mean"),
+        positive("deviation"),
+        Parameter("other_mean"),
+        positive("other_deviation"),
     ),
     # For replacing a record either order may occur at each step, and the larger of the two profiles
     # at each epsilon belongs to no pair of normal laws.
@@ -166,10 +161,6 @@ class GaussianPair(Mechanism):
     output: epsilon is finite in both directions, though from some
     order on the Renyi divergence of the wider law from the narrower one is infinite, for variances
     2 and 1 from order 2 on (Gil, Alajaji, Linder 2013).
-
-    Attributes:
-        first: mean and deviation without the record.
-        other: the same with it.
     """
 
     def __init__(

@@ -31,25 +31,12 @@ SLACK = Fraction(1, 2**49)
     place=60,
     aliases=("rr",),
     parameters=(
-        share(
-            "probability",
-            "probability of reporting the true category",
-            short="p",
-            open_minimum=True,
-            open_maximum=True,
-        ),
+        share("probability", short="p", open_minimum=True, open_maximum=True),
         # H_a = (e^epsilon - a) / (e^epsilon + k - 1) for 1 <= a <= e^epsilon.
-        Parameter(
-            "epsilon",
-            "log of the ratio between the true category and any other",
-            minimum=0.0,
-            maximum=LARGEST_EPSILON,
-            cost="increases",
-        ),
+        Parameter("epsilon", minimum=0.0, maximum=LARGEST_EPSILON, cost="increases"),
         # By the same formula; with p written there is no such order.
         Parameter(
             "categories",
-            "number of categories",
             kind="integer",
             minimum=2.0,
             default=2,
@@ -72,7 +59,6 @@ class RandomizedResponse(Mechanism):
     p = exp(epsilon) / (exp(epsilon) + k - 1).
 
     Attributes:
-        categories: k.
         epsilon: log(p (k - 1) / (1 - p)), negative for p < 1/k.
         probability: p as written, or None.
     """
@@ -100,14 +86,12 @@ class RandomizedResponse(Mechanism):
                 f"the log of the ratio of probabilities must be within {LARGEST_EPSILON:g} of 0,"
                 f" got {nearest!r}"
             )
-
-    @property
-    def report(self) -> LocalReport | None:
-        """The answer; None where the true one of several is less likely than any other."""
+        # Of several answers the true one must not be less likely than any other.
         low, high = self.epsilon.low, self.epsilon.high
-        if low < 0:
-            return LocalReport(Enclosed(-high, -low), 2) if self.categories == 2 else None
-        return LocalReport(self.epsilon, self.categories)
+        if low >= 0:
+            self.report = LocalReport(self.epsilon, categories)
+        elif categories == 2:
+            self.report = LocalReport(Enclosed(-high, -low), 2)
 
     def grouped(self, records: int) -> RandomizedResponse:
         """Return the mechanism itself: whatever changes, its input is one of k categories."""
@@ -119,14 +103,13 @@ class RandomizedResponse(Mechanism):
     ) -> Term | None:
         """Return the law of a Poisson-sampled response where a record is replaced.
 
-        With i, j, k the true categories without the record and with its two values, and h the
-        profile of two different categories, the profile is at most q h(1 + (a - 1) / q) for a >= 1.
-        For i = k it is that (one record is removed). Otherwise one category is more likely under
-        P: r + q (p - r) - a r if i, j, k differ, p - a (p - q (p - r)) if i = j, r = (1 - p) /
-        (k - 1), for p >= r; both are q (p - r) - (a - 1) times a probability, the least of which
-        is r, as for i = k. For p < r likewise, with p the least. So the pair is the one of a sample
-        of fixed size (`losses/sampled/replaced.py`): three different categories attain it for
-        p >= r, and elsewhere the lower end is that of a record that is removed.
+        With i, j, k the true categories without the record and with its two values, one category is
+        more likely under P: by r + q (p - r) - a r if i, j, k differ, p - a (p - q (p - r)) if
+        i = j, r = (1 - p) / (k - 1), for p >= r; both are q (p - r) - (a - 1) times a probability,
+        the least of which is r, as for i = k, where one record is removed. For p < r likewise, with
+        p the least. So the pair is that of a sample of fixed size (`losses/sampled/replaced.py`):
+        three different categories attain it for p >= r, and elsewhere the lower end is that of a
+        record that is removed.
         """
         from privcalc.losses.law import Term
         from privcalc.losses.sampled.law import sampled

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed, doubles
 from privcalc.mechanisms.base import LocalReport, Mechanism, given
-from privcalc.mechanisms.files import Row, exact, read_rows
+from privcalc.mechanisms.files import Row, exact, named, read_rows
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
 from privcalc.spec.entry import positive
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw, RenyiCurve
-    from privcalc.relation import Adjacency
+    from privcalc.losses.law import LossLaw, Term
 
 # Above it the probabilities of a pair are no doubles any more.
 LARGEST_LOSS = 700.0
@@ -28,9 +27,9 @@ LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
 _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
 
 
-def bound(name: str, meaning: str, maximum: float, default: float | None = None) -> Parameter:
+def bound(name: str, maximum: float, default: float | None = None) -> Parameter:
     """Declare a number from 0 on, of which smaller ones are special cases."""
-    return Parameter(name, meaning, minimum=0.0, maximum=maximum, default=default, cost="increases")
+    return Parameter(name, minimum=0.0, maximum=maximum, default=default, cost="increases")
 
 
 class Stated(Mechanism):
@@ -46,7 +45,7 @@ class Stated(Mechanism):
 @mechanism(
     name="pure",
     place=90,
-    parameters=(bound("epsilon", "largest privacy loss", LARGEST_LOSS),),
+    parameters=(bound("epsilon", LARGEST_LOSS),),
     example="pure:epsilon=0.1@500",
 )
 class Pure(Stated):
@@ -56,19 +55,12 @@ class Pure(Stated):
     the two-point pair P = (p, 1 - p), Q = (1 - p, p) with p = exp(epsilon) / (1 + exp(epsilon)),
     in every direction (Kairouz, Oh, Viswanath 2015): the answer is the most that any
     such mechanism costs, and randomized response attains it.
-
-    Attributes:
-        epsilon: the largest privacy loss.
     """
 
     def __init__(self, *, epsilon: float) -> None:
         """Take the guarantee."""
         self.epsilon = Enclosed.of(epsilon)
-
-    @property
-    def report(self) -> LocalReport:
-        """Any report of this guarantee."""
-        return LocalReport(self.epsilon)
+        self.report = LocalReport(self.epsilon)
 
     def law(self) -> LossLaw:
         """Return the privacy-loss law, the same in each direction."""
@@ -81,8 +73,8 @@ class Pure(Stated):
     name="approx",
     place=100,
     parameters=(
-        bound("epsilon", "privacy loss that is exceeded only with delta", LARGEST_LOSS),
-        bound("delta", "probability with which nothing is promised", 1.0),
+        bound("epsilon", LARGEST_LOSS),
+        bound("delta", 1.0),
     ),
     example="approx:epsilon=0.5,delta=1e-8@100",
 )
@@ -95,10 +87,6 @@ class Approx(Stated):
     randomized response: P = (delta, (1 - delta) p, (1 - delta)(1 - p), 0) and
     Q = (0, (1 - delta)(1 - p), (1 - delta) p, delta), p = exp(epsilon) / (1 + exp(epsilon)).
     At delta = 0 this is `pure`.
-
-    Attributes:
-        epsilon: the privacy loss outside the failure event.
-        delta: the probability of the failure event.
     """
 
     def __init__(self, *, epsilon: float, delta: float) -> None:
@@ -118,7 +106,7 @@ class Approx(Stated):
     place=110,
     parameters=(
         # A smaller mu is a special case.
-        positive("mu", "distance of the two normal laws, in standard deviations", "increases"),
+        positive("mu", "increases"),
     ),
     example="gdp:mu=0.5@10",
 )
@@ -131,9 +119,6 @@ class Gdp(Gaussian):
     trade-off function and a privacy profile determine one another (their Corollary 2.13). The
     Gaussian mechanism with sensitivity / sigma = mu attains it, and for a group of k records both
     have k mu (Theorem 2.14).
-
-    Attributes:
-        mu: the distance.
     """
 
     named: ClassVar[str] = "mu"
@@ -147,8 +132,8 @@ class Gdp(Gaussian):
     name="zcdp",
     place=120,
     parameters=(
-        bound("rho", "slope of the Renyi curve", LARGEST_EPSILON),
-        bound("xi", "intercept of the Renyi curve", LARGEST_EPSILON, 0.0),
+        bound("rho", LARGEST_EPSILON),
+        bound("xi", LARGEST_EPSILON, 0.0),
     ),
     example="zcdp:rho=2.56",
 )
@@ -160,10 +145,6 @@ class Zcdp(Mechanism):
     Definition 8.1; xi = 0 is rho-zCDP). The mechanism is known by this curve only, so that
     every answer is an upper bound, and a composition with it is answered by the Renyi engine as a
     whole.
-
-    Attributes:
-        rho: slope.
-        xi: intercept.
     """
 
     def __init__(self, *, rho: float, xi: float = 0.0) -> None:
@@ -180,12 +161,12 @@ class Zcdp(Mechanism):
             raise UnsupportedError("@group of zcdp is known here for xi=0 only")
         return self.changed(rho=self.rho * records**2)
 
-    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
-        """Return the Renyi curve of one direction; it is the same in each."""
-        del adjacency
+    def law(self) -> Term:
+        """Return the Renyi curve."""
+        from privcalc.losses.law import Term
         from privcalc.renyi.known import LinearCurve
 
-        return LinearCurve.of(self.rho, self.xi, attained=not self.xi.high)
+        return Term(curve=LinearCurve.of(self.rho, self.xi, attained=not self.xi.high))
 
 
 @mechanism(
@@ -193,16 +174,9 @@ class Zcdp(Mechanism):
     place=130,
     parameters=(
         # Divergences grow with the order, so that the same one at a larger order says more.
-        Parameter(
-            "order",
-            "order of the Renyi divergence",
-            minimum=1.0,
-            open_minimum=True,
-            maximum=LARGEST_ORDER,
-            cost="decreases",
-        ),
-        bound("epsilon", "Renyi divergence of that order", LARGEST_EPSILON),
-        Parameter("file", "JSON or text with the columns order and epsilon", kind="path"),
+        Parameter("order", minimum=1.0, open_minimum=True, maximum=LARGEST_ORDER, cost="decreases"),
+        bound("epsilon", LARGEST_EPSILON),
+        Parameter("file", kind="path"),
     ),
     one_of=(("order", "epsilon"), ("file",)),
     example="rdp:file=./renyi.csv@10",
@@ -246,12 +220,9 @@ class Rdp(Mechanism):
         largest = max(finite, default=None)
         self.last = None if largest is None else (largest[0], -largest[1])
 
-    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
-        """Return the Renyi curve of one direction; it is the same in each.
-
-        order - 1 is exact in doubles, and its product with epsilon is rounded up.
-        """
-        del adjacency
+    def law(self) -> Term:
+        """Return the curve: order - 1 is exact in doubles, its product with epsilon rounded up."""
+        from privcalc.losses.law import Term
         from privcalc.renyi.known import PointsCurve
 
         finite = tuple(
@@ -259,7 +230,8 @@ class Rdp(Mechanism):
             for order, epsilon in self.points
             if order < math.inf
         )
-        return PointsCurve(finite, dict(self.points).get(math.inf, math.inf), self.last)
+        largest = dict(self.points).get(math.inf, math.inf)
+        return Term(curve=PointsCurve(finite, largest, self.last))
 
 
 def _renyi_point(row: Row) -> tuple[Fraction, float, float]:
@@ -284,7 +256,7 @@ def _renyi_point(row: Row) -> tuple[Fraction, float, float]:
 @mechanism(
     name="profile",
     place=140,
-    parameters=(Parameter("file", "JSON or text with the columns epsilon and delta", kind="path"),),
+    parameters=(Parameter("file", kind="path"),),
     example="profile:file=./profile.csv@10",
     example_file="epsilon delta\n0.5 0.1\n1 1e-3\n2 1e-6\n",
 )
@@ -303,9 +275,6 @@ class Profile(Stated):
     It is a privacy profile, and hence that of a pair, which dominates the mechanism in every
     direction (Zhu, Dong, Wang 2022, Lemma 7). One point is `approx`. Several modes of a mechanism
     whose worst data sets differ go into one file as the maximum of their profiles.
-
-    Attributes:
-        points: pairs (epsilon, delta), exact; an epsilon may be infinity.
     """
 
     def __init__(self, *, file: str) -> None:
@@ -314,6 +283,7 @@ class Profile(Stated):
 
         hint = "; any part of them is a valid profile too"
         rows = read_rows(file, ("epsilon", "delta"), most=MOST_POINTS, hint=hint)
+        # An epsilon may be infinity.
         self.points = tuple(
             (math.inf if word.lower() in _INFINITY else exact(place, word), exact(place, delta))
             for place, (word, delta) in rows
@@ -328,7 +298,5 @@ class Profile(Stated):
         """
         from privcalc.losses.profiles import profile_law
 
-        try:
+        with named(self._file):
             return profile_law(self.points)
-        except DomainError as error:
-            raise DomainError(f"{self._file}: {error}") from None

@@ -87,7 +87,7 @@ def page(name: str) -> str:
     sections = [
         _opening(entry),
         _mathematics(entry),
-        "Parameters\n" + "\n".join(_parameter(parameter) for parameter in entry.parameters),
+        "Parameters\n" + "\n".join(_parameter(entry, parameter) for parameter in entry.parameters),
         *_rules(entry),
         "Relations\n" + _paragraph(_relations(entry)),
         f"Example\n  {entry.example}\n{_paragraph(twin)}".rstrip("\n"),
@@ -111,7 +111,7 @@ def _mathematics(entry: Entry) -> str:
     return "\n\n".join(_display(each) if each[0] == " " else _paragraph(each) for each in kept)
 
 
-def _parameter(parameter: Parameter) -> str:
+def _parameter(entry: Entry, parameter: Parameter) -> str:
     file = "a file, whose name has a dot or a slash in it, or stands in quotes"
     takes = file if parameter.kind == "path" else parameter.takes
     facts = [takes, parameter.range_text]
@@ -123,7 +123,7 @@ def _parameter(parameter: Parameter) -> str:
         default = value_text(parameter.default)
     if default:
         head += f"; {default} where left out"
-    meaning = parameter.meaning
+    meaning = entry.meaning(parameter)
     if parameter.short:
         meaning += f"; in full {parameter.name}"
     lines = wrap(head, _WIDTH - 22)

@@ -82,7 +82,7 @@ class Parameter:
 
     Attributes:
         name: the long name in snake_case; the JSON field.
-        meaning: one clause, for help and manual pages.
+        meaning: one clause, for help and manual pages; "" where `parameters.toml` has it.
         short: the spelling of the canonical text, or None where that is the long name.
         kind: the type of the value. Numbers and integers are finite, and only they can be a hole.
         minimum: least value, or None; `open_minimum` where it is refused itself. So with a maximum.
@@ -107,7 +107,7 @@ class Parameter:
     """
 
     name: str
-    meaning: str
+    meaning: str = ""
     short: str | None = None
     kind: ParameterKind = "number"
     minimum: float | None = None
@@ -186,19 +186,18 @@ QUERY = "unit of the query"
 EXCLUDES = (("noise_multiplier", "sensitivity"),)
 
 
-def positive(name: str, meaning: str, cost: Cost = "", **more: Any) -> Parameter:  # noqa: ANN401
+def positive(name: str, cost: Cost = "", **more: Any) -> Parameter:  # noqa: ANN401
     """Declare a number above 0; `more` are fields of `Parameter`."""
-    return Parameter(name, meaning, minimum=0.0, open_minimum=True, cost=cost, **more)
+    return Parameter(name, minimum=0.0, open_minimum=True, cost=cost, **more)
 
 
-def share(name: str, meaning: str, cost: Cost = "", **more: Any) -> Parameter:  # noqa: ANN401
+def share(name: str, cost: Cost = "", **more: Any) -> Parameter:  # noqa: ANN401
     """Declare a number from 0 to 1, such as a probability."""
-    return Parameter(name, meaning, minimum=0.0, maximum=1.0, cost=cost, **more)
+    return Parameter(name, minimum=0.0, maximum=1.0, cost=cost, **more)
 
 
 def whole(
     name: str,
-    meaning: str,
     cost: Cost = "",
     *,
     most: int | None = None,
@@ -207,29 +206,17 @@ def whole(
     """Declare a whole number from 1 on."""
     top = None if most is None else float(most)
     found: dict[str, Any] = {"minimum": 1.0, "maximum": top} | more
-    return Parameter(name, meaning, kind="integer", cost=cost, **found)
+    return Parameter(name, kind="integer", cost=cost, **found)
 
 
-def deviation(
-    meaning: str = "standard deviation of the noise",
-    cost: Cost = "decreases",
-    unit: str = QUERY,
-    **more: Any,  # noqa: ANN401
-) -> Parameter:
+def deviation(cost: Cost = "decreases", unit: str = QUERY, **more: Any) -> Parameter:  # noqa: ANN401
     """Declare sigma: more noise is less noise with independent noise added, and hides more."""
-    return positive("standard_deviation", meaning, cost, short="sigma", unit=unit, **more)
+    return positive("standard_deviation", cost, short="sigma", unit=unit, **more)
 
 
-def sensitivity(norm: str = "", meaning: str = "", unit: str = QUERY) -> Parameter:
-    """Declare by how much a query moves; neighbours of a smaller one are among those of a larger.
-
-    Args:
-        norm: in which it is measured, for one that a query has.
-        meaning: of another one.
-        unit: that of what moves.
-    """
-    meaning = meaning or f"most that the query changes between neighbours{norm}"
-    return positive("sensitivity", meaning, "increases", default=1.0, contribution=True, unit=unit)
+def sensitivity(unit: str = QUERY) -> Parameter:
+    """Declare how far a query moves; neighbours of a smaller one are among those of a larger."""
+    return positive("sensitivity", "increases", default=1.0, contribution=True, unit=unit)
 
 
 class Words:
@@ -241,12 +228,12 @@ class Words:
 
     def __get__(self, entry: Entry, owner: type) -> str:
         """Return the words."""
-        return _words().get(entry.name, {}).get(self._name, "")
+        return _words("words.toml").get(entry.name, {}).get(self._name, "")
 
 
-@lru_cache(1)
-def _words() -> dict[str, dict[str, str]]:
-    found: Any = table("spec", "words.toml")
+@lru_cache(2)
+def _words(file: str) -> dict[str, dict[str, str]]:
+    found: Any = table("spec", file)
     return found  # type: ignore[no-any-return]
 
 
@@ -321,6 +308,12 @@ class Entry:
     def summary(self) -> str:
         """What it is: the first sentence of the docstring, without its full stop."""
         return " ".join(self.documentation.split("\n\n", 1)[0].split()).removesuffix(".")
+
+    def meaning(self, parameter: Parameter) -> str:
+        """Return what one of the parameters is, in one clause."""
+        said = _words("parameters.toml")
+        own = said.get(self.name, {}).get(parameter.name)
+        return parameter.meaning or own or said["every"].get(parameter.name, "")
 
     def keeps_order_with(self, written: Iterable[str]) -> bool:
         """Say whether the order of events is kept where these parameters are written."""

@@ -2,7 +2,7 @@
 
 A mechanism module registers its class with one decorator, and everything that speaks of
 mechanisms (the parser's checks, the JSON schema, help, manual pages) reads this table. The
-modules of a few packages of `privcalc.mechanisms` and `privcalc.wrappers` are found and imported at
+modules of `privcalc.mechanisms` and `privcalc.wrappers` are found and imported at
 the first look-up, the one import of the specification layer that points upward; they import no
 numerics. The canonical text of a tree is formed here, too: short spellings, no spaces, only the
 parentheses that are needed. Numbers are printed by `repr`, so that reading the text again gives an
@@ -67,19 +67,16 @@ __all__ = [
     "wrappers",
 ]
 
-UPWARD = (
-    "privcalc.mechanisms",
-    "privcalc.mechanisms.adaptive",
-    "privcalc.mechanisms.correlated",
-    "privcalc.wrappers",
-)
+UPWARD = ("privcalc.mechanisms", "privcalc.wrappers")
 # Files of several mechanisms; what is not found by its name alone is found by loading all.
 _FILES = {
     **dict.fromkeys(("pure", "approx", "gdp", "zcdp", "rdp", "profile"), "stated"),
     **dict.fromkeys(("pmf", "bernoulli_pair", "gaussian_pair"), "pairs"),
     **dict.fromkeys(("discrete_gaussian", "discrete_laplace"), "discrete"),
     **dict.fromkeys(("gnmax", "gnss", "noisy_screening"), "pate"),
-    "truncated_laplace": "laplace",
+    **dict.fromkeys(("truncated_laplace", "staircase"), "laplace"),
+    "gaussian_mixture": "gaussian",
+    "stability": "ptr",
     "exponential": "noisy_max",
 }
 _entries: dict[str, Entry] = {}

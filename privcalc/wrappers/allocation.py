@@ -9,7 +9,7 @@ from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import whole
-from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.registry import wrapper
 from privcalc.wrappers.base import Wrapper, gaussian_step, spelled
 
 if TYPE_CHECKING:
@@ -35,32 +35,15 @@ NAME, MOST_FINE, MOST_ROUGH, MOST_EPOCHS = "allocated", 2, 8, 30
 # Steps for which the roughest of them is good for a look.
 FEW_STEPS = 10_000
 
-STEPS = Parameter(
-    "steps",
-    "number of steps of an epoch",
-    short="t",
-    kind="integer",
-    minimum=1.0,
-    maximum=float(MOST_STEPS),
-    # The mean of t + 1 independent ratios is that of t of them, averaged over which is left out.
-    cost="decreases",
-    cost_unless=("participations",),
-)
-
 
 @wrapper(
     name="randomly_allocated",
     place=22,
     short="allocation",
     parameters=(
-        STEPS,
-        whole(
-            "participations",
-            "number of different steps of an epoch that a record takes part in",
-            most=MOST_STEPS,
-            short="k",
-            default=1,
-        ),
+        # The mean of t + 1 independent ratios is that of t, averaged over which is left out.
+        whole("steps", "decreases", most=MOST_STEPS, short="t", cost_unless=("participations",)),
+        whole("participations", most=MOST_STEPS, short="k", default=1),
     ),
     ordered=(("participations", "steps"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
@@ -77,22 +60,19 @@ class RandomlyAllocated(Wrapper):
     I), v = 1 / sigma, and for adding one by the same in the reverse direction, also where every
     step is chosen adaptively. Proof. Fix the places of all other records; they are drawn alike with
     and without the record, and profiles are jointly convex. Given the outputs so far, let Q_i be
-    the law of step i without the record, and W_i with it. As (W_i, Q_i) is dominated by N(v, 1) and
-    N(0, 1), some kernel takes N(v, 1) to W_i and N(0, 1) to Q_i (Blackwell 1953). Applied to x_1,
-    ..., x_t one by one, with kernels chosen by what came before, these take N(0, I) to the outputs
-    without the record, and N(v e_j, I) to those with the record in step j, for every j. A record in
-    a data set whose others add nothing attains it. Draws that are kept for k epochs give N(v, 1) k
-    times at step j, which is N(v sqrt(k), 1).
+    the law of step i without the record, and W_i with it: some kernel takes N(v, 1) to W_i and
+    N(0, 1) to Q_i (Blackwell 1953). Applied to x_1, ..., x_t one by one, with kernels chosen by
+    what came before, these take N(0, I) to the outputs without the record, and N(v e_j, I) to those
+    with the record in step j, for every j. A record in a data set whose others add nothing attains
+    it. Draws that are kept for k epochs give N(v, 1) k times at step j, which is N(v sqrt(k), 1).
 
     Of k different steps of t, drawn evenly, the law above is a composition of epochs in which the
     record is in one step. Proof. Draw a division of the steps into k blocks evenly, r = t mod k of
-    floor(t / k) + 1 steps and the others of floor(t / k), and one step of each block: together they
-    are k different steps, and by symmetry all sets of k are equally likely. Given the division the
-    blocks are epochs with draws of their own, however their steps follow one another, as the proof
-    above has one kernel for all steps; and profiles are jointly convex in the mixture over
-    divisions (Feldman, Shenfeld 2025, who reduce k of t to one of t / k alike). The laws below are
-    what the sum of all outputs tells apart, with mean k v in any k steps, and variance t:
-    N(k v / sqrt(t), 1); and what the sum of their likelihood ratios does
+    floor(t / k) + 1 steps and the others of floor(t / k), and one step of each block: by symmetry
+    all sets of k are equally likely. Given the division the blocks are epochs with draws of their
+    own, as the proof above has one kernel for all steps; and profiles are jointly convex in the
+    mixture over divisions (Feldman, Shenfeld 2025). The laws below are what the sum of all outputs
+    tells apart, N(k v / sqrt(t), 1), and what the sum of their likelihood ratios does
     (`losses/allocated.py`).
 
     Adding and removing are composed each by itself. That is not what a shuffled data set does,
@@ -100,6 +80,7 @@ class RandomlyAllocated(Wrapper):
     """
 
     sampling: ClassVar[str] = "random allocation"
+    splits = True
 
     def __init__(self, *, steps: int, participations: int = 1) -> None:
         """Take the number of steps, and in how many of them a record is."""
@@ -114,11 +95,6 @@ class RandomlyAllocated(Wrapper):
         if k == 1:
             return [(allocated(self.steps, law, adjacency, walk), 1)]
         return several(self.steps, k, law, adjacency, walk)
-
-    @property
-    def splits(self) -> bool:
-        """Return True: each record is allocated by itself."""
-        return True
 
 
 def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Terms:
@@ -147,12 +123,7 @@ def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Wa
 
 def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> GaussianLaw:
     """Return the law of one step."""
-    together = (
-        "several records may meet in a step or not, and no pair is known for that; for records that"
-        " are drawn together state the sensitivity of all of them"
-    )
-    name, known = spelled(tree), "@poisson is known for it"
-    return gaussian_step(tree, (adjacency, records), walk, (name, together, known), groups=True)
+    return gaussian_step(tree, (adjacency, records), walk, spelled(tree), groups=True)
 
 
 def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Term:
@@ -162,8 +133,7 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
     large for lattices the law above is that of one step without sampling, of which the epoch is a
     mixture, and the law below that of tests of the largest output. Where it is too small the law
     above is an epoch with more v, or one step if that is less; and below is what the sum of all
-    outputs tells apart, with mean v in whatever step the record is, and variance t:
-    N(v / sqrt(t), 1).
+    outputs tells apart, N(v / sqrt(t), 1).
     """
     from privcalc.losses.allocated import (
         ROUGH_SIZE,

@@ -36,6 +36,10 @@ class Walk(Protocol):
         """Return the mechanism of a leaf, the same one each time."""
         ...
 
+    def with_mechanism(self, leaf: Leaf, mechanism: Mechanism) -> Walk:
+        """Return the walk with another mechanism in the place of a leaf."""
+        ...
+
 
 class Wrapper:
     """What is done to an event.
@@ -43,18 +47,16 @@ class Wrapper:
     Attributes:
         sampling: how the answer names the sampling, or "".
         slow: whether every question about it takes its time.
+        needs_others: whether its lower ends are of data whose other records all have a part in it,
+            so that a sample of these proves none.
+        splits: whether a record of one part of the data meets that part's event in this wrapper,
+            and no other's: what happens to the other records is drawn alike with and without it.
     """
 
     sampling: ClassVar[str] = ""
     slow: ClassVar[bool] = False
-
-    @property
-    def splits(self) -> bool:
-        """Whether a record of one part meets that part's event in this wrapper, and no other's.
-
-        So it is where what happens to the other records is drawn alike with and without it.
-        """
-        return False
+    needs_others: ClassVar[bool] = False
+    splits: bool = False
 
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
         """Return what is known of the wrapped event in one direction, with counts.
@@ -73,22 +75,29 @@ class Wrapper:
         del tree
         return cls.sampling
 
-    def lone_selection(self, tree: Wrapped) -> Wrapped | None:
-        """Return the private selection that this node is by itself, or None (`lone_selection`)."""
-        del tree
-        return None
+
+def only_part(tree: Node) -> Node:
+    """Return what a sum of one part, used once, is a sum of; anything else as it is."""
+    if isinstance(tree, Repeated) and tree.count == 1:
+        return only_part(tree.event)
+    if isinstance(tree, Composed) and len(tree.events) == 1:
+        return only_part(tree.events[0])
+    return tree
 
 
 def lone_selection(tree: Node) -> Wrapped | None:
-    """Return a selection that is all there is of a specification, with its groups inside; or None.
+    """Return a private selection that is all there is of a specification, or None.
 
-    A group of the best result is the best result of groups: the neighbours of either are the same.
+    A group of the best result is the best result of groups, as the neighbours of either are the
+    same: so groups are put inside.
     """
-    if isinstance(tree, Repeated) and tree.count == 1:
-        return lone_selection(tree.event)
-    if isinstance(tree, Composed) and len(tree.events) == 1:
-        return lone_selection(tree.events[0])
-    return built(tree).lone_selection(tree) if isinstance(tree, Wrapped) else None
+    tree = only_part(tree)
+    if not isinstance(tree, Wrapped) or tree.name == "repeat_and_select":
+        return tree if isinstance(tree, Wrapped) else None
+    inner = lone_selection(tree.event) if tree.name == "group" else None
+    if inner is None:
+        return None
+    return Wrapped(inner.name, inner.parameters, Wrapped(tree.name, tree.parameters, inner.event))
 
 
 def built(tree: Wrapped) -> Wrapper:
@@ -112,7 +121,7 @@ def gaussian_step(
     tree: Wrapped,
     question: tuple[Adjacency, int],
     walk: Walk,
-    words: tuple[str, str, str],
+    name: str,
     *,
     groups: bool = False,
 ) -> GaussianLaw:
@@ -122,7 +131,7 @@ def gaussian_step(
         tree: the node of the wrapper.
         question: the direction, and the size of the group.
         walk: knows what the event costs.
-        words: what the wrapper is called, why groups are refused, and what runs may do.
+        name: what the wrapper is called.
         groups: whether the step may be that of a group.
 
     Raises:
@@ -131,9 +140,13 @@ def gaussian_step(
     from privcalc.engine.terms import one_law
     from privcalc.losses.gaussian import GaussianLaw
 
-    (adjacency, records), (name, together, known) = question, words
+    adjacency, records = question
     if records > 1:
-        raise UnsupportedError(f"@group of {name} is not available: {together}")
+        raise UnsupportedError(
+            f"@group of {name} is not available: several records may meet in a step or not, and no"
+            " pair is known for that; for records that are drawn together state the sensitivity of"
+            " all of them"
+        )
     inside = [
         each for each in registry.wrappers_in(tree.event) if not (groups and each.name == "group")
     ]
@@ -142,7 +155,7 @@ def gaussian_step(
             f"@{inside[0].spelling} inside {name} is not available: one step has to be Gaussian"
             " noise"
         )
-    refuse_runs(tree, tree.event, walk, known)
+    refuse_runs(tree, tree.event, walk, "@poisson without max is known for it")
     law = one_law([(term.law, count) for term, count in walk.terms(tree.event, adjacency, 1)])
     if not isinstance(law, GaussianLaw):
         raise UnsupportedError(

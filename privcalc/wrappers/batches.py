@@ -8,7 +8,7 @@ from privcalc.errors import DomainError
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import whole
 from privcalc.spec.registry import wrapper, wrappers_in
-from privcalc.spec.tree import Composed, Leaf, Repeated
+from privcalc.spec.tree import Leaf
 from privcalc.wrappers.allocation import (
     LEAST_NOISE,
     MOST_NOISE,
@@ -16,14 +16,14 @@ from privcalc.wrappers.allocation import (
     allocated,
     one_step,
 )
-from privcalc.wrappers.base import Wrapper
+from privcalc.wrappers.base import Wrapper, only_part
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.losses.batches_swap import Slots
     from privcalc.losses.gaussian import GaussianLaw
     from privcalc.losses.law import LossLaw, Term
-    from privcalc.spec.tree import Node, Wrapped
+    from privcalc.spec.tree import Wrapped
     from privcalc.wrappers.base import Walk
 
 MOST_RECORDS = 10**9
@@ -36,28 +36,15 @@ ACCURACY = 1e-7
     place=24,
     short="batches",
     parameters=(
-        whole(
-            "steps",
-            "number of batches of a pass",
-            most=MOST_STEPS,
-            short="t",
-            default_text="n / b, rounded up",
-        ),
+        whole("steps", most=MOST_STEPS, short="t", default_text="n / b, rounded up"),
         whole(
             "batch_size",
-            "number of records of a batch; the last may have fewer",
             most=MOST_RECORDS,
             short="b",
             default_text="any number, the same in all; or n / t, rounded up: the first batch has so"
             " many, and none has more",
         ),
-        whole(
-            "source_dataset_size",
-            "number of records; where it is more than b t, those left over are not read",
-            most=MOST_RECORDS * MOST_STEPS,
-            short="n",
-            default_text="b t",
-        ),
+        whole("source_dataset_size", most=MOST_RECORDS * MOST_STEPS, short="n", default_text="b t"),
     ),
     enough=(("steps",), ("source_dataset_size", "batch_size")),
     relations=frozenset(Relation),
@@ -74,34 +61,35 @@ class ShuffledBatches(Wrapper):
     sampling of the same noise is no measure of it.
 
     Lower end: all other records are at -v, v = 1 / sigma, and the record is at +v, or missing. The
-    pass is exactly (1/t) sum N(2 v e_i, I) against (1/t) sum N(v e_i, I), for any size of batches;
-    its tests are proved, for one pass and several, also sums. Upper end: the record is swapped from
-    the first batch into another one; what the first output tells of the record that it was swapped
-    with is bounded by a cap on likelihood ratios, and one batch by the largest law of a difference
-    of them. One pass costs at most the smaller of that and no sampling, at each epsilon, and
-    several what the largest pair does whose profile is below both. The larger b, the number of
-    records of a batch, the less a cap costs; with t alone the bound is that of b = 1, which holds
-    for batches of any one size. Proofs: `losses/batches.py` and `batches_swap.py`.
+    pass is exactly (1/t) sum N(2 v e_i, I) against (1/t) sum N(v e_i, I), for any size of batches.
+    Upper end: the record is swapped from the first batch into another one; what the first output
+    tells of the record that it was swapped with is bounded by a cap on likelihood ratios, and one
+    batch by the largest law of a difference of them. One pass costs at most the smaller of that and
+    no sampling, at each epsilon, and several what the largest pair does whose profile is below
+    both. The larger b, the number of records of a batch, the less a cap costs; with t alone the
+    bound is that of b = 1, which holds for batches of any one size. Proofs: `losses/batches.py` and
+    `batches_swap.py`.
 
     A last batch that has fewer records: write n and b, as in n=60000,b=256, which is 234 batches
     and one of 96. Upper end: the swap for batches of at most b records, the first of which has b.
     Lower end: that of as many batches of one size, which is the least for any sizes. A loop that
-    drops the last batch, or stops before: write t beside n and b, as in t=234,n=60000,b=256. A
-    record is then read in a pass with probability b t / n only, at both ends; with t and b alone
-    all records are read, and the upper end is hardly larger.
+    drops the last batch: write t beside n and b, as in t=234,n=60000,b=256. A record is then read
+    in a pass with probability b t / n only, at both ends.
 
     All that is for one gaussian as a step, with sigma from 0.4 to 100; the lower end also for
     several in one step, and for gdp, whose upper end is no sampling: what is mu-GDP need not add
     noise to a sum.
 
     Both ends are for a record that is zeroed out, or whose place in the permutation is left empty.
-    Where a missing record lets all later ones move up, each batch after it changes too, and
-    neither end is proved. Where the record is replaced, its values may be at +v and -v: with all
-    others at -v the pass is (1/t) sum N(2 v e_i, I) against N(0, I), random allocation with twice
-    the sensitivity of one that is added, below; above is no sampling with that.
+    Where a missing record lets all later ones move up, neither end is proved. Where the record is
+    replaced, its values may be at +v and -v: below is random allocation with twice the sensitivity
+    of one that is added; above is no sampling with that.
     """
 
     sampling: ClassVar[str] = "shuffled batches"
+    needs_others = True
+    # A record that is left out leaves its place in the permutation.
+    splits = True
 
     def __init__(
         self,
@@ -142,7 +130,9 @@ class ShuffledBatches(Wrapper):
 
         remove = adjacency is Adjacency.REMOVE
         lower = law_below(self.slots, low, remove=remove)
-        if not _adds_noise(tree.event):
+        step = only_part(tree.event)
+        # Of one value with Gaussian noise all that is used is known.
+        if not (isinstance(step, Leaf) and step.name == "gaussian"):
             return Term(law, lower)
         above = law_above(self.slots, high, remove=remove)
         return Term(above, lower, accuracy=ACCURACY)
@@ -156,11 +146,6 @@ class ShuffledBatches(Wrapper):
         if self.slots.skipped:
             return nothing()
         return allocated(self.steps, law, adjacency, walk).lower
-
-    @property
-    def splits(self) -> bool:
-        """Return True: a record that is left out leaves its place in the permutation."""
-        return True
 
 
 def _slots(steps: int | None, batch: int | None, records: int | None) -> Slots:
@@ -193,12 +178,3 @@ def _slots(steps: int | None, batch: int | None, records: int | None) -> Slots:
             f" @wor:n={records},m={batch}"
         )
     return slots
-
-
-def _adds_noise(tree: Node) -> bool:
-    """Say whether a step is one value with Gaussian noise, of which all that is used is known."""
-    if isinstance(tree, Repeated) and tree.count == 1:
-        return _adds_noise(tree.event)
-    if isinstance(tree, Composed) and len(tree.events) == 1:
-        return _adds_noise(tree.events[0])
-    return isinstance(tree, Leaf) and tree.name == "gaussian"

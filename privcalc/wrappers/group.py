@@ -8,7 +8,7 @@ from privcalc.errors import NotCertifiedError, UnsupportedError
 from privcalc.spec.entry import whole
 from privcalc.spec.registry import wrapper
 from privcalc.spec.tree import Wrapped
-from privcalc.wrappers.base import Wrapper, built, lone_selection
+from privcalc.wrappers.base import Wrapper, built
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     place=30,
     parameters=(
         # One more link of the chain of neighbours.
-        whole("records", "size of the group", "increases", short="k"),
+        whole("records", "increases", short="k"),
     ),
     example="gaussian:sigma=4@100@group:k=3",
 )
@@ -38,9 +38,6 @@ class Group(Wrapper):
     Theorem 2.14). Of what is known by its pair alone some mechanism attains the chain; elsewhere
     it is an upper bound only. Releases of keys, and tests that decide whether something runs, know
     what several people do to them.
-
-    Attributes:
-        records: k.
     """
 
     def __init__(self, *, records: int) -> None:
@@ -51,21 +48,13 @@ class Group(Wrapper):
         """Push the group to what is inside."""
         return walk.terms(tree.event, adjacency, records * self.records)
 
-    def lone_selection(self, tree: Wrapped) -> Wrapped | None:
-        """Return a selection of groups, where there is a selection inside and nothing else."""
-        inner = lone_selection(tree.event)
-        if inner is None:
-            return None
-        runs = Wrapped(tree.name, tree.parameters, inner.event)
-        return Wrapped(inner.name, inner.parameters, runs)
-
 
 def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term:
     """Return what is known of an unsampled mechanism for a group of several records."""
     found = scaled_term(mechanism, adjacency, records)
     if found is not None:
         return found
-    term = mechanism.term(adjacency)
+    term = mechanism.terms(adjacency)[0][0]
     law = term.upper
     if law is None:
         raise UnsupportedError(
@@ -92,7 +81,7 @@ def scaled_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Ter
     if scaled is None:
         return None
     try:
-        return scaled.term(adjacency)
+        return scaled.terms(adjacency)[0][0]
     except NotCertifiedError:
         return None
 

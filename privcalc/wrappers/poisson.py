@@ -16,7 +16,7 @@ from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.law import LossLaw, RenyiCurve, Term
+    from privcalc.losses.law import LossLaw, Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
     from privcalc.wrappers.sampling import SampledEvent
@@ -49,18 +49,10 @@ def capped(
     T an event of probability y without the record has at most (1 - q') y + q' G_{2 mu}(y) with it,
     and given s < B and the sample at most (1 - q) y + q G_mu(y). By joint convexity the sampled
     events of mu at q and of 2 mu at q', one of them by a public coin with weights 1 - w and w, are
-    a pair that dominates, in either order (Chua and others 2024, arXiv 2411.04205, and Ganesh 2025,
-    arXiv 2508.15089, have a record that moves to either side at mu each where it is one side at
-    2 mu here). Below is the record among others that add nothing, where it is in a batch with
+    a pair that dominates, in either order (Chua and others 2024, arXiv 2411.04205; Ganesh 2025,
+    arXiv 2508.15089). Below is the record among others that add nothing, in a batch with
     probability (1 - w) q + w q'; or among others that pull the other way, which is about the law
     above where w is near 1 (`losses/sampled/replaced.py`).
-
-    Args:
-        tree: the node of the sampling.
-        exact: q.
-        cap: B < n, and n.
-        question: the direction, and the size of the group.
-        walk: knows what the event costs.
 
     Raises:
         UnsupportedError: a group, another sampling inside, or noise that is not Gaussian.
@@ -79,9 +71,7 @@ def capped(
             f"{spelled(tree)} with max is known where n q (1 - q) is at most 1e9: sums over all"
             " sizes of a sample would take too long"
         )
-    together = "how many of the group are kept depends on the others"
-    words = f"{spelled(tree)} with max", together, "a cap is known for one step"
-    law = gaussian_step(tree, question, walk, words)
+    law = gaussian_step(tree, question, walk, f"{spelled(tree)} with max")
     remove = adjacency is Adjacency.REMOVE
     odds = Odds(exact, *cap)
     low, high = law.ends
@@ -141,27 +131,16 @@ class Odds:
     parameters=(
         # A sample at a lower rate is a mixture of one at the higher rate and of none.
         share(
-            "sampling_probability",
-            "probability with which each record is in the sample",
-            "increases",
-            short="q",
-            cost_unless=("truncated_batch_size",),
+            "sampling_probability", "increases", short="q", cost_unless=("truncated_batch_size",)
         ),
         # Another record takes the place of one that is zeroed out.
         whole(
             "truncated_batch_size",
-            "most records that are kept of a sample, drawn from it evenly",
             short="max",
             default_text="no cap",
             relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
         ),
-        whole(
-            "source_dataset_size",
-            "number of records of the larger of the two data sets",
-            most=MOST_RECORDS,
-            short="n",
-            default_text="any number",
-        ),
+        whole("source_dataset_size", most=MOST_RECORDS, short="n", default_text="any number"),
     ),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
@@ -185,23 +164,19 @@ class PoissonSampled(Sampling):
 
     A composition on one sample, or a sample of what is composed of samples, is sampled as a whole:
     by lists of outcomes above and below its pair (`losses/composed.py`). Each record then has a
-    coin of its own at each level. Clients that are sampled with all their records cost more.
-
-    An event that is known by its Renyi curve only is answered from above by that: a tight sum where
+    coin of its own at each level. Clients that are sampled with all their records cost more. An
+    event that is known by its Renyi curve only is answered from above by that: a tight sum where
     adding and removing have the same loss, and the bound of Zhu, Wang 2019 with smaller constants
     otherwise.
 
     With `max` a sample that is larger is cut to that size by chance, as static shapes need it, and
     `n` is the number of records that samples are drawn from. Then the record may push another one
-    out, which counts as two records (`wrappers/poisson.py`): an upper bound for Gaussian noise, and
-    the cost among records that add nothing as the lower end. Below a few deviations over the mean
-    batch q n such a cap is not for free. It is defined for adding or removing a record.
+    out, which counts as two records: an upper bound for Gaussian noise, and the cost among records
+    that add nothing as the lower end. Below a few deviations over the mean batch q n such a cap is
+    not for free. It is defined for adding or removing a record.
 
     A group of records has a pair of its own for Gaussian noise: how many of them are in the sample
     is binomial, and the pair a mixture of normal laws.
-
-    Attributes:
-        exact: q, as it was written.
     """
 
     sampling = "Poisson"
@@ -232,6 +207,8 @@ class PoissonSampled(Sampling):
                 "@poisson takes max and n together: the cap, and how many records samples are"
                 " drawn from"
             )
+        # Without a cap each record is in the sample independently.
+        self.splits = truncated_batch_size is None
         if truncated_batch_size is not None and source_dataset_size is not None:
             self.cap = truncated_batch_size, source_dataset_size
 
@@ -240,11 +217,6 @@ class PoissonSampled(Sampling):
         if self.cap is None or self.cap[0] >= self.cap[1] or self.exact.high == 0:
             return super().terms(tree, adjacency, records, walk)
         return capped(tree, self.exact, self.cap, (adjacency, records), walk)
-
-    @property
-    def splits(self) -> bool:
-        """Whether each record is in the sample independently, as it is where there is no cap."""
-        return self.cap is None
 
     def unsampled(
         self, tree: Wrapped, event: Node, adjacency: Adjacency, records: int, walk: Walk
@@ -278,27 +250,21 @@ class PoissonSampled(Sampling):
         term = super().at_rate(asked)
         return term if found is None else replace(found, upper=term.above)
 
-    def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
-        """Return what is known of the sampled event, for one record.
+    def replaced(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, own: bool) -> Term:
+        """Return what is known of one record that is replaced.
 
-        Of an envelope whose record is replaced the lower end is that of one without influence.
+        Of an envelope the lower end is that of a record without influence.
         """
-        from privcalc.losses.law import Term
-        from privcalc.losses.sampled.law import sampled
-
-        event, q, exact = asked.event, asked.q, asked.exact
-        if asked.adjacency is not Adjacency.REPLACE:
-            remove = asked.adjacency is Adjacency.REMOVE
-            return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
         from privcalc.losses.atoms import AtomicLaw
         from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
         from privcalc.losses.gaussian import GaussianLaw
+        from privcalc.losses.law import Term
         from privcalc.losses.sampled.replaced import ReplacedNoise, replaced
         from privcalc.renyi.curve import LawCurve
 
-        opposite = not member and _opposite(event, asked.walk)
-        found = Term.of(replaced(law, reverse, q, exact=exact, opposite_records=opposite))
-        if not isinstance(law, GaussianLaw | DiscreteGaussianLaw) or q == 0.0:
+        q, opposite = asked.q, own and _opposite(asked.event, asked.walk)
+        found = Term.of(replaced(law, reverse, q, exact=asked.exact, opposite_records=opposite))
+        if not isinstance(law, GaussianLaw | DiscreteGaussianLaw):
             return found
         bounds = ReplacedNoise(law, q)
         upper, lower = (
@@ -310,46 +276,17 @@ class PoissonSampled(Sampling):
         return replace(found, upper=upper, lower=lower)
 
     def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: SampledEvent) -> Term:
-        """Return the sampled event for a group of records, given its term for one.
-
-        The pair of Gaussian noise has room for an error of `MOST_UNITS` of mu. Where it is known
-        less exactly the pair is enclosed by those at the ends: all its tests gain as mu grows.
-        """
+        """Return the sampled event for a group of records, given its term for one; see `known`."""
         from privcalc.losses.gaussian import GaussianLaw
-        from privcalc.losses.law import MOST_UNITS, Term
+        from privcalc.losses.law import Term
         from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-        from privcalc.numerics.rounding import UNIT
 
         if asked.adjacency is Adjacency.REPLACE:
             return super().of_group(law, reverse, single, asked)
         if not isinstance(law, GaussianLaw):
-            event = reverse if asked.adjacency is Adjacency.REMOVE else law
-            found = _of_sampled_records(event, asked)
+            found = _of_sampled_records(reverse if asked.remove else law, asked)
             return found or super().of_group(law, reverse, single, asked)
-        q, k, remove = asked.q, asked.records, asked.adjacency is Adjacency.REMOVE
-        if law.error > MOST_UNITS * UNIT:
-            low, high = (GaussianMixtureLaw(end.mu, q, k, remove) for end in law.ends)
-            return Term(high, low)
-        return Term.of(GaussianMixtureLaw(law.mu, q, k, remove))
-
-    def curve(
-        self, event: RenyiCurve, q: float, adjacency: Adjacency, *, symmetric: bool, attained: bool
-    ) -> RenyiCurve:
-        """Return an upper bound on the Renyi curve of the sampled event, in both directions.
-
-        Raises:
-            UnsupportedError: a record is replaced, for which no curve is known.
-        """
-        if adjacency is Adjacency.REPLACE:
-            raise UnsupportedError(
-                "replacing a record of a Poisson sample is not available for a composition, or for"
-                " what is known by bounds or by its Renyi curve only; sample each part, or pass"
-                " --relation add-or-remove-one"
-            )
-        del attained
-        from privcalc.renyi.sampled_poisson import PoissonCurve
-
-        return PoissonCurve(event, q, symmetric)
+        return Term.of(GaussianMixtureLaw(law.mu, asked.q, asked.records, asked.remove))
 
 
 def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
@@ -370,7 +307,7 @@ def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
     from privcalc.losses.law import Term
     from privcalc.wrappers.group import scaled_term
 
-    k, remove = asked.records, asked.adjacency is Adjacency.REMOVE
+    k = asked.records
     if k > LARGEST_MIXTURE:
         return None
     if max(law.max_loss, law.infinity_mass) <= 0.0:
@@ -386,7 +323,7 @@ def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
     attained = whole and all(term.law is not None for term in terms)
     attained = attained or (mechanism is not None and mechanism.any_program)
     rate = asked.q, asked.exact
-    return sampled_term(laws if whole else [law], k, rate, remove=remove, attained=attained)
+    return sampled_term(laws if whole else [law], k, rate, remove=asked.remove, attained=attained)
 
 
 def _opposite(event: Node, walk: Walk, *, known: bool = False) -> bool:

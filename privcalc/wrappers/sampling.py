@@ -16,8 +16,7 @@ from privcalc.wrappers.base import Wrapper, built, refuse_runs, spelled
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
-    from privcalc.losses.law import DirectedMembers, LossLaw, RenyiCurve, Term
-    from privcalc.mechanisms.base import Mechanism
+    from privcalc.losses.law import LossLaw, RenyiCurve, Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
 
@@ -47,28 +46,15 @@ class SampledEvent:
     records: int
     walk: Walk
 
+    @property
+    def remove(self) -> bool:
+        """Whether the record is in the first of the two data sets."""
+        return self.adjacency is Adjacency.REMOVE
 
-class OneRound:
-    """A walk through one round of a run: its one leaf is what a record meets in it."""
-
-    def __init__(self, one: Mechanism, walk: Walk) -> None:
-        """Take what a record meets, and the walk through the whole tree."""
-        self.kept, self.rough = walk.kept, walk.rough
-        self._one = one
-
-    def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
-        """Return the one term."""
-        del tree
-        if records == 1:
-            return [(self._one.term(adjacency), 1)]
-        from privcalc.wrappers.group import group_term
-
-        return [(group_term(self._one, adjacency, records), 1)]
-
-    def mechanism(self, leaf: Leaf) -> Mechanism:
-        """Return what a record meets."""
-        del leaf
-        return self._one
+    @property
+    def several(self) -> bool:
+        """Whether a group may be in the sample."""
+        return self.records > 1 and self.q > 0.0
 
 
 class Sampling(Wrapper):
@@ -86,12 +72,6 @@ class Sampling(Wrapper):
     exact: Enclosed
     sizes: tuple[int, int] | None = None
     cap: tuple[int, int] | None = None
-    _chained: tuple[Wrapped, Node, Enclosed] | None = None
-
-    @property
-    def sampling_probability(self) -> float:
-        """The probability, rounded once."""
-        return self.exact.nearest()[0]
 
     def refuse(self, adjacency: Adjacency, records: int, *, whole: bool) -> None:
         """Refuse a direction in which a group, or a sample of everything, is not defined."""
@@ -102,44 +82,34 @@ class Sampling(Wrapper):
         """Return the event itself: the sample is everything, or as good as that."""
         raise NotImplementedError
 
-    def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
-        """Return what is known of the sampled event, for one record.
-
-        Args:
-            law: the law of the event in the first direction of `inside`.
-            reverse: its law in the reverse direction.
-            asked: the question.
-            member: whether the law is an envelope's, which no one mechanism has.
-        """
+    def replaced(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, own: bool) -> Term:
+        """Return what is known of one record that is replaced; see `known`."""
         raise NotImplementedError
 
-    def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: SampledEvent) -> Term:
-        """Return the sampled event for a group of records, given its term for one.
-
-        Args:
-            law: the law of the event in the first direction of `inside`.
-            reverse: its law in the reverse direction.
-            single: what is known of one record.
-            asked: the question.
-        """
-        from privcalc.engine.terms import chained_term
-
-        del law, reverse
-        return chained_term(single.above, asked.records)
-
-    def curve(
-        self, event: RenyiCurve, q: float, adjacency: Adjacency, *, symmetric: bool, attained: bool
-    ) -> RenyiCurve:
-        """Return an upper bound on the curve of one direction of the sampled event.
+    def replaced_curve(self, event: RenyiCurve, q: float, *, attained: bool) -> RenyiCurve:
+        """Bound the Renyi curve where a record is replaced.
 
         Args:
             event: bounds the event's divergences in the directions of `inside`.
             q: sampling probability.
-            adjacency: the direction.
-            symmetric: whether the event has one privacy loss for both orders.
             attained: whether one pair attains the event's curve.
+
+        Raises:
+            UnsupportedError: none is known, as of Poisson samples.
         """
-        raise NotImplementedError
+        del event, q, attained
+        raise UnsupportedError(
+            "replacing a record of a Poisson sample is not available for a composition, or for"
+            " what is known by bounds or by its Renyi curve only; sample each part, or pass"
+            " --relation add-or-remove-one"
+        )
+
+    def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: SampledEvent) -> Term:
+        """Return the sampled event for a group of records, given its term for one; see `known`."""
+        from privcalc.engine.terms import chained_term
+
+        del law, reverse
+        return chained_term(single.above, asked.records)
 
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
         """Return the law of the sampled event; sampling twice is sampling once with q1 q2.
@@ -155,11 +125,13 @@ class Sampling(Wrapper):
         from privcalc.numerics.rounding import UNIT
 
         event, product = self._chain(tree)
-        if isinstance(event, Leaf) and walk.mechanism(event).run:
+        if isinstance(event, Leaf) and (run := walk.mechanism(event)).run:
             return [
                 (term, count * times)
-                for one, times in walk.mechanism(event).rounds(records)
-                for term, count in self.terms(tree, adjacency, records, OneRound(one, walk))
+                for one, times in run.rounds(records)
+                for term, count in self.terms(
+                    tree, adjacency, records, walk.with_mechanism(event, one)
+                )
             ]
         refuse_runs(tree, event, walk, "sample each run by itself")
         whole = product.low == 1
@@ -180,13 +152,12 @@ class Sampling(Wrapper):
             above = self.unsampled(tree, event, adjacency, records, walk)
         else:
             above = [(self.at_rate(replace(asked, q=high, exact=True)), 1)]
-        (term, count), alone = above[0], len(above) == 1
-        if term.upper is None or count > 1 or not alone:
+        if [n for _, n in above] != [1] or above[0][0].upper is None:
             return [
                 (Term(each.upper, curve=each.curve, accuracy=each.accuracy), n) for each, n in above
             ]
         below = self.at_rate(replace(asked, q=low, exact=True))
-        return [(Term(term.upper, below.lower, members=below.members, back=below.back), 1)]
+        return [(_bracket(above[0][0], below), 1)]
 
     def _chain(self, tree: Wrapped) -> tuple[Node, Enclosed]:
         """Return the event below all samplings of one kind, and the product of probabilities.
@@ -194,9 +165,6 @@ class Sampling(Wrapper):
         Raises:
             UnsupportedError: a group stands inside, or the sizes do not fit.
         """
-        if self._chained is not None and self._chained[0] is tree:
-            # The other direction asked.
-            return self._chained[1:]
         outer, product, event = self, self.exact, tree.event
         while isinstance(event, Wrapped) and event.name == tree.name:
             inner = built(event)
@@ -219,94 +187,112 @@ class Sampling(Wrapper):
                 f"@group inside {spelled(tree)}: write it after the sampling, where it means"
                 " records that are sampled one by one"
             )
-        self._chained = tree, event, product
         return event, product
 
     def at_rate(self, asked: SampledEvent) -> Term:
-        """Return the term of an event that is sampled with probability q < 1."""
+        """Return the term of an event that is sampled with probability q < 1.
+
+        Sampling keeps the order of pairs: what it makes of a law above is above, and of one below
+        is below, where other records may add nothing. So a single use with a law for each end has a
+        sampled law for each.
+        """
         from privcalc.engine.terms import one_law
-        from privcalc.losses.law import Term
 
         here, there = self.inside
         terms = back = asked.walk.terms(asked.event, here, 1)
         if there is not here:
             back = asked.walk.terms(asked.event, there, 1)
-        event, other = _envelope(terms), _envelope(back)
-        if event is not None and other is not None:
-            return self._of_envelope(event, other, asked)
-        event, other = _proved(terms), _proved(back)
-        if event is not None and other is not None:
-            known = self.known(event.above, other.above, asked, member=True)
-            if asked.records > 1 and asked.q > 0.0:
-                known = self.of_group(event.above, other.above, known, asked)
-            return Term(known.upper)
+        if [n for _, n in terms] == [n for _, n in back] == [1]:
+            event, other = terms[0][0], back[0][0]
+            low, back_low = event.lower, other.lower
+            if event.upper is not None and other.upper is not None:
+                if event.members is not None and low is not None and back_low is not None:
+                    return self._of_envelope(event, other, asked)
+                above = self._of_law(event.upper, other.upper, asked)
+                if event.law is not None and other.law is not None:
+                    return above
+                if low is None or back_low is None or _needs_others(asked.event):
+                    return _bracket(above, None)
+                return _bracket(above, self._of_law(low, back_low, asked))
         law, reverse = (one_law([(term.law, n) for term, n in each]) for each in (terms, back))
-        ends = _gaussian_ends(terms, law)
-        if ends is not None:
-            above, below = (self._of_law(end, end, asked) for end in ends)
-            return Term(above.upper, below.lower, members=below.members, back=below.back)
         if law is None or reverse is None:
             return self._by_lists(terms, back, asked) or self._by_curve(terms, back, asked)
         return self._of_law(law, reverse, asked)
 
-    def _of_law(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent) -> Term:
-        """Return the sampled event whose law is known, for one record or a group."""
-        single = self.known(law, reverse, asked, member=False)
-        if asked.records == 1 or asked.q == 0.0:
-            return single
-        return self.of_group(law, reverse, single, asked)
+    def _of_law(
+        self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, own: bool = True
+    ) -> Term:
+        """Return the sampled event whose law is known, for one record or a group; see `known`.
+
+        Gaussian noise that is known less exactly than the sampled pair has room for is enclosed by
+        that at the ends: all tests gain as mu grows.
+        """
+        from privcalc.losses.gaussian import GaussianLaw
+        from privcalc.losses.law import MOST_UNITS
+        from privcalc.numerics.rounding import UNIT
+
+        if isinstance(law, GaussianLaw) and law.error > MOST_UNITS * UNIT:
+            below, above = (self._of_law(end, end, asked, own=own) for end in law.ends)
+            return _bracket(above, below)
+        single = self.known(law, reverse, asked, own=own)
+        return self.of_group(law, reverse, single, asked) if asked.several else single
+
+    def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, own: bool) -> Term:
+        """Return what is known of the sampled event, for one record.
+
+        Args:
+            law: the law of the event in the first direction of `inside`.
+            reverse: its law in the reverse direction.
+            asked: the question.
+            own: whether the law is the event's, and no envelope's, which no one mechanism has.
+        """
+        from privcalc.losses.law import Term
+        from privcalc.losses.sampled.law import sampled
+
+        if asked.adjacency is Adjacency.REPLACE and asked.q > 0.0:
+            return self.replaced(law, reverse, asked, own=own)
+        found = sampled(law, asked.q, remove=asked.remove, exact=asked.exact, reverse=reverse)
+        return Term.of(found)
 
     def _of_envelope(self, event: Term, other: Term, asked: SampledEvent) -> Term:
         """Return the sampled law of an envelope, and its sampled members.
 
         The profile of one sampled use at one epsilon is that of the event at another, which a
         member attains, or is above the one of a law that proves lower ends. Of a group only the
-        upper end is known.
+        upper end is known. Members with a law for each order are about keys, which are old as other
+        people have them: there is a lower end where the number of these is no noise.
         """
         from privcalc.losses.law import DirectedMembers, Term
-        from privcalc.losses.members import SampledMembers
+        from privcalc.losses.members import SampledMembers, SampledPairs
 
-        known = self.known(event.above, other.above, asked, member=True)
+        upper = self._of_law(event.above, other.above, asked, own=False)
         there, members = asked.adjacency is not Adjacency.ADD, event.members
-        if asked.records > 1 and asked.q > 0.0:
-            return Term(self.of_group(event.above, other.above, known, asked).above)
-        if members is None:
-            raise AssertionError("an envelope has members")
+        directed = isinstance(members, DirectedMembers)
+        below, reverse = event.lower, other.lower
+        if asked.several or below is None or reverse is None or members is None:
+            return Term(upper.upper)
+        sampled: list[SampledMembers | SampledPairs]
         if isinstance(members, DirectedMembers):
-            return self._of_directed(event, known, members, asked)
-        lower = known.lower
-        if event.lower is not event.upper and event.lower is not None and other.lower is not None:
-            lower = self.known(event.lower, other.lower, asked, member=True).lower
-        sampled, back = (
-            SampledMembers(members, asked.q, way, asked.exact) for way in (there, not there)
-        )
-        return Term(known.upper, lower, members=sampled, back=back)
-
-    def _of_directed(
-        self, event: Term, known: Term, members: DirectedMembers, asked: SampledEvent
-    ) -> Term:
-        """Return the same for members with a law for each order; `event.lower` is more likely in P.
-
-        A key is old as other people have it, and their number in a sample is noise: there is no
-        lower end.
-        """
-        from privcalc.losses.law import Term
-        from privcalc.losses.members import SampledPairs
-
-        there, below = asked.adjacency is not Adjacency.ADD, event.lower
-        if not members.sees_one or below is None:
-            return Term(known.upper)
-        turned = below.reverse_direction or below
-        ends = (turned, below) if there else (below, turned)
-        try:
-            lower = self.known(*ends, asked, member=True).lower
-        except UnsupportedError:
-            # What is known of it by its tails alone.
-            return Term(known.upper)
-        pairs, others = (
-            SampledPairs(members, asked.q, way, asked.exact) for way in (there, not there)
-        )
-        return Term(known.upper, lower, members=pairs, back=others)
+            if not members.sees_one:
+                return Term(upper.upper)
+            # In `event.lower` what shows the record is more likely under P.
+            turned = below.reverse_direction or below
+            below, reverse = (turned, below) if there else (below, turned)
+            sampled = [
+                SampledPairs(members, asked.q, way, asked.exact) for way in (there, not there)
+            ]
+        else:
+            sampled = [
+                SampledMembers(members, asked.q, way, asked.exact) for way in (there, not there)
+            ]
+        lower = upper
+        if directed or event.lower is not event.upper:
+            try:
+                lower = self.known(below, reverse, asked, own=False)
+            except UnsupportedError:
+                # What is known of it by its tails alone.
+                return Term(upper.upper)
+        return Term(upper.upper, lower.lower, members=sampled[0], back=sampled[1])
 
     def _by_lists(self, terms: Terms, back: Terms, asked: SampledEvent) -> Term | None:
         """Return the sampled pair of a composition: lists above and below (`losses/composed.py`).
@@ -318,36 +304,31 @@ class Sampling(Wrapper):
         """
         from privcalc.losses.atoms import AtomicLaw
         from privcalc.losses.composed import composed
-        from privcalc.losses.law import Term
 
-        one, other = ([(term, n) for term, n in each if n] for each in (terms, back))
-        both = [*one, *other]
-        if asked.records > 1 or asked.q == 0.0 or any(term.upper is None for term, _ in both):
+        sides = [[(term, n) for term, n in each if n] for each in (terms, back)]
+        both = [term for each in sides for term, _ in each]
+        if asked.records > 1 or asked.q == 0.0 or any(term.upper is None for term in both):
             return None
-        if max(sum(n for _, n in each) for each in (one, other)) > MOST_USES:
+        if max(sum(n for _, n in each) for each in sides) > MOST_USES:
             return None
 
-        def lists(*, above: bool) -> tuple[LossLaw, LossLaw]:
+        def lists(*, above: bool) -> Term:
+            ends = [
+                [(term.upper if above else term.lower, n) for term, n in each] for each in sides
+            ]
             here, there = (
-                composed(
-                    tuple((law, n) for law, n in laws if law is not None),
-                    above=above,
-                )
-                for laws in (
-                    [(term.upper if above else term.lower, n) for term, n in each]
-                    for each in (one, other)
-                )
+                composed(tuple((law, n) for law, n in each if law is not None), above=above)
+                for each in ends
             )
             # Of both orders the list has its digits where the one that is asked for needs them.
-            turned = there.reverse_direction or there
-            return (turned if asked.adjacency is Adjacency.REMOVE else here), there
+            law = (there.reverse_direction or there) if asked.remove else here
+            return self.known(law, there, asked, own=False)
 
         try:
-            upper = self.known(*lists(above=True), asked, member=True)
-            lower = upper
-            attained = all(term.lower is not None and term.members is None for term, _ in both)
-            if attained:
-                lower = self.known(*lists(above=False), asked, member=True)
+            upper = lists(above=True)
+            attained = all(term.lower is not None and term.members is None for term in both)
+            attained = attained and not _needs_others(asked.event)
+            lower = lists(above=False) if attained else None
         except NotCertifiedError:
             return None
         law = upper.upper
@@ -355,16 +336,17 @@ class Sampling(Wrapper):
             with suppress(UnsupportedError):
                 curve = self._by_curve(terms, back, asked).curve
                 law = replace(law, mechanism_rdp_curve=curve, mu=(0.0, math.inf))
-        if not attained:
-            return Term(law)
-        return Term(law, lower.lower, members=lower.members, back=lower.back)
+        return _bracket(replace(upper, upper=law), lower)
 
     def _by_curve(self, terms: Terms, back: Terms, asked: SampledEvent) -> Term:
         """Bound the Renyi curve of a sampled event that has no law of its own.
 
-        A rounded probability is rounded up: a sample at a lower rate is a mixture.
+        Adding and removing have the pairs of a Poisson sample, read on what the event costs in the
+        directions of `inside`. A rounded probability is rounded up: a sample at a lower rate is a
+        mixture.
         """
         from privcalc.losses.law import Term
+        from privcalc.renyi.sampled_poisson import PoissonCurve
 
         if asked.records > 1:
             raise UnsupportedError(
@@ -373,50 +355,24 @@ class Sampling(Wrapper):
             )
         curve, symmetric, attained = _one_curve(terms, back)
         q = asked.q if asked.exact else math.nextafter(asked.q, 1.0)
-        return Term(
-            curve=self.curve(curve, q, asked.adjacency, symmetric=symmetric, attained=attained)
-        )
+        if asked.adjacency is Adjacency.REPLACE:
+            return Term(curve=self.replaced_curve(curve, q, attained=attained))
+        return Term(curve=PoissonCurve(curve, q, symmetric))
 
 
-def _envelope(terms: Terms) -> Term | None:
-    """Return a single use of an envelope of members, or None."""
-    if len(terms) != 1 or terms[0][1] != 1:
-        return None
-    term = terms[0][0]
-    bracket = term.upper is not None and term.lower is not None
-    return term if bracket and term.members is not None else None
+def _bracket(above: Term, below: Term | None) -> Term:
+    """Return the upper end of one term with what another proves below, or nothing."""
+    from privcalc.losses.law import Term
+
+    if below is None:
+        return Term(above.upper)
+    return Term(above.upper, below.lower, members=below.members, back=below.back)
 
 
-def _gaussian_ends(terms: Terms, law: LossLaw | None) -> tuple[LossLaw, LossLaw] | None:
-    """Return Gaussian laws above and below a single use that none is known for, or None.
-
-    Or known less exactly than sampling has room for. Both are of mechanisms with the mirror images
-    that replacing a record needs, and what sampling makes of a larger distance is above what it
-    makes of a smaller one.
-    """
-    from privcalc.losses.gaussian import GaussianLaw
-    from privcalc.losses.law import MOST_UNITS
-    from privcalc.numerics.rounding import UNIT
-
-    if isinstance(law, GaussianLaw):
-        return law.ends[::-1] if law.error > MOST_UNITS * UNIT else None
-    upper, lower = terms[0][0].upper, terms[0][0].lower
-    if len(terms) > 1 or terms[0][1] > 1:
-        return None
-    both = isinstance(upper, GaussianLaw) and isinstance(lower, GaussianLaw)
-    return (upper, lower) if upper and lower and both else None
-
-
-def _proved(terms: Terms) -> Term | None:
-    """Return a single use with a mass at infinity whose law is only known to dominate, or None.
-
-    That is what sampling needs, and no curve says.
-    """
-    if len(terms) != 1 or terms[0][1] != 1:
-        return None
-    term = terms[0][0]
-    infinite = term.upper is not None and term.upper.infinity_mass > 0.0
-    return term if infinite and term.law is None else None
+def _needs_others(event: Node) -> bool:
+    """Return whether lower ends of an event are of data of which a sample is no longer one."""
+    inside = (each.factory for each in wrappers_in(event))
+    return any(issubclass(each, Wrapper) and each.needs_others for each in inside)
 
 
 def _one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from privcalc.errors import DomainError, UsageError
 from privcalc.exact import distinct
 from privcalc.relation import Adjacency
+from privcalc.spec.entry import positive, share, whole
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Hole, Wrapped
 from privcalc.wrappers.base import Wrapper, built
@@ -36,68 +37,31 @@ SPELLED = {"trials": "n", "probability": "p"}
     place=40,
     short="select",
     parameters=(
-        Parameter(
-            "runs",
-            "distribution of the number of runs; tnb is truncated negative binomial",
-            kind="choice",
-            choices=tuple(FAMILIES),
-        ),
-        Parameter(
-            "mean",
-            "expected number of runs",
-            minimum=0.0,
-            open_minimum=True,
-            default_text="from the others",
-            # The bound E[K] H(epsilon - C) grows with E[K] and with C, and C is the largest log of
-            # phi'(z) / phi'(w) for tests (z, w). For z > w it is the integral over [w, z] of phi''
-            # / phi', which grows with the mean: it is (shape + 1) g / (1 - g x), g = 1 - gamma, for
-            # tnb runs, the mean for Poisson and (n - 1) p / (1 - p + p x) for binomial ones.
-            cost="increases",
-            cost_of_bound=True,
-        ),
-        Parameter(
-            "shape",
-            "of tnb: 1 is geometric, 0 logarithmic",
-            minimum=-1.0,
-            open_minimum=True,
-            default_text="of tnb only",
-        ),
-        Parameter(
+        Parameter("runs", kind="choice", choices=tuple(FAMILIES)),
+        # The bound E[K] H(epsilon - C) grows with E[K] and with C, and C is the largest log of
+        # phi'(z) / phi'(w) for tests (z, w). For z > w it is the integral over [w, z] of phi''
+        # / phi', which grows with the mean: it is (shape + 1) g / (1 - g x), g = 1 - gamma, for
+        # tnb runs, the mean for Poisson and (n - 1) p / (1 - p + p x) for binomial ones.
+        positive("mean", "increases", default_text="from the others", cost_of_bound=True),
+        Parameter("shape", minimum=-1.0, open_minimum=True, default_text="of tnb only"),
+        share(
             "gamma",
-            "of tnb, geometric and logarithmic, instead of the mean",
-            minimum=0.0,
-            maximum=1.0,
+            "decreases",
             open_minimum=True,
             open_maximum=True,
             default_text="from the mean",
-            cost="decreases",
             cost_of_bound=True,
         ),
-        Parameter(
-            "trials",
-            "of binomial: most runs; of fixed: the number of runs",
-            short="n",
-            kind="integer",
-            minimum=1.0,
-            default_text="of binomial and fixed only",
-        ),
-        Parameter(
+        whole("trials", short="n", default_text="of binomial and fixed only"),
+        share(
             "probability",
-            "of binomial, instead of the mean",
+            "increases",
             short="p",
-            minimum=0.0,
-            maximum=1.0,
             open_minimum=True,
             default_text="from the mean",
-            cost="increases",
             cost_of_bound=True,
         ),
-        Parameter(
-            "file",
-            "of distribution: the columns runs and probability",
-            kind="path",
-            default_text="of distribution only",
-        ),
+        Parameter("file", kind="path", default_text="of distribution only"),
     ),
     example="gaussian:sigma=4@select:runs=geometric,mean=30",
 )
@@ -110,13 +74,12 @@ class RepeatAndSelect(Wrapper):
     2024, and tighter), in both orders of the neighbours, and composes with other releases. Alone
     it is answered as the command select answers, from below too; in a sum it is an upper bound.
     Where there was no run, something that does not depend on the data is published.
-
-    Attributes:
-        family: the distribution of the number of runs.
-        parameters: those of the distribution, by long names.
     """
 
     slow = True
+    # Each run is one on the data as they were split, and bounds are of its pair. What is best may
+    # be decided by the outputs of other parts, which are alike on both sides.
+    splits = True
 
     def __init__(
         self,
@@ -189,18 +152,6 @@ class RepeatAndSelect(Wrapper):
             with share(2):
                 walk.kept[key] = selection_law(self.distribution(), Realized.directions(run))
         return [(walk.kept[key], 1)]
-
-    @property
-    def splits(self) -> bool:
-        """Return True: each run is one on the data as they were split, and bounds are of its pair.
-
-        What is best may be decided by the outputs of other parts, which are alike on both sides.
-        """
-        return True
-
-    def lone_selection(self, tree: Wrapped) -> Wrapped:
-        """Return the node: it is one."""
-        return tree
 
 
 def selection(tree: Node, runs: Parameters) -> Wrapped:

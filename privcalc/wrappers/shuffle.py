@@ -30,9 +30,7 @@ ACCURACY = 1e-7
     short="shuffle",
     parameters=(
         # One more report that does not depend on the record is post-processing.
-        whole(
-            "users", "number of people who send a report", "decreases", most=MOST_USERS, short="n"
-        ),
+        whole("users", "decreases", most=MOST_USERS, short="n"),
     ),
     relations=frozenset({Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
@@ -50,12 +48,10 @@ class ShuffledReports(Wrapper):
     For randomized response the upper end is that of the privacy blanket, where it is told who of
     the others answers truly. The lower end is that of a pair of data sets. For three categories or
     more all others have a third value, and the ends are all but the same; for two they have the
-    value of the one person, and the truth is in between. For `pure` the upper end is that of the
-    clones of Feldman, McMillan, Talwar 2021, and the lower one that of randomized response with
-    two or three categories. (Their larger rate of 2023 holds for a restricted class of reports, by
-    its erratum, and not for all of one guarantee: for `pure` it is not used. For binary randomized
-    response it is that of the blanket.) No upper end is above the cost without shuffling. Proofs:
-    `losses/shuffled.py`.
+    value of the one person. For `pure` the upper end is that of the clones of Feldman, McMillan,
+    Talwar 2021, and the lower one that of randomized response with two or three categories. (Their
+    larger rate of 2023 holds for a restricted class of reports, by its erratum, and is not used.)
+    No upper end is above the cost without shuffling. Proofs: `losses/shuffled.py`.
     """
 
     sampling: ClassVar[str] = "shuffled reports"

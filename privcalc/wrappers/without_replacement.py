@@ -27,21 +27,9 @@ if TYPE_CHECKING:
     short="wor",
     parameters=(
         # As for a Poisson sample; only m / n counts.
-        share(
-            "sampling_probability",
-            "size of the sample divided by that of the population",
-            "increases",
-            short="q",
-        ),
-        whole("source_dataset_size", "number of records to draw from", "decreases", short="n"),
-        Parameter(
-            "sample_size",
-            "number of records that are drawn",
-            short="m",
-            kind="integer",
-            minimum=0.0,
-            cost="increases",
-        ),
+        share("sampling_probability", "increases", short="q"),
+        whole("source_dataset_size", "decreases", short="n"),
+        Parameter("sample_size", short="m", kind="integer", minimum=0.0, cost="increases"),
     ),
     one_of=(("sampling_probability",), ("source_dataset_size", "sample_size")),
     ordered=(("sample_size", "source_dataset_size"),),
@@ -67,17 +55,12 @@ class SampledWithoutReplacement(Sampling):
     apart, whichever is best in view of what came out; they exist where batches that differ in one
     record may have any outputs that are no further apart than `sensitivity`. Where records are
     clipped to norm C and a replaced one counts 2 C, three outputs that far apart do not exist, and
-    the cost may be lower, though not below that of a Poisson sample for removing. In a sum all
-    steps of one kind are one game, and the kind whose losses vary most is played last. The glued
-    pair, and one of its halves below, stand for other noise, of which no more is proved, and where
-    sigma is below sensitivity / 2, or q is below 1e-6, or above 0.9.
+    the cost may be lower, though not below that of a Poisson sample for removing. The glued pair,
+    and one of its halves below, stand for other noise, of which no more is proved, and where sigma
+    is below sensitivity / 2, or q is below 1e-6, or above 0.9.
 
     A group of k records is covered for replacing only: along a chain of data sets of different
     sizes the rate changes.
-
-    Attributes:
-        exact: q, as it was written.
-        sizes: n and m, where they were given.
     """
 
     sampling = "fixed size without replacement"
@@ -128,47 +111,37 @@ class SampledWithoutReplacement(Sampling):
         del tree, adjacency
         return walk.terms(event, Adjacency.REPLACE, records)
 
-    def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
-        """Return what is known of the sampled event, for one record."""
-        del member
+    def replaced(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, own: bool) -> Term:
+        """Return the glued pair, and what proves lower ends of many steps: a game, or its halves.
+
+        Its pair is the same in both orders.
+        """
+        del reverse, own
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.law import Alone, Term
         from privcalc.losses.sampled.law import sampled
         from privcalc.losses.sampled.replaced import GluedDensityLaw, glued
 
         q, exact = asked.q, asked.exact
-        if asked.adjacency is Adjacency.REPLACE and q > 0.0:
-            pair = glued(law, q, exact=exact)
-            if isinstance(pair, GluedDensityLaw) and isinstance(law, GaussianLaw):
-                from privcalc.losses.fixed_size.laws import FixedSizePairs, Step
+        pair = glued(law, q, exact=exact)
+        if isinstance(pair, GluedDensityLaw) and isinstance(law, GaussianLaw):
+            from privcalc.losses.fixed_size.laws import FixedSizePairs, Step
 
-                alone = isinstance(asked.event, Leaf) and asked.event.name == "gaussian"
-                pair = replace(pair, one_release=alone)
-                step = Step(q, law.mu, law.error)
-                either = [
-                    FixedSizePairs(pair, step, pair.up, pair.down, turned=way)
-                    for way in (False, True)
-                ]
-                return Term(pair, pair, members=either[0], back=either[1])
-            # A list of a symmetric pair has more digits in one of its orders.
-            turned = law.reverse_direction or law
-            there = Alone(sampled(turned, q, remove=True, exact=exact))
-            back = Alone(sampled(law, q, remove=False, exact=exact))
-            return Term(pair, pair, members=there, back=back)
-        remove = asked.adjacency is Adjacency.REMOVE
-        return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
+            alone = isinstance(asked.event, Leaf) and asked.event.name == "gaussian"
+            pair = replace(pair, one_release=alone)
+            step = Step(q, law.mu, law.error)
+            either = [
+                FixedSizePairs(pair, step, pair.up, pair.down, turned=way) for way in (False, True)
+            ]
+            return Term(pair, pair, members=either[0], back=either[1])
+        # A list of a symmetric pair has more digits in one of its orders.
+        turned = law.reverse_direction or law
+        there = Alone(sampled(turned, q, remove=True, exact=exact))
+        back = Alone(sampled(law, q, remove=False, exact=exact))
+        return Term(pair, pair, members=there, back=back)
 
-    def curve(
-        self, event: RenyiCurve, q: float, adjacency: Adjacency, *, symmetric: bool, attained: bool
-    ) -> RenyiCurve:
-        """Return an upper bound on the Renyi curve of the sampled event in one direction.
-
-        Adding and removing have the pairs of a Poisson sample, read on what the event costs for
-        replacing a record, so they have its bounds.
-        """
-        from privcalc.renyi.sampled_poisson import PoissonCurve
+    def replaced_curve(self, event: RenyiCurve, q: float, *, attained: bool) -> RenyiCurve:
+        """Bound the Renyi curve where a record is replaced."""
         from privcalc.renyi.sampled_without_replacement import WithoutReplacementCurve
 
-        if adjacency is Adjacency.REPLACE:
-            return WithoutReplacementCurve(event, q, attained)
-        return PoissonCurve(event, q, symmetric)
+        return WithoutReplacementCurve(event, q, attained)

@@ -97,16 +97,16 @@ OF_RECORDS = (
     Fault(
         "list-reversed",
         "wrappers/sampling.py",
-        "(turned if asked.adjacency is Adjacency.REMOVE else here), there",
-        "(here if asked.adjacency is Adjacency.REMOVE else turned), there",
+        "law = (there.reverse_direction or there) if asked.remove else here",
+        "law = here if asked.remove else (there.reverse_direction or there)",
         "wrappers",
         "test_sampled_terms.py",
     ),
     Fault(
         "replaced-curve",
-        "wrappers/without_replacement.py",
-        "return WithoutReplacementCurve(event, q, attained)",
-        "return PoissonCurve(event, q, symmetric)",
+        "wrappers/sampling.py",
+        "return Term(curve=self.replaced_curve(curve, q, attained=attained))",
+        "return Term(curve=PoissonCurve(curve, q, symmetric))",
         "wrappers",
         "test_counts_and_rates.py",
     ),
@@ -225,8 +225,8 @@ OF_RECORDS = (
     Fault(
         "batches-of-a-curve",
         "wrappers/batches.py",
-        'isinstance(tree, Leaf) and tree.name == "gaussian"',
-        'isinstance(tree, Leaf) and tree.name in ("gaussian", "gdp")',
+        'isinstance(step, Leaf) and step.name == "gaussian"',
+        'isinstance(step, Leaf) and step.name in ("gaussian", "gdp")',
         "wrappers",
         "test_batches.py",
     ),
@@ -271,24 +271,10 @@ OF_RECORDS = (
         "test_each_direction.py",
     ),
     Fault(
-        "wor-direction",
-        "wrappers/without_replacement.py",
-        "remove = asked.adjacency is Adjacency.REMOVE",
-        "remove = asked.adjacency is Adjacency.ADD",
-        "wrappers",
-        "test_each_direction.py",
-    ),
-    Fault(
-        "poisson-direction",
-        "wrappers/poisson.py",
-        (
-            "            remove = asked.adjacency is Adjacency.REMOVE\n            return "
-            "Term.of(sampled(law"
-        ),
-        (
-            "            remove = asked.adjacency is Adjacency.ADD\n            return "
-            "Term.of(sampled(law"
-        ),
+        "sampled-direction",
+        "wrappers/sampling.py",
+        "sampled(law, asked.q, remove=asked.remove,",
+        "sampled(law, asked.q, remove=not asked.remove,",
         "wrappers",
         "test_each_direction.py",
     ),
@@ -311,8 +297,8 @@ OF_RECORDS = (
     Fault(
         "proved-is-no-pair",
         "wrappers/sampling.py",
-        "            return Term(known.upper)\n        law, reverse",
-        "            return known\n        law, reverse",
+        "return _bracket(above, None)",
+        "return above",
         "wrappers",
         "test_sampled_terms.py",
     ),
@@ -327,8 +313,8 @@ OF_RECORDS = (
     Fault(
         "envelope-lower-direction",
         "wrappers/sampling.py",
-        "ends = (turned, below) if there else (below, turned)",
-        "ends = (below, turned) if there else (turned, below)",
+        "below, reverse = (turned, below) if there else (below, turned)",
+        "below, reverse = (below, turned) if there else (turned, below)",
         "wrappers",
         "test_sampled_terms.py",
     ),
@@ -343,7 +329,7 @@ OF_RECORDS = (
     # Mechanisms.
     Fault(
         "group-threshold",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "threshold=None if self.threshold is None else self.threshold / records",
         "threshold=self.threshold",
         "mechanisms",
@@ -351,7 +337,7 @@ OF_RECORDS = (
     ),
     Fault(
         "group-threshold-noise",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "self._checked(threshold * records, queries * records)",
         "self._checked(threshold, queries * records)",
         "mechanisms",
@@ -387,7 +373,7 @@ OF_RECORDS = (
         "    below = doubles(order)[0]",
         "    below = float(order)",
         "mechanisms",
-        "test_mechanisms_curves.py",
+        "test_stated_numbers.py",
     ),
     Fault(
         "gaussian-group",
@@ -407,15 +393,15 @@ OF_RECORDS = (
     ),
     Fault(
         "votes-sensitivity",
-        "mechanisms/adaptive/pate.py",
-        "Enclosed.of(2) / (_square",
-        "Enclosed.of(1) / (_square",
+        "mechanisms/pate.py",
+        "Enclosed.of(2) / (sigma",
+        "Enclosed.of(1) / (sigma",
         "mechanisms",
         "test_mechanisms_pate.py",
     ),
     Fault(
         "svt-queries",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "queries.high * (2 * self.cutoff))",
         "queries.high * self.cutoff)",
         "mechanisms",
@@ -423,7 +409,7 @@ OF_RECORDS = (
     ),
     Fault(
         "svt-gaussian",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "queries * queries * (4 * self.cutoff)",
         "queries * queries * (2 * self.cutoff)",
         "mechanisms",
@@ -431,7 +417,7 @@ OF_RECORDS = (
     ),
     Fault(
         "svt-highest",
-        "mechanisms/adaptive/above_threshold.py",
+        "mechanisms/above_threshold.py",
         "self.threshold.doubles()[1]\n",
         "self.threshold.doubles()[0]\n",
         "mechanisms",
@@ -439,23 +425,23 @@ OF_RECORDS = (
     ),
     Fault(
         "ptr-tail",
-        "mechanisms/adaptive/ptr.py",
-        "logs = -high - math.log(2.0), -low - math.log(2.0)",
-        "logs = -high - math.log(4.0), -low - math.log(4.0)",
+        "mechanisms/base.py",
+        "return 0.5 * math.exp(-x) if x >= 0.0",
+        "return 0.25 * math.exp(-x) if x >= 0.0",
         "mechanisms",
         "test_mechanisms_ptr.py",
     ),
     Fault(
         "ptr-tail-rounding",
-        "mechanisms/adaptive/ptr.py",
-        "second = math.exp(most) * (1.0 + (8.0 + abs(most)) * unit)",
-        "second = math.exp(most) * (1.0 - 8.0 * unit)",
+        "mechanisms/base.py",
+        "tail(low) * (1.0 + 8.0 * UNIT) + SMALLEST",
+        "tail(low) * (1.0 - 8.0 * UNIT)",
         "mechanisms",
         "test_mechanisms_ptr.py",
     ),
     Fault(
         "keys-largest",
-        "mechanisms/adaptive/partition_selection.py",
+        "mechanisms/partition_selection.py",
         "largest = k * self.epsilon if",
         "largest = self.epsilon if",
         "mechanisms",
@@ -463,7 +449,7 @@ OF_RECORDS = (
     ),
     Fault(
         "keys-edges",
-        "mechanisms/adaptive/partition_selection.py",
+        "mechanisms/partition_selection.py",
         "for bend in bends for i in range(group))}",
         "for bend in bends for i in range(1))}",
         "mechanisms",

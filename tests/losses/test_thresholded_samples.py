@@ -17,7 +17,7 @@ from privcalc.losses.thresholds.sampled_counts import (
     _one_more,
     _parts,
 )
-from privcalc.mechanisms.adaptive.thresholded_counts import ThresholdedCounts
+from privcalc.mechanisms.thresholded_counts import ThresholdedCounts
 
 SLOPES = [1e-3, 0.2, 0.9, 1.0, 1.1, 3.0, 40.0]
 

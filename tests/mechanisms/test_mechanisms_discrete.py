@@ -38,12 +38,9 @@ def test_discrete_laplace_by_epsilon() -> None:
         ("discrete-laplace:scale=1,sensitivity=10001", "sensitivity must be at most 10000"),
         ("discrete-laplace:scale=1e-3", r"must be in \[1e-100, 700\], got 1000"),
         ("discrete-laplace:scale=1e-308,sensitivity=1000", "got inf"),
-        ("discrete-laplace:scale=1e200", "got 1e-200"),
         ("staircase:epsilon=601", r"in \[1e-100, 600\]"),
         ("discrete-gaussian:sigma=0.01", r"sigma must be in \[0.05, 20000\], got 0.01"),
-        ("discrete-gaussian:variance=1e-4", r"sigma must be in \[0.05, 20000\], got 0.01"),
         (f"rr:p=0.{'9' * 305}", r"within 700 of 0, got 702\.288"),
-        (f"rr:p=0.{'9' * 320}", r"within 700 of 0, got 736\.827"),
     ],
 )
 def test_ranges_of_noise_are_named(text: str, message: str) -> None:
@@ -67,15 +64,6 @@ def test_groups_have_the_ranges_of_one(text: str, message: str) -> None:
     assert built(text.replace("600", "350")).grouped(2) is not None
     with pytest.raises(DomainError, match=message):
         built(text).grouped(2)
-
-
-def test_staircase_between_its_extremes() -> None:
-    """At gamma = 1/2 the staircase is `pure`, and the sensitivity changes nothing."""
-    half = atoms_of("staircase:epsilon=1.5,gamma=0.5", ADD)
-    assert half == atoms_of("staircase:epsilon=1.5,gamma=0.5,sensitivity=7", REMOVE)
-    pure = atoms_of("pure:epsilon=1.5", ADD)
-    assert half.losses == pure.losses
-    assert half.masses == pytest.approx(pure.masses, rel=4e-16)
 
 
 def test_bernoulli_pair_in_both_directions() -> None:

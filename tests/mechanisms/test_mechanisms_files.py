@@ -60,41 +60,24 @@ def test_all_the_ways_to_write_a_table(text: str) -> None:
     ("text", "message"),
     [
         ("", "x.txt has no numbers; expected two columns: first other"),
-        ("# nothing\n", "has no numbers"),
         ("0.5 0.5\n0.5\n", r"x.txt, line 2: expected two numbers \(first, other\), got 0.5"),
-        ("0.5 0.5 1\n", r"line 1: expected two numbers .*, got 0.5 0.5 1"),
         ("0.5,,0.5\n", r"line 1: expected two numbers"),
         ("other first\n0.5 0.5", "line 1: expected a number such as .*, got other"),
-        ("1 1\n\nfirst other\n", "line 3: expected a number such as .*, got first"),
-        ("0.5 half\n", "line 1: expected a number such as 0.25, 1e-9 or 1/3, got half"),
         ("0.5 1/0\n", "got 1/0"),
         ("0.5 1e999\n", "got 1e999"),
         ("0.5 1_0\n", "got 1_0"),
-        ("0.5 nan\n", "got nan"),
         ("1.5 1\n-0.5 0\n", "line 2: probabilities must be >= 0, got -0.5"),
         ("0.5 1\n0.4 0\n", 'the column "first" must sum to 1 within 1e-9, got 0.9'),
-        ("1 1e290\n", 'the column "other" must sum to 1 within 1e-9, got 1e\\+290'),
         ("1 1e-301\n0 1\n", "x.txt: probabilities must be 0 or at least 1e-300"),
         ("{", "x.txt, line 1: not JSON"),
-        ("[[0.5, 0.5], [0.5]]", "x.txt, entry 2: expected two numbers"),
         ("[[0.5, true]]", r"entry 1: expected two numbers .*, got 0.5 True"),
         ("[[0.5, [1]]]", "entry 1: expected two numbers"),
-        ("[]", "has no numbers"),
         ('{"first": [1]}', 'expected the fields "first" and "other"'),
-        ('{"first": [1], "other": 1}', "each a list of as many numbers"),
-        ('{"first": [1], "other": [1], "x": []}', 'expected the fields "first" and "other"'),
         ('{"first": [1, 0], "other": [1]}', "each a list of as many numbers as the other"),
         ('{"first": [1], "first": [1], "other": [1]}', "a field is given twice"),
         ("[" * 100_000, "not JSON"),
-        ("1 0\n" * (MOST_ATOMS + 9), "too many rows; at most 10000 are supported"),
         ("1 0\n" * (MOST_ATOMS + 1), "too many rows; at most 10000 are supported; outputs whose"),
-        (f"[{'[1,0],' * MOST_ATOMS}[1,0]]", "too many rows; at most 10000 are supported"),
-        (
-            f'{{"first": [{"0," * MOST_ATOMS}1], "other": [{"0," * MOST_ATOMS}1]}}',
-            "too many rows; at most 10000 are supported",
-        ),
         ("0.5 0.5 " + "1 " * 1_000_000, "line 1: expected two numbers"),
-        (" " * 1_000_000 + "1", "line 1: expected two numbers"),
         (
             "".join(f"1/{10**9 + k} 0\n" for k in range(2_000)),
             "ratios with so many different denominators are not supported; write decimals",
@@ -172,12 +155,10 @@ def test_bytes_are_counted_before_they_are_text(monkeypatch: pytest.MonkeyPatch)
 @given(st.integers(-(10**12), 10**12), st.integers(0, 40), st.integers(-30, 30))
 def test_numbers_are_read_exactly(digits: int, places: int, exponent: int) -> None:
     """A decimal is the rational number that it writes."""
-    mantissa = f"{digits / abs(digits) if digits else 1:+.0f}"[0] + str(abs(digits)).zfill(
-        places + 1
-    )
-    cut = len(mantissa) - places
-    word = f"{mantissa[:cut]}.{mantissa[cut:]}e{exponent}"
-    assert exact("here", word) == Fraction(digits, 10**places) * Fraction(10) ** exponent
+    word = str(abs(digits)).zfill(places + 1)
+    word = f"{'-' * (digits < 0)}{word[: len(word) - places]}.{word[len(word) - places :]}"
+    true = Fraction(digits, 10**places) * Fraction(10) ** exponent
+    assert exact("here", f"{word}e{exponent}") == true
     assert exact("here", f"{digits}/7") == Fraction(digits, 7)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.gaussian import GaussianLaw, UnequalGaussiansLaw
 from privcalc.relation import Adjacency, Relation
-from privcalc.spec.parse import parse
+from tests.asked import deltas
 from tests.pairs import built, law_of
+from tests.truths import holds
 
 mp.dps = 40
 ADD, REMOVE = Adjacency.ADD, Adjacency.REMOVE
@@ -41,13 +41,10 @@ def test_variances_two_and_one() -> None:
     uses, ratio = 5, Fraction(ROOT) ** 2
     wide = mpf(ratio.numerator) / ratio.denominator
     spec = f"gaussian-pair:mean=0,deviation=1,other_mean=0,other_deviation={ROOT!r}@{uses}"
-    tree = parse(spec).tree
-    for answer, epsilon in zip(compose(tree, epsilons=[1.0, 3.0]).answers, (1.0, 3.0), strict=True):
+    for epsilon, bound in zip((1.0, 3.0), deltas(spec, (1.0, 3.0)), strict=True):
         truth = max(chi_square_delta(uses, epsilon, r) for r in (wide, 1 / wide))
-        assert answer.bound is not None
-        assert answer.bound.lower is not None
-        assert answer.bound.lower <= truth <= answer.bound.upper
-        assert answer.bound.width < 2e-6 * answer.bound.upper
+        assert holds(bound, truth)
+        assert bound.width < 2e-6 * bound.upper
     law = law_of(spec.partition("@")[0], REMOVE)
     assert law.renyi(np.array([1.0]))[1][0] == math.inf
     assert law.renyi(np.array([0.999]))[1][0] < math.inf
@@ -82,9 +79,12 @@ def test_groups_of_equal_deviations_move_the_mean_by_as_much_each() -> None:
 
 def test_what_a_pair_of_normal_laws_does_not_answer() -> None:
     """replace-one is refused with the relations to pass, and so are wild numbers."""
-    tree = parse("gaussian-pair:mean=0,deviation=1,other_mean=0,other_deviation=2").tree
     with pytest.raises(UnsupportedError, match="pass --relation add-or-remove-one or replace-spec"):
-        compose(tree, deltas=[1e-5], relation=Relation.REPLACE_ONE)
+        deltas(
+            "gaussian-pair:mean=0,deviation=1,other_mean=0,other_deviation=2",
+            [1.0],
+            Relation.REPLACE_ONE,
+        )
     for text, message in (
         ("gaussian-pair:mean=0,deviation=1,other_mean=0,other_deviation=1e7", "factor of 1e\\+06"),
         ("gaussian-pair:mean=0,deviation=1,other_mean=1e9,other_deviation=2", "differ by 1e-30"),
@@ -92,12 +92,3 @@ def test_what_a_pair_of_normal_laws_does_not_answer() -> None:
     ):
         with pytest.raises(DomainError, match=message):
             built(text)
-
-
-def test_gdp_is_the_gaussian_mechanism() -> None:
-    """Mu-GDP costs what a Gaussian mechanism with sensitivity mu costs."""
-    ours, theirs = (
-        compose(parse(text).tree, deltas=[1e-6]).answers[0].bound
-        for text in ("gdp:mu=0.5@4", "gaussian:sigma=2@4")
-    )
-    assert ours == theirs

@@ -9,26 +9,19 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.asked import delta
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.bounds import Bound
 
 # sigma, threshold, votes
-SETTINGS = [("1.5", "2.3", 5), ("0.7", "2", 3), ("4", "-1.5", 6), ("3", "11", 7), ("2", "1/3", 1)]
+SETTINGS = [("1.5", "2.3", 5), ("4", "-1.5", 6), ("2", "1/3", 1)]
 ORDERS = [1.001, 1.5, 2.0, 8.0, 24.7, 200.0]
-
-
-def bounds(text: str, **query: Any) -> list[Bound]:
-    """Return the brackets of a question."""
-    answers = compose(parse(text).tree, **query).answers
-    return [answer.bound for answer in answers if answer.bound is not None]
 
 
 def number(text: str) -> Any:
@@ -73,7 +66,7 @@ def test_each_order_has_its_worst_count(setting: tuple[str, str, int]) -> None:
             assert low >= high * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("q", [0.001, 0.3, 0.97])
+@pytest.mark.parametrize("q", [0.001, 0.97])
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_samples_have_the_worst_of_all_roles(setting: tuple[str, str, int], q: float) -> None:
     """A1 and A2 with every count and either role bound the sample order by order, and no more."""
@@ -95,16 +88,9 @@ def test_samples_have_the_worst_of_all_roles(setting: tuple[str, str, int], q: f
                 assert found <= float(true) * (1 + 1e-8)
 
 
-def test_far_from_the_threshold_one_loss_is_all_there_is() -> None:
-    """With a probability of 1e-120 such a count is above: lists have one point."""
-    (found,) = bounds("noisy-screening:sigma=0.871,threshold=25.6,votes=5", epsilons=[0.0])
-    assert found.lower is not None
-    assert 0.0 < found.lower <= found.upper < 1e-6
-
-
 def test_refusals() -> None:
     """What the mechanism does not take is said in one line."""
     with pytest.raises(DomainError, match="sigma must be in"):
-        bounds(text_of("0.01", "2", 3), deltas=[1e-5])
+        delta(text_of("0.01", "2", 3), 0.0)
     with pytest.raises(DomainError, match="by more than 12 sigma"):
-        bounds(text_of("0.5", "2", 30) + "@group:k=9", deltas=[1e-5])
+        delta(text_of("0.5", "2", 30) + "@group:k=9", 0.0)

@@ -104,9 +104,7 @@ def test_points_at_infinity_and_below_zero() -> None:
     ("text", "message"),
     [
         ("701 0", "epsilon must be within 700 of 0, or inf, got 701.0"),
-        ("-inf 1", "expected a number"),
         ("1 1.5", r"delta must be in \[0, 1\]"),
-        ("1 -1e-3", r"delta must be in \[0, 1\]"),
         ("1 1e-301", "0 or at least 1e-300, got 1e-301"),
         ("-1 0.5", r"no mechanism has delta 0.5 at epsilon -1.0: it is at least"),
         ("inf 0", "needs a point with a finite epsilon"),

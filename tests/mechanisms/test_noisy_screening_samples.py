@@ -11,6 +11,7 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.asked import deltas
 
 # sigma, threshold, votes
 SETTINGS = [
@@ -21,12 +22,6 @@ SETTINGS = [
     ("2", "0.5", 1),
 ]
 LOSSES = [0.0, 0.005, 0.05, 0.3, 1.0, 2.5]
-
-
-def bounds(text: str, relation: Relation | None = None) -> list[Any]:
-    """Return the brackets of delta."""
-    answers = compose(parse(text).tree, epsilons=LOSSES, relation=relation).answers
-    return [answer.bound for answer in answers]
 
 
 def worst(pairs: list[tuple[Any, Any]], a: Any) -> Any:
@@ -79,17 +74,17 @@ def test_all_that_records_may_do(
     text += f"@poisson:q={q}" + (f"@group:k={records}" if records > 1 else "")
     with mp.workdps(40):
         truths = enumerated(setting, q, records, relation)
-        for bound, true in zip(bounds(text, relation), truths, strict=True):
-            assert bound.lower <= true * (1 + mpf("1e-12"))
+        for bound, true in zip(deltas(text, LOSSES, relation), truths, strict=True):
+            assert (bound.lower or 0.0) <= true * (1 + mpf("1e-12"))
             assert true <= bound.upper * (1 + mpf("1e-12")) + mpf("1e-120")
-            assert bound.upper - bound.lower <= 1e-8 * bound.upper + 1e-15
+            assert bound.width <= 1e-8 * bound.upper + 1e-15
 
 
 def test_a_sample_of_everything() -> None:
     """At q = 1 replacing a record is two steps of the count."""
     text = "noisy-screening:sigma=1.5,threshold=2.3,votes=5"
-    whole = bounds(f"{text}@poisson:q=1", Relation.REPLACE_ONE)
-    two = bounds(f"{text}@group:k=2", Relation.REPLACE_ONE)
+    whole = deltas(f"{text}@poisson:q=1", LOSSES, Relation.REPLACE_ONE)
+    two = deltas(f"{text}@group:k=2", LOSSES, Relation.REPLACE_ONE)
     assert [bound.upper for bound in whole] == [bound.upper for bound in two]
 
 

@@ -6,17 +6,15 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 from mpmath import mp, mpf
-from scipy.stats import binom
 
-from privcalc.accounting.compose import compose
 from privcalc.errors import UnsupportedError
 from privcalc.losses.thresholds import sampled_counts
-from privcalc.mechanisms.adaptive.partition_selection import Probabilities
+from privcalc.mechanisms.partition_selection import Probabilities
 from privcalc.relation import Relation
-from privcalc.spec.parse import parse
+from tests.asked import deltas
+from tests.oracles.keys import parted
 
 
 def kept(epsilon: Any, delta: Any) -> list[Any]:
@@ -28,27 +26,12 @@ def kept(epsilon: Any, delta: Any) -> list[Any]:
     return found
 
 
-def bounds(text: str, epsilons: list[Any], deltas: list[float] | None = None) -> list[Any]:
-    """Return the brackets of epsilon at deltas, then of delta at epsilons."""
-    tree = parse(text).tree
-    answers = compose(tree, epsilons=epsilons, deltas=deltas or []).answers
-    return [answer.bound for answer in answers]
-
-
 def largest(pairs: list[tuple[Any, Any]], epsilon: Any) -> Any:
     """Return the largest delta of pairs of probabilities, with and without, in both orders."""
     a = mp.exp(epsilon)
     tests = [p - a * q for p, q in pairs] + [q - a * p for p, q in pairs]
     tests += [(1 - p) - a * (1 - q) for p, q in pairs] + [(1 - q) - a * (1 - p) for p, q in pairs]
     return max(*tests, mpf(0))
-
-
-def parted(total: int, least: int = 1) -> list[list[int]]:
-    """Return the ways to write a number as a sum of increasing ones."""
-    found = [[total]]
-    for first in range(least, total // 2 + 1):
-        found += [[first, *rest] for rest in parted(total - first, first)]
-    return found
 
 
 @pytest.mark.few(2)
@@ -79,10 +62,10 @@ def test_groups_with_any_keys(epsilon: str, delta: str, group: int) -> None:
                         pairs = (row[::order] for row in rows)
                         best[i] = max(best[i], mp.fsum(max(x - a * y, 0) for x, y in pairs))
         text = f"partition-selection:epsilon={epsilon},delta={delta}@group:k={group}"
-        for bound, true in zip(bounds(text, losses), best, strict=True):
-            assert bound.lower <= true * (1 + mpf("1e-15"))
+        for bound, true in zip(deltas(text, losses), best, strict=True):
+            assert (bound.lower or 0.0) <= true * (1 + mpf("1e-15"))
             assert true <= bound.upper * (1 + mpf("1e-15"))
-            assert bound.upper - bound.lower <= 1e-12 * bound.upper
+            assert bound.width <= 1e-12 * bound.upper
 
 
 @pytest.mark.few(2)
@@ -114,64 +97,37 @@ def test_samples_with_any_number_of_others(
         pairs = list(zip(shown[group:], shown, strict=False))
         losses = [0.0, 0.01, 0.1, 0.4, 1.2]
         text = f"partition-selection:epsilon={epsilon},delta={delta}@poisson:q={q}@group:k={group}"
-        found = bounds(text.removesuffix("@group:k=1"), losses)
+        found = deltas(text.removesuffix("@group:k=1"), losses)
         for loss, bound in zip(losses, found, strict=True):
             true = largest(pairs, mpf(loss))
-            assert bound.lower <= true * (1 + mpf("1e-12"))
+            assert (bound.lower or 0.0) <= true * (1 + mpf("1e-12"))
             assert true <= bound.upper * (1 + mpf("1e-12"))
-            assert bound.upper <= bound.lower * (1 + 1e-6)
+            assert bound.upper <= (bound.lower or 0.0) * (1 + 1e-6)
 
 
 def test_samples_of_more_counts_than_are_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the law of its counts a sample is bounded from above, and by no less than with it."""
-    tree = parse("partition-selection:epsilon=0.5,delta=0.01@poisson:q=0.3").tree
-    exact = compose(tree, epsilons=[0.1, 0.2]).answers
+    text = "partition-selection:epsilon=0.5,delta=0.01@poisson:q=0.3"
+    exact = deltas(text, [0.1, 0.2])
     monkeypatch.setattr(sampled_counts, "MOST_COUNTS", 1)
-    for one, other in zip(exact, compose(tree, epsilons=[0.1, 0.2]).answers, strict=True):
-        assert one.bound is not None
-        assert one.bound.lower is not None
-        assert other.bound is not None
-        assert other.bound.lower is None
-        assert 0.0 < one.bound.lower <= other.bound.upper
-
-
-def test_samples_of_few_corners_omit_no_number_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a few numbers of people looked at, all others are below what is said all the same."""
-    monkeypatch.setattr(sampled_counts, "MOST_CORNERS", 1)
-    epsilons = [0.0, 0.002, 0.01, 0.02]
-    found = bounds("partition-selection:epsilon=0.2,delta=1e-4@poisson:q=0.1", epsilons)
-    shown = np.array([float(p) for p in kept(mpf("0.2"), mpf("1e-4"))])
-    n = np.arange(900)
-    law = binom.pmf(np.arange(900), n[:, None], 0.1)
-    r = 1.0 - law[:, : len(shown)] @ (1.0 - shown)
-    for epsilon, bound in zip(epsilons, found, strict=True):
-        a = np.exp(epsilon)
-        true = max((r[1:] - a * r[:-1]).max(), ((1.0 - r[:-1]) - a * (1.0 - r[1:])).max())
-        assert bound.lower - 1e-13 <= true <= bound.upper + 1e-13
+    for one, other in zip(exact, deltas(text, [0.1, 0.2]), strict=True):
+        assert other.lower is None
+        assert 0.0 < (one.lower or 0.0) <= other.upper
 
 
 def test_a_replaced_record_of_a_sample_costs_more_than_one_that_goes() -> None:
     """Enumerated programs attain 0.02754389 at epsilon 0, above what one that goes costs twice."""
-    tree = parse("partition-selection:epsilon=0.577,delta=0.0219@poisson:q=0.125@2").tree
+    text = "partition-selection:epsilon=0.577,delta=0.0219@poisson:q=0.125@2"
     gone, replaced = (
-        compose(tree, relation=relation, epsilons=[0.0]).answers[0].bound
+        deltas(text, [0.0], relation)[0].upper
         for relation in (Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE)
     )
-    assert gone is not None
-    assert replaced is not None
-    assert gone.upper < 0.02754389 <= replaced.upper
+    assert gone < 0.02754389 <= replaced
 
 
 @pytest.mark.parametrize(
     ("epsilon", "delta"),
-    [
-        ("1", "0.01"),
-        ("0.5", "1e-8"),
-        ("0.1", "1e-5"),
-        ("3", "0.3"),
-        ("2", "0.9"),
-        ("20", "1e-9"),
-    ],
+    [("1", "0.01"), ("0.1", "1e-5"), ("2", "0.9"), ("20", "1e-9")],
 )
 def test_probabilities_are_those_of_the_recursion(epsilon: str, delta: str) -> None:
     """Every count, with the places where the rules change."""
@@ -187,6 +143,5 @@ def test_probabilities_are_those_of_the_recursion(epsilon: str, delta: str) -> N
 
 def test_replaced_people_are_refused() -> None:
     """The relation is one person more or less."""
-    tree = parse("partition-selection:epsilon=1,delta=0.001").tree
     with pytest.raises(UnsupportedError, match="add-or-remove-one"):
-        compose(tree, relation=Relation.REPLACE_ONE)
+        deltas("partition-selection:epsilon=1,delta=0.001", [1.0], Relation.REPLACE_ONE)

@@ -59,8 +59,8 @@ def test_every_entry_is_complete() -> None:
         assert entry.spelling in to_text(tree)
         assert entry == registry.entry(entry.name)
         for parameter in entry.parameters:
-            assert parameter.meaning, parameter.name
-            assert not parameter.meaning.endswith(".")
+            assert entry.meaning(parameter), parameter.name
+            assert not entry.meaning(parameter).endswith(".")
 
 
 NEW = '''
@@ -137,7 +137,7 @@ def test_mechanisms_are_built_from_what_was_written() -> None:
     assert approx.delta.exact == Fraction(1, 10**8)
     sampled = built("gaussian:sigma=1@poisson:q=1%")
     assert isinstance(sampled, PoissonSampled)
-    assert sampled.sampling_probability == 0.01
+    assert sampled.exact.exact == Fraction(1, 100)
 
 
 @pytest.mark.parametrize(

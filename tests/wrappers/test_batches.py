@@ -46,14 +46,6 @@ def test_measured_rows(row: tuple[str, float, float]) -> None:
     assert found.upper <= high * (1.0 + 1e-4)
 
 
-@pytest.mark.slow
-def test_more_records_cost_less() -> None:
-    """The upper end falls with b; the lower end does not move."""
-    few, many = ("gaussian:sigma=3@batches:t=50", "gaussian:sigma=3@batches:t=50,n=50000")
-    assert epsilon_of(many).upper < 0.8 * epsilon_of(few).upper
-    assert lower_of(many) == lower_of(few)
-
-
 @pytest.mark.dear("n=1000,b=10-t=100,b=10", "t=100,n=1000,b=10-t=100,b=10")
 @pytest.mark.parametrize(
     ("short", "full"),
@@ -108,20 +100,6 @@ def test_a_stated_curve_is_not_sampled() -> None:
     assert found.upper == pytest.approx(plain, rel=1e-3)
 
 
-@pytest.mark.slow
-def test_what_adds_no_noise_has_no_sampling_above() -> None:
-    """The upper end is for one value with Gaussian noise; the pair below is one of any step."""
-    for event, plain in (
-        ("gdp:mu=0.25", "gdp:mu=0.25"),
-        ("gaussian:sigma=8@4", "gaussian:sigma=4"),
-    ):
-        found = epsilon_of(f"({event})@batches:t=100,b=600")
-        assert found.upper == pytest.approx(epsilon_of(plain).upper, rel=1e-3)
-        assert found.lower == pytest.approx(
-            lower_of("gaussian:sigma=4@batches:t=100,b=600"), rel=1e-3
-        )
-
-
 @pytest.mark.parametrize(
     ("steps", "points"), [pytest.param(2, 300, marks=pytest.mark.slow), (3, 46)]
 )
@@ -154,7 +132,6 @@ def test_every_permutation_is_enclosed(steps: int, points: int) -> None:
         ("gaussian:sigma=1@batches:n=1000001,b=2", "at most 100000 are possible"),
         ("gaussian:sigma=1@batches:t=1,n=20,b=2", "as of @wor:n=20,m=2"),
         ("gaussian:sigma=1@batches:b=2", "batches needs t or n with b"),
-        ("gaussian:sigma=1@batches:n=20", "batches needs t or n with b"),
         ("laplace:scale=1@batches:t=10", "gaussian and gdp only"),
     ],
 )
@@ -163,9 +140,3 @@ def test_refused_with_the_reason(text: str, words: str) -> None:
     with pytest.raises(PrivcalcError) as caught:
         compose(parse(text).tree, deltas=[1e-5])
     assert words in str(caught.value)
-
-
-def test_allocation_says_what_is_missing_where_a_record_is_replaced() -> None:
-    """No pair is known for it."""
-    with pytest.raises(PrivcalcError, match="no pair is known"):
-        epsilon_of("gaussian:sigma=1@allocation:t=20", relation=Relation.REPLACE_ONE)

@@ -18,12 +18,14 @@ from privcalc.engine.planner import certified_delta
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import LocalReport
 from privcalc.relation import Adjacency, Relation
+from privcalc.renyi import sampled_poisson
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.poisson import Odds, PoissonSampled
 from privcalc.wrappers.shuffle import ShuffledReports
 from tests.asked import deltas
 from tests.oracles.exact import normal_delta
+from tests.oracles.keys import exact_odds
 from tests.shuffle_truth import delta, response, shuffled
 
 if TYPE_CHECKING:
@@ -130,13 +132,13 @@ def test_curves_are_sampled_at_no_lower_rate(
 ) -> None:
     """As a rational: what is asked of the curve is at least what was written."""
     asked = []
-    original = PoissonSampled.curve
+    original = sampled_poisson.PoissonCurve
 
-    def curve(self: PoissonSampled, base: Any, q: float, *args: Any, **given: Any) -> Any:
+    def curve(base: Any, q: float, *args: Any) -> Any:
         asked.append(Fraction(q))
-        return original(self, base, q, *args, **given)
+        return original(base, q, *args)
 
-    monkeypatch.setattr(PoissonSampled, "curve", curve)
+    monkeypatch.setattr(sampled_poisson, "PoissonCurve", curve)
     realize(parse(f"zcdp:rho=0.1@poisson:q={rate}").tree, Relation.ADD_OR_REMOVE_ONE)
     assert asked
     assert min(asked) >= rate
@@ -169,18 +171,6 @@ def test_a_rate_between_two_doubles_is_enclosed(monkeypatch: pytest.MonkeyPatch)
         )
         assert one_delta(term.upper, x).upper >= high * (1 - mpf("1e-12"))
         assert (one_delta(term.lower, x).lower or 0.0) <= low * (1 + mpf("1e-12"))
-
-
-def exact_odds(rate: Fraction, most: int, size: int) -> tuple[Fraction, Fraction, Fraction]:
-    """Return w, q', and how likely the record is in a batch, as rationals."""
-
-    def above(n: int, k: int) -> Fraction:
-        terms = (math.comb(n, j) * rate**j * (1 - rate) ** (n - j) for j in range(k, n + 1))
-        return sum(terms, Fraction(0))
-
-    w = above(size - 1, most)
-    other = Fraction(most, size) * above(size, most + 1) / w
-    return w, other, (1 - w) * rate + w * other
 
 
 @pytest.mark.parametrize("rate", [*RATES, Fraction(1)])

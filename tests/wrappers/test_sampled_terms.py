@@ -101,6 +101,33 @@ def test_members_with_a_law_for_each_order(adjacency: Adjacency) -> None:
         assert abs(atoms_profile(found, a) - truth) < 1e-12
 
 
+@pytest.mark.parametrize(
+    "text", ["gaussian:sigma=1.1@allocation:t=100", "ops:gamma=2,lambda=8,n=50,row_norm=2"]
+)
+def test_both_ends_of_one_use_are_sampled(text: str) -> None:
+    """Of a record that goes, delta is q times that of the event at e^x - (1 - q) over q."""
+    x = 0.3
+    (event,) = compose(parse(text).tree, epsilons=[math.log((math.exp(x) - 1 + Q) / Q)]).answers
+    (found,) = compose(parse(f"{text}@poisson:q={Q}").tree, epsilons=[x]).answers
+    [one], [other] = (
+        [each.bound for each in answer.directions if each.adjacency in ("remove", "both")]
+        for answer in (event, found)
+    )
+    assert one is not None
+    assert other is not None
+    assert other.lower == pytest.approx(Q * (one.lower or 0.0), rel=1e-5)
+    assert other.upper == pytest.approx(Q * one.upper, rel=1e-5)
+
+
+@pytest.mark.parametrize("event", ["{}", "({}+gaussian:sigma=9)"])
+def test_what_needs_all_other_records_has_no_lower_end_in_a_sample(event: str) -> None:
+    """In the worst case of shuffled batches all others pull the other way; here some are out."""
+    text = event.format("gaussian:sigma=2@batches:t=3")
+    (answer,) = compose(parse(f"{text}@poisson:q=0.5").tree, epsilons=[0.5]).answers
+    assert answer.proved.lower is None
+    assert answer.proved.upper > 0.0
+
+
 def test_a_list_has_its_digits_in_the_order_that_is_asked_for() -> None:
     """At a small delta the composition is listed where the losses of that order are large."""
     tree = parse("(laplace:scale=2+gaussian:sigma=2)@poisson:q=0.1").tree

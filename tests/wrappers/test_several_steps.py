@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import cache
 from typing import TYPE_CHECKING
@@ -12,16 +11,11 @@ import pytest
 from scipy.special import ndtr
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.composition import Composition
-from privcalc.engine.planner import certified_delta
-from privcalc.errors import SpecError, UnsupportedError
-from privcalc.losses.allocated import sum_law
-from privcalc.losses.gaussian import GaussianLaw
+from privcalc.errors import UnsupportedError
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.losses.law import LossLaw
     from privcalc.numerics.rounding import Array
 
 
@@ -104,36 +98,6 @@ def test_sums_of_likelihood_ratios(text: str, low: float, high: float) -> None:
     assert low <= found.lower <= found.upper <= high
 
 
-@pytest.mark.parametrize(("v", "steps", "k"), [(1.0, 6, 2)])
-def test_law_of_the_sum(v: float, steps: int, k: int) -> None:
-    """Its profile is below the exact one of likelihood ratios, in both orders, by simulation."""
-    rng = np.random.default_rng(7)
-    n = 50_000
-    for remove in (True, False):
-        law = sum_law(v, steps, k, GaussianLaw(1e-3), remove=remove)
-        assert law is not None
-        x = rng.normal(size=(n, steps))
-        if remove:
-            x[:, :k] += v
-        u = np.exp(v * x - 0.5 * v * v)
-        sets = list(itertools.combinations(range(steps), k))
-        ratio = np.mean([u[:, list(each)].prod(axis=1) for each in sets], axis=0)
-        for epsilon in (0.1, 0.7, 2.0):
-            worth = 1.0 - math.exp(epsilon) * (1.0 / ratio if remove else ratio)
-            values = np.maximum(worth, 0.0)
-            bound = compose_laws(law, epsilon)
-            spread = 5.0 * float(values.std()) / math.sqrt(n)
-            assert bound <= float(values.mean()) + spread + 1e-9
-            assert bound >= 0.3 * float(values.mean()) - spread
-
-
-def compose_laws(law: LossLaw, epsilon: float) -> float:
-    """Return the lower end of delta of one use of a law."""
-    found = certified_delta(Composition(((law, 1),)), epsilon).bound.lower
-    assert found is not None
-    return found
-
-
 @pytest.mark.slow
 def test_all_steps_and_one_step() -> None:
     """Of all steps there is no sampling, and of one it is what it was."""
@@ -151,17 +115,3 @@ def test_epochs_and_groups() -> None:
     assert epochs.upper < 1.03 * (epochs.lower or 0.0)
     with pytest.raises(UnsupportedError, match="@group"):
         answer("gaussian:sigma=4@allocation:t=9,k=2@group:k=2")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("gaussian:sigma=1@allocation:t=10,k=11", "k must be <= t, got 11"),
-        ("gaussian:sigma=1@allocation:t=10,k=0", "must be in"),
-        ("gaussian:sigma=1@allocation:t=10,k=1.5", "whole"),
-    ],
-)
-def test_impossible_numbers(text: str, message: str) -> None:
-    """More participations than steps, none, or a part of one."""
-    with pytest.raises(SpecError, match=message):
-        parse(text)

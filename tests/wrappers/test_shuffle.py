@@ -43,10 +43,7 @@ def check_all_data_sets(epsilon: float, categories: int, n: int, rounds: int = 1
     ("epsilon", "categories", "n"),
     [
         (1.0, 2, 7),
-        (0.3, 2, 4),
         (3.0, 2, 6),
-        (1.0, 3, 5),
-        pytest.param(2.0, 4, 4, marks=pytest.mark.slow),
         (5.0, 3, 3),
         pytest.param(0.5, 5, 3, marks=pytest.mark.slow),
     ],
@@ -66,7 +63,7 @@ def test_two_rounds_hold_for_every_data_set(epsilon: float, categories: int, n: 
 
 @pytest.mark.parametrize(
     ("epsilon", "categories", "n", "level"),
-    [(4.0, 2, 4, 0.05), (0.01, 3, 3, 0.05), (1.0, 2, 6, 0.3), (2.0, 3, 4, 0.01)],
+    [(1.0, 2, 6, 0.3), (2.0, 3, 4, 0.01)],
 )
 def test_tests_are_those_of_one_pair(epsilon: float, categories: int, n: int, level: float) -> None:
     """The largest power is inside, though no pair attains all of the profile."""
@@ -108,7 +105,6 @@ def test_reports_of_one_guarantee_hold() -> None:
         ("rr:epsilon=1@shuffle:n=10000", 1e-6, 0.03565882, 0.04320616, 1e-9),
         ("pure:epsilon=1@shuffle:n=10000", 1e-6, 0.03565882, 0.05300532, 1e-9),
         ("rr:epsilon=1,categories=100@shuffle:n=10000", 1e-6, 0.00718331, 0.00718331, 1e-4),
-        ("rr:epsilon=2,categories=10@shuffle:n=100000", 1e-8, 0.03073828, 0.03073828, 2e-4),
         ("rr:epsilon=4@shuffle:n=100000000", 1e-10, 0.00350115, 0.00496653, 4e-5),
     ],
 )
@@ -184,8 +180,6 @@ def test_extremes(text: str, least: float | None, most: float) -> None:
     [
         "gaussian:sigma=1@shuffle:n=10",
         "rr:p=0.05,categories=10@shuffle:n=10",
-        "rr:epsilon=1@3@shuffle:n=10",
-        "rr:epsilon=1@shuffle:n=10@shuffle:n=10",
         "rr:epsilon=1@shuffle:n=10@poisson:q=0.1",
         "rr:epsilon=1@poisson:q=0.1@shuffle:n=10",
         "rr:epsilon=1@group:k=2@shuffle:n=10",

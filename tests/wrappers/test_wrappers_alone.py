@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -105,9 +106,10 @@ def test_replacing_in_a_sample_of_gaussians_is_that_of_one(event: str) -> None:
 def test_a_group_of_samples_of_noise_that_is_known_roughly() -> None:
     """Each end is a mixture whose mu is that end: integrals of both are enclosed, and apart."""
     law, q, e = GaussianLaw(1.0, 0.01), 0.3, 0.5
-    asked = SampledEvent(LEAF, q, True, Adjacency.REMOVE, 2, cast("Walk", None))
-    wrapper = PoissonSampled(sampling_probability=q)
-    term = wrapper.of_group(law, law, Term(law, law), asked)
+    walk = SimpleNamespace(terms=lambda *_: [(Term(law, law), 1)])
+    event = Composed((LEAF,))
+    asked = SampledEvent(event, q, True, Adjacency.REMOVE, 2, cast("Walk", walk))
+    term = PoissonSampled(sampling_probability=q).at_rate(asked)
 
     def truth(mu: float) -> float:
         """Return delta of 0, 1 or 2 sampled records against none, at e."""
@@ -127,18 +129,6 @@ def test_a_group_of_samples_of_noise_that_is_known_roughly() -> None:
         assert bound.lower == pytest.approx(truth(mu), rel=1e-6)
         ends.append(bound)
     assert ends[0].upper < truth(1.0) < ends[1].lower  # type: ignore[operator]
-
-
-def test_rounds_of_shuffled_reports_add_up() -> None:
-    """Written as one count or as two, they are the same uses of the same laws."""
-    parts, whole = (
-        realize(parse(f"rr:epsilon=1@shuffle:n=5{count}").tree, Relation.REPLACE_ONE)
-        for count in ("@2+rr:epsilon=1@shuffle:n=5", "@3")
-    )
-    assert parts.keys() == whole.keys()
-    for name, part in parts.items():
-        assert part.upper == whole[name].upper
-        assert part.lower == whole[name].lower
 
 
 def test_a_group_in_all_rounds_of_a_run() -> None:

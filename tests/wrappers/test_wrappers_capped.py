@@ -15,16 +15,17 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.asked import delta as delta_of
+from tests.oracles.keys import exact_odds
 from tests.oracles.mixtures import mixture_profile
+from tests.pairs import bracket
 
 mp.dps = 40
 
 
-def epsilon(text: str, delta: float = 1e-6, engine: str = "auto") -> tuple[float, float]:
+def epsilon(text: str, delta: float = 1e-6) -> tuple[float, float]:
     """Return both ends."""
-    bound = compose(parse(text).tree, deltas=[delta], engine=engine).answers[0].bound
-    assert bound is not None
-    return bound.lower or 0.0, bound.upper
+    return bracket(text, delta=delta)
 
 
 def test_peer_is_matched_or_beaten() -> None:
@@ -43,15 +44,7 @@ def test_one_use_is_the_pair_of_a_coin(n: int, most: int, q: str) -> None:
     """The upper end, by sums of rationals and profiles at 40 digits."""
     rate, mu = Fraction(q), mpf(10) / 13
 
-    def above(size: int, k: int) -> Fraction:
-        return sum(
-            (math.comb(size, j) * rate**j * (1 - rate) ** (size - j) for j in range(k, size + 1)),
-            Fraction(0),
-        )
-
-    w = above(n - 1, most)
-    other = Fraction(most, n) * above(n, most + 1) / w
-    in_batch = (1 - w) * rate + w * other
+    w, other, in_batch = exact_odds(rate, most, n)
     exact = (w, rate, other, in_batch)
     w_, *rates = (mpf(each.numerator) / each.denominator for each in exact)
 
@@ -62,8 +55,7 @@ def test_one_use_is_the_pair_of_a_coin(n: int, most: int, q: str) -> None:
     for x in (0.0, 1.0):
         terms = (1 - w_) * one(mu, rates[0], x), w_ * one(2 * mu, rates[1], x)
         text = f"gaussian:sigma=1.3@poisson:q={q},max={most},n={n}"
-        bound = compose(parse(text).tree, epsilons=[x]).answers[0].bound
-        assert bound is not None
+        bound = delta_of(text, x)
         assert bound.upper == pytest.approx(float(sum(terms)), rel=1e-4, abs=1e-12)
         assert bound.upper >= sum(terms) - mpf(10) ** -30
         assert bound.lower is not None
@@ -104,24 +96,17 @@ def test_all_samples_of_four_records(others: tuple[float, ...], most: int) -> No
 
     text = f"gaussian:sigma=1@poisson:q={q},max={most},n=4"
     for x in (0.0, 1.0):
-        bound = compose(parse(text).tree, epsilons=[x]).answers[0].bound
-        assert bound is not None
+        bound = delta_of(text, x)
         assert bound.lower is not None
         assert cost(others, x) <= bound.upper * (1.0 + 1e-6)
         known = max(cost((0.0,) * 3, x), cost((-1.0,) * 3, x))
         assert 0.999 * known <= bound.lower <= known * (1.0 + 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("text", "width"),
-    [
-        ("gaussian:sigma=1@poisson:q=0.3,max=200,n=1000@100", 3e-4),
-    ],
-)
-def test_where_the_cap_binds_others_pull_the_other_way(text: str, width: float) -> None:
+def test_where_the_cap_binds_others_pull_the_other_way() -> None:
     """They attain the upper end, but for what intervals of outputs do not tell apart."""
-    low, high = epsilon(text)
-    assert low >= high * (1.0 - width)
+    low, high = epsilon("gaussian:sigma=1@poisson:q=0.3,max=200,n=1000@100")
+    assert low >= high * (1.0 - 3e-4)
 
 
 def test_a_cap_that_cannot_bind() -> None:
@@ -138,7 +123,6 @@ def test_a_cap_that_cannot_bind() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("gaussian:sigma=1@poisson:q=0.1,max=3", "max and n together"),
         ("gaussian:sigma=1@poisson:q=0.1,n=3", "max and n together"),
         ("gaussian:sigma=1@poisson:q=1e-5,max=3,n=1000000000000000", "is at most 1e9"),
         ("laplace:scale=1@poisson:q=0.1,max=3,n=9", "gaussian and gdp only"),
@@ -147,7 +131,7 @@ def test_a_cap_that_cannot_bind() -> None:
         ("gaussian:sigma=1@poisson:q=0.1,max=3,n=9@poisson:q=0.1", "with max inside @poisson"),
         (
             "matrix-gaussian:sigma=2,strategy=identity,steps=9@poisson:q=0.1,max=3,n=9",
-            "a cap is known for one step",
+            "@poisson without max is known for it",
         ),
     ],
 )

@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from privcalc.accounting.compose import compose
 from privcalc.errors import UnsupportedError
 from privcalc.losses import composed
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.composed import chain, grouped, sampled_group, step_of
-from privcalc.spec.parse import parse
-from tests.pairs import atoms_profile, hockey_stick
-
-if TYPE_CHECKING:
-    from privcalc.relation import Relation
+from tests.asked import delta
+from tests.asked import epsilon as epsilon_of
+from tests.pairs import atoms_profile
 
 mp.dps = 40
 Outcomes = list[tuple[Fraction, Fraction]]
@@ -80,17 +77,6 @@ def normalised(weights: list[tuple[int, int]]) -> Outcomes:
     """Divide two columns of whole numbers by their sums."""
     total_p, total_q = sum(p for p, _ in weights), sum(q for _, q in weights)
     return [(Fraction(p, total_p), Fraction(q, total_q)) for p, q in weights]
-
-
-def mirrored(law: AtomicLaw) -> AtomicLaw:
-    """Return the law of the other order of an explicit pair."""
-    return AtomicLaw(
-        tuple(-loss for loss in law.losses),
-        law.lower_masses,
-        law.lower_infinity_mass,
-        law.infinity_mass,
-        lower_masses=law.masses,
-    )
 
 
 SCALES = [mpf(x) for x in ("0.05", "0.5", "0.9", "1", "1.01", "1.5", "4", "30", "1000")]
@@ -154,79 +140,6 @@ def test_chains_of_large_losses_end_at_1(losses: list[int]) -> None:
                 assert height >= true * (1 - room) if above else height <= true * (1 + room)
 
 
-pairs = st.lists(st.tuples(weights, weights), min_size=2, max_size=4).filter(
-    lambda rows: (
-        any(p for p, _ in rows) and any(q for _, q in rows) and all(p or q for p, q in rows)
-    )
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(
-    rows=pairs,
-    k=st.integers(min_value=2, max_value=4),
-    q=st.sampled_from([0.5, 0.25, 0.9375, 2.0**-20]),
-)
-def test_sampled_groups_are_exact_mixtures(rows: list[tuple[int, int]], k: int, q: float) -> None:
-    """Of a chain of rational pairs, each with its chance: both orders, above and below, to 1e-10.
-
-    On [0, y] the first data set has y, and with j sampled records the other has G_j(y).
-    """
-    outcomes = normalised(rows)
-    steps = [chained(curve_of(outcomes), j) for j in range(1, k + 1)]
-    places = sorted({x for curve in steps for x, _ in curve} | {Fraction(0), Fraction(1)})
-    rate = Fraction(q)
-    chances = [math.comb(k, j) * rate**j * (1 - rate) ** (k - j) for j in range(k + 1)]
-    heights = [
-        chances[0] * x + sum(w * value(c, x) for w, c in zip(chances[1:], steps, strict=True))
-        for x in places
-    ]
-    pair = [(heights[0], Fraction(0))]
-    pair += [(b - a, y - x) for (a, x), (b, y) in pairwise(zip(heights, places, strict=True))]
-    law = law_of([(p, q) for p, q in outcomes if p or q])
-    for remove in (True, False):
-        one = law if remove else mirrored(law)
-        above, below = (
-            sampled_group(
-                chain(step_of(one, k, above=way), k, above=way),
-                q,
-                remove=remove,
-                exact=True,
-                above=way,
-            )
-            for way in (True, False)
-        )
-        assert above is not None
-        assert below is not None
-        both = [(mpf(p.numerator) / p.denominator, mpf(q.numerator) / q.denominator)
-                for p, q in pair]  # fmt: skip
-        for a in SCALES:
-            exact = hockey_stick(both if remove else [(q, p) for p, q in both], a)
-            assert exact <= atoms_profile(above, a) + mpf("1e-15")
-            assert atoms_profile(above, a) <= exact + mpf("1e-10")
-            assert atoms_profile(below, a) <= exact + (1 + a) * mpf("1e-15")
-            assert atoms_profile(below, a) >= exact - mpf("1e-10")
-
-
-@pytest.mark.parametrize("k", [2, 12])
-def test_shifted_geometric_noise_attains_its_chain(k: int) -> None:
-    """Noise shifted by k is what the chain says of noise shifted by 1, k times: both are exact."""
-    ratio = mpf("0.8")
-    reach = range(-400, 401)
-    noise = {x: (1 - ratio) / (1 + ratio) * ratio ** abs(x) for x in (*reach, *range(401, 420))}
-    one = AtomicLaw(
-        (float(-mp.log(ratio)), float(mp.log(ratio))),
-        (float(1 / (1 + ratio)), float(ratio / (1 + ratio))),
-        lower_masses=(float(ratio / (1 + ratio)), float(1 / (1 + ratio))),
-    )
-    law = grouped(one, k)
-    for a in SCALES:
-        shifted = hockey_stick(((noise[x], noise[x + k]) for x in reach), a)
-        assert shifted <= atoms_profile(law, a) + mpf("1e-13")
-        assert atoms_profile(law, a) <= shifted + mpf("1e-10")
-
-
 @pytest.mark.parametrize(
     ("text", "epsilon", "lower", "upper"),
     [
@@ -247,7 +160,7 @@ def test_sampled_groups_at_the_ends_of_doubles(
     text: str, epsilon: float, lower: float, upper: float
 ) -> None:
     """Masses and chances that vanish take neither end away."""
-    bound = bound_of(text, epsilons=[epsilon])
+    bound = delta(text, epsilon)
     assert bound.lower is not None
     assert lower <= bound.lower <= bound.upper <= upper
 
@@ -275,14 +188,9 @@ def test_sums_of_chains_stay_below_where_pieces_are_joined(monkeypatch: pytest.M
     assert 0.8 * exact <= float(atoms_profile(below, mpf(1))) < exact
 
 
-def bound_of(text: str, relation: Relation | None = None, **query: Any) -> Any:
-    """Return the bracket of one answer."""
-    return compose(parse(text).tree, relation=relation, **query).answers[0].bound
-
-
 def test_groups_without_a_number() -> None:
     """Losses beyond doubles and groups beyond reason are refused; hopeless bounds are infinite."""
     for text in ("pure:epsilon=1@group:k=1000", "pure:epsilon=0.1@group:k=1001"):
         with pytest.raises(UnsupportedError, match="group"):
-            bound_of(text, deltas=[1e-6])
-    assert bound_of("approx:epsilon=0.5,delta=1e-6@group:k=40", deltas=[1e-4]).upper == math.inf
+            epsilon_of(text, 1e-6)
+    assert epsilon_of("approx:epsilon=0.5,delta=1e-6@group:k=40", 1e-4).upper == math.inf

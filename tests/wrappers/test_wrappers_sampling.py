@@ -11,39 +11,21 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mpf
 
-from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.errors import UnsupportedError
-from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.sampled.law import sampled
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.asked import deltas
+from tests.asked import epsilon as epsilon_of
 from tests.oracles.relations.compare import KINDS, Found, asked, question
 from tests.oracles.relations.data_adaptive import ADAPTIVE
-from tests.pairs import atoms_profile, hockey_stick
 
 
 def test_roles_of_an_asymmetric_pair() -> None:
     """Removing is ((1 - q) R + q W, R): H_2 = 0.039 for Bernoulli 0.01 and 0.5, and not 0."""
     text = "bernoulli-pair:p=0.01,other_p=0.5@poisson:q=0.1"
-    answer = compose(parse(text).tree, epsilons=[math.log(2)]).answers[0]
-    assert answer.bound is not None
-    assert answer.bound.upper == pytest.approx(0.039, rel=1e-9)
-
-
-def test_outcomes_of_one_side_alone() -> None:
-    """Without the record alone: the loss log(1 - q). With it alone: infinite for remove."""
-    event = AtomicLaw((0.0,), (0.75,), 0.25, 0.125, lower_masses=(0.875,))
-    remove, add = (sampled(event, 0.5, remove=r) for r in (True, False))
-    assert (remove.infinity_mass, remove.lower_infinity_mass) == (0.0625, 0.0)
-    assert (add.infinity_mass, add.lower_infinity_mass) == (0.0, 0.0625)
-    outcomes = [(mpf("0.25"), mpf(0)), (mpf("0.75"), mpf("0.875")), (mpf(0), mpf("0.125"))]
-    mixed = [((r + w) / 2, r) for r, w in outcomes]
-    for a in (mpf("0.7"), mpf(1), mpf("1.3"), mpf(4)):
-        assert abs(atoms_profile(remove, a) - hockey_stick(mixed, a)) < 1e-14
-        assert abs(atoms_profile(add, a) - hockey_stick([(r, m) for m, r in mixed], a)) < 1e-14
+    assert deltas(text, [math.log(2)])[0].upper == pytest.approx(0.039, rel=1e-9)
 
 
 def test_relations_and_words_of_sampling() -> None:
@@ -75,38 +57,47 @@ def test_relations_and_words_of_sampling() -> None:
 def test_refused_samplings(text: str, relation: Relation | None, words: str) -> None:
     """Both samplings at once, and relations for which no pair is proved."""
     with pytest.raises(UnsupportedError, match=words):
-        compose(parse(text).tree, relation=relation, deltas=[1e-5])
+        epsilon_of(text, 1e-5, relation)
 
 
-@pytest.mark.parametrize("relation", list(Relation))
-def test_no_sample_costs_nothing(relation: Relation) -> None:
-    """With probability 0 no record is in the sample, whatever sees it."""
-    tree = parse("exponential:epsilon=1@poisson:q=0@3").tree
-    (answer,) = compose(tree, relation=relation, deltas=[1e-6]).answers
-    assert answer.bound is not None
-    assert (answer.bound.lower, answer.bound.upper) == (0.0, 0.0)
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [
+        ("gaussian:sigma=1@wor:n=5,m=0@3", Relation.REPLACE_ONE),
+        ("laplace:scale=1@wor:q=0@group:k=5", Relation.REPLACE_ONE),
+        ("gaussian:sigma=1@poisson:q=0@group:k=5", Relation.ADD_OR_REMOVE_ONE),
+    ],
+)
+def test_empty_samples_tell_nothing(text: str, relation: Relation) -> None:
+    """With nobody in the sample epsilon and delta are 0, to both ends."""
+    for bound in (epsilon_of(text, 0.0, relation), deltas(text, [0.0], relation)[0]):
+        assert (bound.lower, bound.upper) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("wrapper", ["poisson:q=1", "wor:q=1", "wor:n=7,m=7"])
+def test_whole_samples_are_the_event(wrapper: str) -> None:
+    """With everybody in the sample nothing is sampled, compositions included."""
+    event = "laplace:scale=3@2+rr:p=0.6"
+    relation = Relation.ADD_OR_REMOVE_ONE if "poisson" in wrapper else Relation.REPLACE_ONE
+    sampled_event, plain = (
+        deltas(text, [0.3], relation) for text in (f"({event})@{wrapper}", event)
+    )
+    assert sampled_event == plain
 
 
 def test_a_sample_of_everything_is_the_response_itself() -> None:
     """Of a response that is known by bounds, too, replacing a record costs what adding does."""
     text = "rr:p=0.99999999999999989"
-    bounds = [
-        compose(parse(each).tree, relation=relation, deltas=[1e-6]).answers[0].bound
-        for each, relation in (
-            (text, Relation.ADD_OR_REMOVE_ONE),
-            (f"{text}@poisson:q=1", Relation.REPLACE_ONE),
-        )
-    ]
-    assert bounds[0] == bounds[1]
+    whole = epsilon_of(f"{text}@poisson:q=1", 1e-6, Relation.REPLACE_ONE)
+    assert epsilon_of(text, 1e-6, Relation.ADD_OR_REMOVE_ONE) == whole
 
 
 def test_ratio_and_sizes_agree() -> None:
     """A ratio m / n says the same as n and m, and samples of samples multiply."""
     ends = [
-        compose(parse(f"laplace:scale=2@{wor}").tree, deltas=[1e-3]).answers[0].bound
+        epsilon_of(f"laplace:scale=2@{wor}", 1e-3)
         for wor in ("wor:q=0.25", "wor:n=100,m=25", "wor:q=0.5@wor:q=0.5")
     ]
-    assert ends[0] is not None
     assert ends[0] == ends[1] == ends[2]
 
 

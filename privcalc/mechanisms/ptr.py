@@ -1,14 +1,14 @@
-"""Propose-test-release."""
+"""Propose-test-release, and distance to instability."""
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, noise_tail
+from privcalc.spec.entry import deviation, positive
 from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.tree import Leaf
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
     from privcalc.engine.terms import Terms
     from privcalc.losses.law import Term
-    from privcalc.spec.tree import Node
+    from privcalc.spec.tree import Node, Parameters
 
 BIT = "bit"
 MODES = ("sum", "uniform", "max", BIT)
-SMALLEST = 1e-300
 
 
 @mechanism(
@@ -29,31 +28,13 @@ SMALLEST = 1e-300
     place=88,
     parameters=(
         # More noise costs the test less, and lets more false positives through.
-        Parameter("test", "what the test is", kind="spec", cost_unless=("threshold",)),
-        Parameter("mechanism", "what is released if it passes, where the claim holds", kind="spec"),
+        Parameter("test", kind="spec", cost_unless=("threshold",)),
+        Parameter("mechanism", kind="spec"),
         # More data sets fit.
-        Parameter(
-            "false_positive",
-            "probability with which the test passes where the claim does not hold",
-            minimum=0.0,
-            maximum=1.0,
-            open_maximum=True,
-            cost="increases",
-        ),
+        Parameter("false_positive", minimum=0.0, maximum=1.0, open_maximum=True, cost="increases"),
         # False positives are tails of the noise.
-        Parameter(
-            "threshold",
-            "what the noisy result of the test must exceed, instead",
-            minimum=0.0,
-            cost="decreases",
-        ),
-        Parameter(
-            "mode",
-            "what is published besides: anything in sum and uniform",
-            kind="choice",
-            choices=MODES,
-            default="sum",
-        ),
+        Parameter("threshold", minimum=0.0, cost="decreases"),
+        Parameter("mode", kind="choice", choices=MODES, default="sum"),
     ),
     one_of=(("false_positive",), ("threshold",)),
     example="ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive=1e-7",
@@ -132,24 +113,10 @@ class ProposeTestRelease(Mechanism):
 
 
 def _tail(test: Node, threshold: float) -> Enclosed:
-    """Return the probability that the noise of a test exceeds a threshold.
-
-    The exponential is off by 4 units, and by one more for each of the exponent.
-    """
-    from privcalc.numerics.normal import log_tail, log_tail_below
-
+    """Return the probability that the noise of a test exceeds a threshold."""
     name, scale = _noise(test)
-    low, high = (Enclosed.of(threshold) / Enclosed.of(scale)).doubles()
-    if name == "laplace":
-        logs = -high - math.log(2.0), -low - math.log(2.0)
-    else:
-        # Beyond 100 deviations squares may overflow, and tails are below the smallest double.
-        logs = log_tail_below(min(high, 100.0)), log_tail(min(low, 100.0))
-    smallest, unit = math.log(SMALLEST), 2.0**-52
-    least, most = (max(each, smallest) for each in logs)
-    first = math.exp(least) * (1.0 - (8.0 + abs(least)) * unit) if logs[0] > smallest else 0.0
-    second = math.exp(most) * (1.0 + (8.0 + abs(most)) * unit)
-    return Enclosed(Fraction(first), Fraction(second))
+    ends = noise_tail(Enclosed.of(threshold) / Enclosed.of(scale), normal=name == "gaussian")
+    return Enclosed(*map(Fraction, ends))
 
 
 def _noise(test: Node) -> tuple[str, float]:
@@ -162,3 +129,53 @@ def _noise(test: Node) -> tuple[str, float]:
         "threshold is of a test that adds noise to one number: test=(laplace:scale=...) or"
         " test=(gaussian:sigma=...); for others write false_positive"
     )
+
+
+@mechanism(
+    name="stability",
+    place=89,
+    parameters=(
+        positive("scale"),
+        deviation(cost="", unit=""),
+        # Unstable data are let pass by tails of the noise.
+        Parameter("threshold", minimum=0.0, cost="decreases"),
+    ),
+    one_of=(("scale",), ("standard_deviation",)),
+    example="stability:scale=2,threshold=40",
+)
+class Stability(ProposeTestRelease):
+    """Distance to instability: an answer without noise, published where it is stable.
+
+    The distance is the number of records that have to change until some neighbour has another
+    answer: 0 where one has, and at most one more or less for a neighbour. Any number will do that
+    is at most 0 where a neighbour has another answer, and that changes by at most 1. With noise
+    added, the answer is published where that exceeds the threshold, and nothing otherwise
+    (Thakurta, Smith 2013; Zhu, Dong, Wang 2022, Examples 3.2.1 and 3.2.3).
+
+    Either both neighbours have one answer, and what tells them apart is whether it was published,
+    which costs no more than the noise; or they have not, and with the probability p of the noise to
+    exceed the threshold everything is lost, which costs p at most.
+    No pair of data sets does both. The law is that of the larger of both profiles: `ptr` with the
+    noise for its test, nothing for its mechanism, and mode=bit.
+
+    Attributes:
+        parts: the noise, and nothing.
+        failure: p.
+        mode: `bit`.
+    """
+
+    def __init__(
+        self,
+        *,
+        threshold: float,
+        scale: float | None = None,
+        standard_deviation: float | None = None,
+    ) -> None:
+        """Take the noise on the distance."""
+        noise: Parameters
+        if scale is not None:
+            name, noise = "laplace", (("scale", scale),)
+        else:
+            name, noise = "gaussian", (("standard_deviation", standard_deviation or 0.0),)
+        nothing = Leaf("pure", (("epsilon", 0.0),))
+        super().__init__(test=Leaf(name, noise), mechanism=nothing, threshold=threshold, mode=BIT)

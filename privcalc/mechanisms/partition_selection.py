@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from privcalc.exact import exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, decimal_of
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -30,19 +30,8 @@ TRIED = 32
     name="partition_selection",
     place=86,
     parameters=(
-        Parameter(
-            "epsilon",
-            "privacy loss that is exceeded only with delta",
-            minimum=SMALLEST_EPSILON,
-            maximum=LARGEST_EPSILON,
-        ),
-        Parameter(
-            "delta",
-            "probability with which a key of one person alone is published",
-            minimum=SMALLEST_DELTA,
-            maximum=1.0,
-            open_maximum=True,
-        ),
+        Parameter("epsilon", minimum=SMALLEST_EPSILON, maximum=LARGEST_EPSILON),
+        Parameter("delta", minimum=SMALLEST_DELTA, maximum=1.0, open_maximum=True),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
     example="partition-selection:epsilon=0.5,delta=1e-8@3",
@@ -63,25 +52,20 @@ class PartitionSelection(Mechanism):
     corners (p(n), p(n + 1)) of the tests, those of the first rule lie on one line of slope
     e^epsilon, those of the second on one of slope e^{-epsilon}. So the hull has at most six edges,
     and is that of a pair with so many outcomes: its edges. At epsilon itself one use costs delta,
-    and elsewhere, and in compositions, less than `approx`, whose corner no n attains.
+    and elsewhere, and in compositions, less than `approx`, whose corner no n attains. The number of
+    others who have the key may be chosen in view of what came out before.
 
     A group of k people has the corners (p(n), p(n + k)), where all have the key of n others. More
-    costs no group: with G for the hull of one person, a chain of k neighbours has at most the
-    k-fold composition of G (`losses/composed.py`). All (p(n), p(n + 1)) lie on G, for the
-    rules are the minimum of increasing linear functions, so that it bends at some p(m) only; the
-    composition is p(n + k) at p(n), and bends where some p(n + i), i < k, is such a p(m): at a
-    p(n).
+    costs no group: a chain of k neighbours has at most the k-fold composition of the hull of one
+    person (`losses/composed.py`). All (p(n), p(n + 1)) lie on that, for the rules are the minimum
+    of increasing linear functions, so that it bends at some p(m) only; the composition is p(n + k)
+    at p(n), and bends where some p(n + i), i < k, is such a p(m): at a p(n).
 
-    In a Poisson sample (`sampled`) the others are sampled, too: n of them leave N of binomial law.
-    With r(n) = E p(N) the key shows with probability r(n) without the person, and, as the person is
-    one more who may be sampled, with r(n + 1). So a sample has the corners (r(n), r(n + k)).
-
-    Which n others share the key may be chosen in view of what came out before, as the keys that are
-    asked for are.
+    In a Poisson sample the others are sampled, too: n of them leave N of binomial law. With
+    r(n) = E p(N) the key shows with probability r(n) without the person, and, as the person is one
+    more who may be sampled, with r(n + 1). So a sample has the corners (r(n), r(n + k)).
 
     Attributes:
-        epsilon: as written, a rational number.
-        delta: as written, a rational number.
         records: k.
     """
 
@@ -102,7 +86,7 @@ class PartitionSelection(Mechanism):
         from privcalc.losses.thresholds.release import CountMembers, law_of_outcomes
 
         remove = adjacency is not Adjacency.ADD
-        curve = Probabilities(self.epsilon, self.delta)
+        curve = _probabilities(self.epsilon, self.delta)
         # Removing, the steepest edge but the upright one is that of the first rule.
         k = self.records
         largest = k * self.epsilon if remove and curve.first > k else None
@@ -139,8 +123,8 @@ class Probabilities:
         lost = sum(len(str(x.denominator // x.numerator)) for x in (epsilon, delta))
         self._context = Context(prec=DIGITS + 2 * lost)
         with localcontext(self._context):
-            self._epsilon = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
-            self._delta = Decimal(delta.numerator) / Decimal(delta.denominator)
+            self._epsilon = decimal_of(epsilon)
+            self._delta = decimal_of(delta)
             self._growth = self._epsilon.exp()
             self._c = self._delta / (self._growth - 1)
             corner = (1 - self._delta) / (1 + self._growth)

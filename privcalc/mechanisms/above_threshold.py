@@ -27,58 +27,29 @@ MOST_BITS = 900
     short="svt",
     place=87,
     parameters=(
-        Parameter(
-            "noise",
-            "the law of both noises",
-            kind="choice",
-            choices=(LAPLACE, GAUSSIAN),
-            default=LAPLACE,
-        ),
+        Parameter("noise", kind="choice", choices=(LAPLACE, GAUSSIAN), default=LAPLACE),
         # More noise is less noise and a threshold that is moved at random. With `threshold` it
         # would be moved above the highest one, too: a stream that ends at once costs nothing.
         positive(
-            "threshold_noise",
-            "scale, or standard deviation, of the noise on the threshold",
-            "decreases",
-            unit="unit of the queries",
-            cost_unless=("threshold",),
+            "threshold_noise", "decreases", unit="unit of the queries", cost_unless=("threshold",)
         ),
         # The same for a query, which would be moved below 0, too.
         positive(
-            "query_noise",
-            "scale, or standard deviation, of the noise on each query",
-            "decreases",
-            unit="unit of the queries",
-            cost_unless=("threshold",),
+            "query_noise", "decreases", unit="unit of the queries", cost_unless=("threshold",)
         ),
         # Stopping earlier forgets what comes after.
-        whole(
-            "cutoff",
-            "number of answers above the threshold with which it stops",
-            "increases",
-            most=MOST_ANSWERS,
-            default=1,
-        ),
+        whole("cutoff", "increases", most=MOST_ANSWERS, default=1),
         # As for the cutoff.
-        whole(
-            "length",
-            "most queries; gaussian noise needs it, or threshold",
-            "increases",
-            most=LONGEST,
-            default_text="any for laplace",
-        ),
+        whole("length", "increases", most=LONGEST, default_text="any for laplace"),
         # A higher threshold takes longer to reach.
         Parameter(
             "threshold",
-            "where no query is negative: the highest threshold; of use for gaussian noise",
             unit="unit of the queries",
             default_text="queries of any sign",
             cost="increases",
         ),
         # Neighbours of a smaller one are among those of a larger.
-        sensitivity(
-            meaning="most that one query changes between neighbours", unit="unit of the queries"
-        ),
+        sensitivity(unit="unit of the queries"),
     ),
     example="svt:threshold_noise=10,query_noise=20@3",
 )
@@ -89,10 +60,8 @@ class AboveThreshold(Mechanism):
     by whether q_i + nu_i >= T_i + rho, until `cutoff` = c answers were "above", or after `length`
     queries. Queries and public thresholds may depend on earlier answers; noisy values are not
     published. The sensitivity D bounds |q_i(x) - q_i(x')| over neighbouring x, x', whatever the
-    relation in force. Variants that draw rho anew after each answer above are `@c` with cutoff=1;
-    stages of c' answers each are cutoff=c' and as many uses. That is never above the stage-wise
-    bounds of Zhu 2023, Theorems 7.2.9 and 7.2.10, with any delta' and the best composition: what
-    they compose, a guarantee (epsilon', delta') of each stage, dominates the stage's profile.
+    relation in force. Variants that draw rho anew after each answer above are `@c` with cutoff=1,
+    which is never above the stage-wise bounds of Zhu 2023, Theorems 7.2.9 and 7.2.10.
 
     Laplace noise of scales a (rho) and b (nu): epsilon-DP for epsilon = D / a + 2 c D / b (Dwork,
     Roth 2014, Theorem 3.24), for streams of any length; the profile is besides at most that of
@@ -100,27 +69,20 @@ class AboveThreshold(Mechanism):
 
     Gaussian noise of deviations s (rho) and t (nu): the profile is at most the sum, over all
     possible answers to the whole stream, of what the worst stream for that one costs, by an
-    integral over the threshold's noise (`losses/thresholds/sparse_vector_bounds.py`). For
-    cutoff=1 each term is what streams attain; the sum is that of streams in which every answer is
-    the worst at once. It is at most N times the profile of a Gaussian mechanism with mu^2 = D^2 /
-    s^2 + 4 c D^2 / t^2, where N, the sum of `length` choose k for k <= c, counts the answers, and
-    is what counts for the smallest delta. That is below the Renyi bounds of Zhu 2023, Theorems
-    7.2.1 (7.1) and 7.6.6. (Remark 7.2.8 there has c times `length` choose c for N, which is too
-    small: 10 queries with c = 9 have 1023 answers, and not 90.) Where no query is negative and no
-    threshold above `threshold`, a stream ends by itself, however long it may be: then N is averaged
-    over the threshold's noise (`losses/thresholds/sparse_vector_bounds.py`).
+    integral over the threshold's noise (`losses/thresholds/sparse_vector_bounds.py`). It is at most
+    N times the profile of a Gaussian mechanism with mu^2 = D^2 / s^2 + 4 c D^2 / t^2, where N, the
+    sum of `length` choose k for k <= c, counts the answers: below the Renyi bounds of Zhu 2023,
+    Theorems 7.2.1 (7.1) and 7.6.6. (Remark 7.2.8 there has c times `length` choose c for N, which
+    is too small.) Where no query is negative and no threshold above `threshold`, a stream ends by
+    itself, however long it may be: then N is averaged over the threshold's noise.
 
     Lower ends are explicit streams: some queries below the threshold, then many of which c are to
     be above it, alone or with others between them (`losses/thresholds/sparse_vector_tests.py`). For
     Gaussian noise and cutoff=1 the ends are mostly less than ten times apart in delta; more for a
-    larger cutoff, long streams and Laplace noise. Nothing is known to attain the upper ones: no
-    query is the worst there may be for two answers.
+    larger cutoff, long streams and Laplace noise.
 
     Attributes:
-        noise: the law of both noises.
         rates: D over the sizes of both noises.
-        cutoff: c.
-        length: most queries, or None.
         threshold: T over D, where queries are nonnegative and T the highest threshold; or None.
     """
 

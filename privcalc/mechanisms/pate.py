@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import Mechanism, within
+from privcalc.mechanisms.base import Mechanism, decimal_of, within
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
 from privcalc.spec.entry import deviation, positive, share, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.law import RenyiCurve, Term
+    from privcalc.losses.law import Term
     from privcalc.relation import Adjacency
 
 MOST_CLASSES = 200
@@ -24,9 +25,7 @@ MOST_CLASSES = 200
 @mechanism(
     name="gnmax",
     place=83,
-    parameters=(
-        deviation("standard deviation of the noise on each number of votes", unit="votes"),
-    ),
+    parameters=(deviation(unit="votes"),),
     example="gnmax:sigma=40@200",
 )
 class Gnmax(Gaussian):
@@ -51,8 +50,9 @@ class Gnmax(Gaussian):
 
     def __init__(self, *, standard_deviation: float) -> None:
         """Take the noise."""
-        self._sigma = Enclosed.of(standard_deviation).doubles()[0]
-        self.mu = checked_mu((Enclosed.of(2) / (_square(standard_deviation))).root())
+        sigma = Enclosed.of(standard_deviation)
+        self._sigma = sigma.doubles()[0]
+        self.mu = checked_mu((Enclosed.of(2) / (sigma * sigma)).root())
 
     def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
         """Return a curve for each line of votes: its worst neighbour, in both orders."""
@@ -61,7 +61,7 @@ class Gnmax(Gaussian):
         from privcalc.mechanisms.files import numbers
         from privcalc.renyi.votes import VotesCurve
 
-        found: dict[tuple[int, ...], int] = {}
+        found: Counter[tuple[int, ...]] = Counter()
         for place, values in numbers(file):
             if not 2 <= len(values) <= MOST_CLASSES:
                 raise DomainError(
@@ -69,14 +69,8 @@ class Gnmax(Gaussian):
                 )
             if any(value < 0 or value.denominator != 1 for value in values):
                 raise DomainError(f"{place}: votes are whole numbers, at least 0")
-            votes = tuple(sorted(map(int, values), reverse=True))
-            found[votes] = found.get(votes, 0) + 1
+            found[tuple(sorted(map(int, values), reverse=True))] += 1
         return [(Term(curve=VotesCurve(each, self._sigma)), n) for each, n in found.items()]
-
-
-def _square(value: float) -> Enclosed:
-    found = Enclosed.of(value)
-    return found * found
 
 
 SIGMAS, BETAS = (0.01, 1e8), (1e-8, 1.0)
@@ -87,28 +81,10 @@ DIGITS = 50
     name="gnss",
     place=84,
     parameters=(
-        deviation(
-            "standard deviation of both noises: over the smooth sensitivity, and over beta",
-            unit="",
-            cost_of_bound=True,
-        ),
-        positive(
-            "beta",
-            "most that the logarithm of the smooth sensitivity changes between neighbours",
-            "increases",
-            default_text="by delta",
-            cost_of_bound=True,
-        ),
-        positive(
-            "epsilon", "the release's share of epsilon, by which the rule of PATE-PTR chooses sigma"
-        ),
-        share(
-            "delta",
-            "delta, by which the rule chooses beta",
-            open_minimum=True,
-            open_maximum=True,
-            default_text="no rule",
-        ),
+        deviation(unit="", cost_of_bound=True),
+        positive("beta", "increases", default_text="by delta", cost_of_bound=True),
+        positive("epsilon"),
+        share("delta", open_minimum=True, open_maximum=True, default_text="no rule"),
     ),
     one_of=(("standard_deviation",), ("epsilon",)),
     excludes=(("beta", "delta"), ("beta", "epsilon")),
@@ -128,8 +104,7 @@ class Gnss(Mechanism):
     infinite from c x = 1 on. For b > 0 both parts grow with b: the derivative in b of the first
     two terms is a x / (1 - c x). For b < 0 that has the smaller modulus a |x| / (1 + c |x|), with
     |x| < e^{2|b|} - 1, and m^2 / (1 - c x) is below 1: b = beta is the worst, at every order. The
-    published bound (a + 1) / sigma^2 for all a < 1 / (2 beta) is false, for example for a = 20,
-    beta = 0.01, sigma = 50.
+    published bound (a + 1) / sigma^2 for all a < 1 / (2 beta) is false.
 
     The mechanism is known by this curve only: at small epsilons other data may cost more than those
     of b = beta. These prove lower ends, because they exist: of f(n), the sum of e^{beta i} over
@@ -139,9 +114,7 @@ class Gnss(Mechanism):
 
     The rule of PATE-PTR (Algorithm 4): a = 1 + 2 log(2 / delta) / epsilon,
     sigma = ((3 a + 2) / epsilon)^{1/2}, beta = 0.2 / a. With sigma and delta the epsilon is that
-    of which the rule makes this sigma; sigma = 15 and delta = 1e-5 are epsilon = 0.5817412254, half
-    of it for the release at order a, and half for its conversion at delta / 2. The exact cost at
-    delta / 2 is less.
+    of which the rule makes this sigma.
 
     Attributes:
         sigma: the noise, rounded down where it is none that was written.
@@ -168,15 +141,7 @@ class Gnss(Mechanism):
         within("sigma", Enclosed(self.sigma, self.sigma), *SIGMAS)
         within("beta", Enclosed(self.beta, self.beta), *BETAS)
 
-    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
-        """Return the Renyi curve of one direction; it is the same in each."""
-        from privcalc.renyi.curve import SumCurve, curve_of
-
-        terms = [term for term, _ in self.composition(adjacency)]
-        curves = [term.curve or curve_of(term.above) for term in terms]
-        return SumCurve(tuple((curve, 1) for curve in curves))
-
-    def composition(self, adjacency: Adjacency) -> Terms:
+    def terms(self, adjacency: Adjacency) -> Terms:
         """Return the curve of the statistic with the law of b = beta, and the law of the size.
 
         The means of the former are in deviations of Q.
@@ -188,8 +153,8 @@ class Gnss(Mechanism):
 
         size = GaussianLaw.of(Enclosed.of(1) / Enclosed(self.sigma, self.sigma))
         with localcontext(Context(prec=DIGITS)):
-            square = (2 * _decimal(self.beta)).exp()
-            theta = 1 / _decimal(self.sigma)
+            square = (2 * decimal_of(self.beta)).exp()
+            theta = 1 / decimal_of(self.sigma)
             law = UnequalGaussiansLaw(float(theta), float(square), float(square - 1))
         return [(Term(lower=law, curve=LawCurve(law, attained=False)), 1), (Term.of(size), 1)]
 
@@ -202,20 +167,16 @@ def rule(
     a = 1 + 2 l / epsilon, l = log(2 / delta); for epsilon sigma^2 epsilon^2 = 5 epsilon + 6 l.
     """
     with localcontext(Context(prec=DIGITS)):
-        log = (2 / _decimal(delta)).ln()
+        log = (2 / decimal_of(delta)).ln()
         if epsilon is None:
-            square = _decimal((sigma or Fraction(1)) ** 2)
+            square = decimal_of((sigma or Fraction(1)) ** 2)
             share = (5 + (25 + 24 * log * square).sqrt()) / (2 * square)
         else:
-            share = _decimal(epsilon)
+            share = decimal_of(epsilon)
         order = 1 + 2 * log / share
         noise, slack = ((3 * order + 2) / share).sqrt(), Decimal(1).scaleb(-DIGITS // 2)
         beta = Decimal("0.2") / order * (1 + slack)
         return sigma or Fraction(noise * (1 - slack)), Fraction(beta)
-
-
-def _decimal(number: Fraction) -> Decimal:
-    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 MOST_VOTES = 5000
@@ -229,15 +190,12 @@ LARGEST_STEP = 12
     place=82,
     parameters=(
         deviation(
-            "standard deviation of the noise on the largest count",
             unit="votes",
             cost_note="where the threshold is a possible count and sigma^2 is above all counts",
         ),
-        Parameter("threshold", "least noisy count that is answered yes", unit="votes"),
+        Parameter("threshold", unit="votes"),
         # Counts of fewer votes are among those of more.
-        whole(
-            "votes", "number of votes, the largest count there may be", "increases", most=MOST_VOTES
-        ),
+        whole("votes", "increases", most=MOST_VOTES),
     ),
     example="noisy-screening:sigma=85,threshold=210,votes=300@poisson:q=0.25@8192",
 )
@@ -248,27 +206,23 @@ class NoisyScreening(Mechanism):
     t + N(0, sigma^2) reaches the threshold T. One record changes t, an integer from 0 to `votes`,
     by at most 1, up or down, under the relation in force: a neighbour in private k-NN, or a teacher
     in PATE. A group of r records changes it by at most r. With the answer to the queries that pass
-    the whole of private k-NN is a composition, for example (the noisy votes of k-NN change by
-    2^{1/2} where one neighbour takes the place of another)
+    private k-NN is a composition, for example (its noisy votes change by 2^{1/2} where one
+    neighbour takes the place of another)
 
         noisy-screening:sigma=85,threshold=210,votes=300@poisson:q=0.2@18000
             +gaussian:sigma=20,sensitivity=1.4142135623731@poisson:q=0.2@3877
 
-    All counts together have the profile of Gaussian noise of which only the cell is told
-    (`losses/thresholds/screening.py`), exactly, and one use costs no more. Several uses cost no
-    more than the largest Renyi divergence of any count at each order, too (Zhu 2023, Theorem 4.3.1,
-    with all counts t from 0 on, because a sample may hold fewer than k records; the printed range
-    of t from k / c on reports up to 49 times too little of a sample). The answer is the smaller of
-    both; its lower end is that of one count in every use.
+    All counts together have the profile of Gaussian noise of which only the cell is told, exactly,
+    and one use costs no more. Several uses cost no more than the largest Renyi divergence of any
+    count at each order, too (Zhu 2023, Theorem 4.3.1, with all counts t from 0 on, because a sample
+    may hold fewer than k records). The answer is the smaller of both; its lower end is that of one
+    count in every use.
 
     In a Poisson sample a record that is replaced may raise the count by its old value and lower it
     by its new one. That, and groups of records that are sampled one by one, is known exactly for
     one use, too (`losses/thresholds/screening.py`).
 
     Attributes:
-        sigma: as written, a rational number.
-        threshold: as written, a rational number.
-        votes: k.
         records: r.
     """
 
@@ -299,12 +253,12 @@ class NoisyScreening(Mechanism):
         from privcalc.losses.thresholds.screening import screening_of
         from privcalc.mechanisms.files import numbers
 
-        found: dict[int, int] = {}
+        found: Counter[int] = Counter()
         for place, values in numbers(file):
             value = max(values)
             if not 0 <= value <= self.votes or value.denominator != 1:
                 raise DomainError(f"{place}: a count is a whole number in [0, {self.votes}]")
-            found[int(value)] = found.get(int(value), 0) + 1
+            found[int(value)] += 1
         return [
             (screening_of(self.sigma, self.threshold, self.votes, count), n)
             for count, n in found.items()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed, doubles, exact
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, noise_size, noise_tail, within
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import deviation, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
@@ -27,7 +27,7 @@ MOST_KEYS = 1000
 SMALLEST_RATIO, LARGEST_RATIO = 1e-5, 100.0
 # Beyond, in units of the noise, the probability of a new key is hardly a double.
 LONGEST = {LAPLACE: 600, GAUSSIAN: 37, DISCRETE_LAPLACE: 600, DISCRETE_GAUSSIAN: 37}
-SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 20), 20_000
+SMALLEST_SIGMA, LARGEST_SIGMA = 0.05, 20_000.0
 # Of the test of Laplace noise on several keys: more say nothing more in doubles.
 MOST_TESTED, LARGEST_TESTED = 60, 600.0
 
@@ -36,23 +36,14 @@ MOST_TESTED, LARGEST_TESTED = 60, 600.0
     name="thresholded_counts",
     place=85,
     parameters=(
-        Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=LAPLACE),
+        Parameter("noise", kind="choice", choices=NOISES, default=LAPLACE),
         # More noise hides old keys, and shows new ones.
-        deviation("standard deviation of gaussian or discrete gaussian noise", cost="", unit=""),
-        positive("scale", "scale of laplace or discrete laplace noise"),
+        deviation(cost="", unit=""),
+        positive("scale"),
         # Of the larger of two profiles one does not change, and a new key shows less often.
-        Parameter(
-            "threshold", "least noisy count that is published", minimum=1.0, cost="decreases"
-        ),
+        Parameter("threshold", minimum=1.0, cost="decreases"),
         # A person with fewer keys is among those with more.
-        whole(
-            "keys",
-            "most keys that one person has",
-            "increases",
-            most=MOST_KEYS,
-            default=1,
-            contribution=True,
-        ),
+        whole("keys", "increases", most=MOST_KEYS, default=1, contribution=True),
     ),
     one_of=(("standard_deviation",), ("scale",)),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
@@ -66,32 +57,26 @@ class ThresholdedCounts(Mechanism):
     is at least the threshold; a key that nobody has is never published. Neighbours differ by one
     person, with all keys of that person.
 
-    A key that others have too is old: its counts n and n + 1, n >= 1, with noise are told apart no
-    better than the noise and the noise plus 1, and as well where n is large. A key of that person
-    alone is new: without the person nothing is published, and with the person something is, with
-    probability p = P(1 + noise >= threshold). One use costs the larger of both: at every epsilon
-    the profile of removing a person is that of the noise on k counts, or 1 - (1 - p)^k where that
-    is more, which is what new keys alone cost. Mixtures of new and old keys cost no more, which is
-    proved where p is not large, and checked. Adding a person is the same in the reverse direction.
-    Several uses compose the larger one, and many different releases the noises and what all new
-    keys show; there the lower end is that of old keys, or of new ones, in every use.
+    A key that others have too is old: its counts n and n + 1 with noise are told apart no better
+    than the noise and the noise plus 1, and as well where n is large. A key of that person alone is
+    new: without the person nothing is published, and with the person something is, with probability
+    p = P(1 + noise >= threshold). One use costs the larger of both: at every epsilon the profile of
+    removing a person is that of the noise on k counts, or 1 - (1 - p)^k, which is what new keys
+    cost. Mixtures of new and old keys cost no more, which is proved where p is not large, and
+    checked. Several uses compose the larger one, and many different releases the noises and what
+    all new keys show; there the lower end is that of old keys, or of new ones, in every use.
 
     Gaussian noise on k counts is one normal law of distance k^{1/2} / sigma. For Laplace noise the
-    upper end is that of one count that changes by k, which dominates k counts that change by 1
-    (`laplace` with that L1 sensitivity), and the lower end that of tests of each count. Discrete
-    noise takes one key: for k keys write @k, an upper bound of theirs, as for any noise. Publishing
-    less than the noisy counts, such as the keys only, costs no more.
+    upper end is that of one count that changes by k, the lower end that of tests of each count.
+    Discrete noise takes one key: for k keys write @k, an upper bound of theirs, as for any noise.
 
-    A group adds several units to counts: to an old key, where noise for its size is what hides it,
-    or to new keys, one each or one for all (`losses/thresholds/release.py`). In a Poisson sample
-    the others are sampled as well, which hides old keys better than the noise by itself: for one
-    key and one person all numbers of others are tried (`losses/thresholds/sampled_counts.py`).
+    A group adds several units to an old key, or to new keys, one each or one for all
+    (`losses/thresholds/release.py`). In a Poisson sample the others are sampled as well, which
+    hides old keys better than the noise by itself: for one key and one person all numbers of others
+    are tried (`losses/thresholds/sampled_counts.py`).
 
     Attributes:
-        noise: the law of the noise.
         rate: 1 / scale or 1 / sigma.
-        threshold: as written.
-        keys: k.
         group: how many people come or go together.
     """
 
@@ -105,24 +90,13 @@ class ThresholdedCounts(Mechanism):
         keys: int = 1,
     ) -> None:
         """Take the noise as a standard deviation, or as a scale for Laplace noise."""
-        spread = scale if standard_deviation is None else standard_deviation
-        if spread is None or (standard_deviation is not None) != (noise in NORMAL):
-            takes = "sigma (standard_deviation)" if noise in NORMAL else "scale"
-            refusal = DomainError(f"noise={noise.replace('_', '-')} takes {takes}")
-            if spread is not None and noise not in NORMAL:
-                normal = "discrete-gaussian" if noise.startswith("discrete") else "gaussian"
-                # The shortest digits that are read as the same number.
-                written = repr(float(spread)).removesuffix(".0")
-                refusal.hint = f"for Gaussian noise write noise={normal},sigma={written}"
-            raise refusal
+        normal = DISCRETE_GAUSSIAN if noise in DISCRETE else GAUSSIAN
+        spread = noise_size(noise, normal, standard_deviation, scale)
         self.noise, self.keys, self.group = noise, keys, 1
-        self.rate = Enclosed.of(1) / Enclosed.of(spread)
-        self._threshold = _ends(threshold)
-        if not SMALLEST_RATIO <= self.rate.nearest()[0] <= LARGEST_RATIO:
-            raise DomainError(
-                f"1 / noise must be in [{SMALLEST_RATIO:g}, {LARGEST_RATIO:g}], got"
-                f" {self.rate.nearest()[0]:.6g}"
-            )
+        rate = Enclosed.of(1) / Enclosed.of(spread)
+        self.rate = within("1 / noise", rate, SMALLEST_RATIO, LARGEST_RATIO)
+        known = Enclosed.of(threshold)
+        self._threshold = known.low, known.high
         if (self._threshold[1] - 1) * self.rate.high > LONGEST[noise]:
             raise DomainError(
                 f"(threshold - 1) / noise must be at most {LONGEST[noise]}: beyond, new keys never"
@@ -137,10 +111,8 @@ class ThresholdedCounts(Mechanism):
             self._spread = exact(spread)
             # The least count that is published.
             self._least = math.ceil(exact(threshold))
-        if noise == DISCRETE_GAUSSIAN and not SMALLEST_SIGMA <= self._spread <= LARGEST_SIGMA:
-            raise DomainError(
-                f"sigma must be in [{float(SMALLEST_SIGMA):g}, {LARGEST_SIGMA:g}], got {spread!r}"
-            )
+        if noise == DISCRETE_GAUSSIAN:
+            within("sigma", Enclosed.of(spread), SMALLEST_SIGMA, LARGEST_SIGMA)
 
     def grouped(self, records: int) -> ThresholdedCounts:
         """Return the mechanism for a group of people."""
@@ -276,13 +248,7 @@ class ThresholdedCounts(Mechanism):
         return tails, UNIT * (32.0 + 8.0 * rate * float(np.abs(m).max()))
 
     def _new_key(self, count: int) -> tuple[float, float]:
-        """Bound the probability that a new key of so many people is published.
-
-        For Laplace noise it is half of e^{-t}, t = (threshold - count) / scale, or 1 less half of
-        e^t for t < 0.
-        """
-        from privcalc.numerics.rounding import UNIT
-
+        """Bound the probability that a new key of so many people is published."""
         if self.noise in DISCRETE:
             import numpy as np
 
@@ -290,17 +256,9 @@ class ThresholdedCounts(Mechanism):
             value = float(found[0])
             return value * (1.0 - 2.0 * wrong), min(value * (1.0 + 2.0 * wrong), 1.0)
         least, most = (end - count for end in self._threshold)
-        low = doubles(least * (self.rate.low if least > 0 else self.rate.high))[0]
-        high = doubles(most * (self.rate.high if most > 0 else self.rate.low))[1]
-        if self.noise == GAUSSIAN:
-            from privcalc.numerics.normal import upper_tail
-
-            return upper_tail(high)[0], upper_tail(low)[1]
-
-        def tail(t: float) -> float:
-            return 0.5 * math.exp(-t) if t >= 0.0 else 1.0 - 0.5 * math.exp(t)
-
-        return tail(high) * (1.0 - 8.0 * UNIT), min(tail(low) * (1.0 + 8.0 * UNIT), 1.0)
+        low = least * (self.rate.low if least > 0 else self.rate.high)
+        high = most * (self.rate.high if most > 0 else self.rate.low)
+        return noise_tail(Enclosed(low, high), normal=self.noise == GAUSSIAN)
 
     def _tested(self, term: Term, *, remove: bool) -> Term:
         """Give Laplace noise on several counts its lower end: how many of them are large.
@@ -327,8 +285,3 @@ class ThresholdedCounts(Mechanism):
         old = law_of_outcomes(outcomes, remove=True)
         law = larger_of(old, doubles(mass), remove=remove)
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
-
-
-def _ends(value: float) -> tuple[Fraction, Fraction]:
-    found = Enclosed.of(value)
-    return found.low, found.high

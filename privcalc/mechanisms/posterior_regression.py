@@ -31,44 +31,11 @@ ROUNDED = 1e-12
     short="ops",
     place=81,
     parameters=(
-        positive(
-            "precision",
-            "gamma, by which the posterior is narrowed",
-            "increases",
-            short="gamma",
-            cost_of_bound=True,
-        ),
-        positive(
-            "regularization",
-            "lambda, which is added to the squares of the features",
-            "decreases",
-            short="lambda",
-            cost_of_bound=True,
-        ),
-        whole(
-            "records",
-            "most records of a data set",
-            "increases",
-            most=10**12,
-            short="n",
-            cost_of_bound=True,
-        ),
-        positive(
-            "row_norm",
-            "largest Euclidean norm of the features of a record",
-            "increases",
-            default=1.0,
-            contribution=True,
-            cost_of_bound=True,
-        ),
-        positive(
-            "response",
-            "largest modulus of the response of a record",
-            "increases",
-            default=1.0,
-            contribution=True,
-            cost_of_bound=True,
-        ),
+        positive("precision", "increases", short="gamma", cost_of_bound=True),
+        positive("regularization", "decreases", short="lambda", cost_of_bound=True),
+        whole("records", "increases", most=10**12, short="n", cost_of_bound=True),
+        positive("row_norm", "increases", default=1.0, contribution=True, cost_of_bound=True),
+        positive("response", "increases", default=1.0, contribution=True, cost_of_bound=True),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     example="posterior-regression:gamma=1,lambda=200,n=10000",
@@ -89,26 +56,22 @@ class PosteriorRegression(Mechanism):
     gamma R^2 M / (2 (1 + M)) + max(M t^2, log(1 + M)) / 2, which grows: so delta(f(t)) <=
     P(|Z| > t). Here M = X^2 / lambda, and as singular values have s / (s^2 + lambda) <=
     lambda^{-1/2} / 2, |theta| <= T = Y (n - 1)^{1/2} lambda^{-1/2} / 2 and R = Y + X T. The bound
-    that was published (Redberg, Zhu, Wang 2023, Theorem 5.1) is false: it has log for 2 log, and
-    says nothing true of the record's removal. The lower end is that of no record next to one.
+    that was published (Redberg, Zhu, Wang 2023, Theorem 5.1) is false. The lower end is that of no
+    record next to one.
 
     On the data at hand (a line with the least eigenvalue e of X^T X, and |theta|; one for each
     use) the pair itself is known: with k = gamma r^2 / (1 + m) it costs the more, in both orders,
     the larger m and k are. In the deviation of the smaller data along x, the laws are N(0, 1) and
     N(d, v) with v = 1 / (1 + m), d^2 = k (1 - v). For m <= m', c^2 = (1 - v) / (1 - v') and N
     normal, c Z + (1 - c^2)^{1/2} N makes of the laws of (m', k') N(0, 1) and N((k' (1 - v))^{1/2},
-    v), and of two normal laws of given variances the profile grows with the distance of the means:
-    the sets where either is above a level are intervals, and overlap less and less. Where a record
-    goes, r is (1 + m) times what it is with the record, at most Y + X |theta|, and h = x^T H^{-1} x
-    <= min(X^2 / (lambda + e), X^2 / (lambda + X^2)): so m <= h / (1 - h) and k <= gamma (Y + X
-    |theta|)^2 / (1 - h). Where one comes both are less. Any data have m <= M and k <= gamma R^2.
-    Data in one dimension attain this where they may have that e and |theta| (`_gone`).
+    v), and of two normal laws of given variances the profile grows with the distance of the means.
+    Where a record goes, r is (1 + m) times what it is with the record, at most Y + X |theta|, and
+    h = x^T H^{-1} x <= min(X^2 / (lambda + e), X^2 / (lambda + X^2)): so m <= h / (1 - h) and
+    k <= gamma (Y + X |theta|)^2 / (1 - h). Where one comes both are less. Any data have m <= M and
+    k <= gamma R^2.
 
     Attributes:
-        gamma: the precision.
-        ridge: lambda.
-        row: X.
-        response: Y.
+        gamma, ridge, row, response: the precision, lambda, X and Y.
         share: M of any data.
         residual: R of any data.
     """
@@ -142,7 +105,7 @@ class PosteriorRegression(Mechanism):
                 f" [1e-9, {LARGEST_EPSILON:g}]: take another gamma or lambda"
             )
 
-    def term(self, adjacency: Adjacency) -> Term:
+    def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of the proved profile, and that of no record next to one: r = Y, m = M."""
         from privcalc.losses.law import Term
 

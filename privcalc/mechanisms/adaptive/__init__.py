@@ -1,1 +1,0 @@
-"""Mechanisms whose output depends on the data by more than added noise."""

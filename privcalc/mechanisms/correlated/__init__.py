@@ -1,1 +1,0 @@
-"""Noise that is correlated between the steps of a run, one module a mechanism."""
