@@ -177,6 +177,8 @@ def tangents_for_epsilon(
         # N >= M - 1, and r0 is largest for r1 = 0: delta is at least this.
         least = k - c * epsilon - c * np.log1p(1.0 / c) - np.log1p(c) + np.log(-np.expm1(-k))
         log_low, log_high = _log_range(c, least)
+        # At slopes below 1 the mean has to be positive.
+        log_low = np.where(epsilon < 0.0, np.log(-np.minimum(epsilon, 0.0)), log_low)
 
     def balance(log_fall: Array) -> Array:
         """Return a number of the sign of the derivative, in [-1, 1]."""
@@ -184,7 +186,8 @@ def tangents_for_epsilon(
         ratio = _ratio_of_mean(c, epsilon + fall, STEPS[0])
         share = (-np.expm1(-fall) - infinite_mass) / -np.expm1(-ratio)
         powers = np.exp(c * (ratio - fall) - k) * -np.expm1(-c * ratio)
-        return _balance(c, k, fall, infinite_mass, share * powers)
+        found = _balance(c, k, fall, infinite_mass, share * powers)
+        return np.where(ratio > 0.0, found, 1.0)
 
     with np.errstate(all="ignore"):
         fall = np.exp(_crossing(balance, log_low, log_high))
