@@ -24,7 +24,7 @@ from privcalc.record import mutable, replace
 from privcalc.renyi.best_order import ManyEpsilons
 from privcalc.renyi.curve import LawCurve, LeastCurve, WorseCurve
 from privcalc.renyi.one_order import balle_log_delta, joint_log_delta
-from privcalc.selection.baselines import pure_epsilon
+from privcalc.selection.methods import pure_epsilon
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.renyi import curve_of_best, selected_curve
 from privcalc.selection.testing_region import cuts, parts, triangles
