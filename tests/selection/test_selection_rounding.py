@@ -108,7 +108,7 @@ def test_of_a_mean_between_two_the_larger_counts(
 
     def found() -> dict[str, float]:
         methods = Methods(runs, laws[name], *pair, "auto")
-        bounds, epsilon = Bounds.of(runs, *pair, laws[name]), np.array([2.0])
+        bounds, epsilon = Bounds.of(runs, *pair), np.array([2.0])
         return {
             **methods._found("delta", 2.0, Pointwise(runs, pair[0], 1e-2)),
             "uniform": float(bounds.uniform(epsilon)[0]),
