@@ -183,7 +183,7 @@ class Zcdp(Mechanism):
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; it is the same in each."""
         del adjacency
-        from privcalc.renyi.known import LinearCurve
+        from privcalc.renyi.curve import LinearCurve
 
         return LinearCurve.of(self.rho, self.xi, attained=not self.xi.high)
 
@@ -252,7 +252,7 @@ class Rdp(Mechanism):
         order - 1 is exact in doubles, and its product with epsilon is rounded up.
         """
         del adjacency
-        from privcalc.renyi.known import PointsCurve
+        from privcalc.renyi.curve import PointsCurve
 
         finite = tuple(
             (order - 1.0, (order - 1.0) * epsilon * (1.0 + 2.0**-51))

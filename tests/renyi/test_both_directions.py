@@ -12,7 +12,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.engine.planner import certified_delta, certified_epsilon
-from privcalc.renyi.known import LinearCurve, PointsCurve
+from privcalc.renyi.curve import LinearCurve, PointsCurve
 from privcalc.renyi.powers import allowed_powers
 from tests.trade_off_helpers import curve_of, laws_of
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from privcalc.renyi.best_order import ManyEpsilons
-from privcalc.renyi.known import LinearCurve
+from privcalc.renyi.curve import LinearCurve
 from privcalc.renyi.one_order import joint_log_delta
 from privcalc.selection.distribution import make_runs
 from privcalc.selection.renyi import WithNone, curve_of_best
