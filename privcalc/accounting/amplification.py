@@ -17,8 +17,7 @@ from privcalc.record import record
 from privcalc.relation import Adjacency, Relation
 from privcalc.renyi import sampled_poisson as poisson
 from privcalc.renyi import sampled_without_replacement as without_replacement
-from privcalc.renyi.curve import stated
-from privcalc.renyi.known import PointsCurve
+from privcalc.renyi.curve import PointsCurve, stated
 from privcalc.renyi.sampled_sums import BaseCurve, phase_transition
 from privcalc.spec import registry
 

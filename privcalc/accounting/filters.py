@@ -39,7 +39,7 @@ from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.renyi.concentrated import smallest_rho
-from privcalc.renyi.known import LinearCurve
+from privcalc.renyi.curve import LinearCurve
 from privcalc.spec.tree import Composed, Leaf, Repeated
 from privcalc.tradeoff.mu import smallest_mu
 

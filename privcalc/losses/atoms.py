@@ -118,7 +118,7 @@ def _excess(
     column = c[:, None]
     log_h, error = log_loss_excess(column, np.broadcast_to(losses, (len(c), len(losses))))
     logs = np.log(masses)
-    # |l| times the slope (`excess_slope`).
+    # |l| times the slope (`log_loss_excess`).
     steep = 2.0 + np.where(losses > 0.0, column * losses, np.abs(losses))
     error = error + UNIT * (units[0] * steep + units[1] + 10.0 * np.abs(logs))
     exponents = log_h + logs

@@ -125,7 +125,7 @@ class LaplaceLaw(ExponentialLaw):
             M - 1 = ((c + 1) phi(ce) + c phi(-(1 + c)e)) / (2c + 1).
 
         Each argument is off by 3 units and the error of e, which changes phi(x) by 2 + max(x, 0)
-        times that (`excess_slope`); logarithms by 8 units of themselves.
+        times that (`log_loss_excess`); logarithms by 8 units of themselves.
         """
         up, down = c * self.e, -(1.0 + c) * self.e
         first = np.log1p(c) + log_exponential_excess(up)

@@ -164,7 +164,7 @@ class Zcdp(Mechanism):
     def law(self) -> Term:
         """Return the Renyi curve."""
         from privcalc.losses.law import Term
-        from privcalc.renyi.known import LinearCurve
+        from privcalc.renyi.curve import LinearCurve
 
         return Term(curve=LinearCurve.of(self.rho, self.xi, attained=not self.xi.high))
 
@@ -223,7 +223,7 @@ class Rdp(Mechanism):
     def law(self) -> Term:
         """Return the curve: order - 1 is exact in doubles, its product with epsilon rounded up."""
         from privcalc.losses.law import Term
-        from privcalc.renyi.known import PointsCurve
+        from privcalc.renyi.curve import PointsCurve
 
         finite = tuple(
             (order - 1.0, (order - 1.0) * epsilon * (1.0 + 2.0**-51))

@@ -152,8 +152,11 @@ def log_exponential_excess(x: Array) -> Array:
 def log_loss_excess(c: Array | float, losses: Array) -> tuple[Array, Array]:
     """Return log h_c(l) and a bound on its absolute error, for exact arguments; -inf at l = 0.
 
-    c l is off by a unit, which changes phi(cl) by 2 + cl units (see `excess_slope`); the larger of
-    the two terms cannot exceed the sum.
+    |x phi'(x)| <= (2 + max(x, 0)) phi(x): for x > 0, (2 + x) phi - x phi' = 2 (e^x - 1 - x - x^2/2)
+    >= 0; for x = -y < 0, 2 phi - x phi' = (2 + y) e^{-y} - 2 + y >= 0 as tanh(y/2) <= y/2. So each
+    of the two terms of h_c, and their sum, has a slope of at most 2 / |l|, plus c for l > 0 and 1
+    for l < 0, in its logarithm. c l is off by a unit, which changes phi(cl) by 2 + cl units; the
+    larger of the two terms cannot exceed the sum.
     """
     first = log_exponential_excess(c * losses)
     second = np.log(c) + log_exponential_excess(-losses)
@@ -162,19 +165,6 @@ def log_loss_excess(c: Array | float, losses: Array) -> tuple[Array, Array]:
         size = np.maximum(np.abs(first), np.abs(second)) + np.abs(np.log(c))
         error = UNIT * (EXCESS_ULPS + 8.0 + 12.0 * size + np.maximum(c * losses, 0.0))
     return value, np.where(np.isfinite(value), error, 0.0)
-
-
-def excess_slope(c: Array | float, losses: Array) -> Array:
-    """Return a bound on |d log h_c(l) / dl|, infinite at l = 0.
-
-    |x phi'(x)| <= (2 + max(x, 0)) phi(x): for x > 0, (2 + x) phi - x phi' = 2 (e^x - 1 - x - x^2/2)
-    >= 0; for x = -y < 0, 2 phi - x phi' = (2 + y) e^{-y} - 2 + y >= 0 as tanh(y/2) <= y/2. So each
-    of the two terms of h_c, and their sum, has a slope of at most 2 / |l|, plus c for l > 0 and 1
-    for l < 0.
-    """
-    with np.errstate(divide="ignore", over="ignore"):
-        result: Array = 2.0 / np.abs(losses) + np.where(losses > 0.0, c, 1.0)
-    return result
 
 
 def log1p_bracket(log_lower: Array, log_upper: Array) -> tuple[Array, Array]:

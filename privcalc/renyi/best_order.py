@@ -199,7 +199,7 @@ def search(curve: RenyiCurve, convert: Conversion) -> tuple[float, float]:
             place = int(np.argmin(values))
             lowest, foretold = _lowest(c, values, place)
             # Curves that are sums over whole orders have their kinks there.
-            near = [math.floor(c[place]), math.ceil(c[place]), np.exp(lowest)]
+            near = [math.floor(c[place]), math.ceil(c[place]), lowest]
             new = np.append(between(c, values, 1 if narrowing else 2), near)
             c, values = _joined(curve, convert, (c, values), new[new > 0.0])
             found = values[c == near[2]]
@@ -269,48 +269,36 @@ def _lowest(c: Array, values: Array, place: int) -> tuple[Array, Array]:
     """Return where the parabola around the best value has its minimum, and what it is; or nan."""
     around = slice(place - 1, place + 2) if 0 < place < len(c) - 1 else [place] * 3
     with np.errstate(all="ignore"):
-        return vertex(np.log(c[around]), values[around])
+        return vertex(c[around], values[around])
 
 
-def vertex(logs: Array, values: Array) -> tuple[Array, Array]:
+def vertex(x: Array, values: Array) -> tuple[Array, Array]:
     """Return where parabolas through three points each have their minimum, and what it is.
 
     Args:
-        logs: log c of the points, increasing along the first axis.
+        x: the points, increasing along the first axis.
         values: the values there.
 
     Returns:
-        log c, which is nan where there is no minimum between the outer points, and the value.
+        x, which is nan where there is no minimum between the outer points, and the value.
     """
-    down, up = logs[1] - logs[0], logs[2] - logs[1]
+    down, up = x[1] - x[0], x[2] - x[1]
     fall, rise = (values[0] - values[1]) / down, (values[2] - values[1]) / up
     curvature = (fall + rise) / (down + up)
     slope = (rise * down - fall * up) / (down + up)
     move = -0.5 * slope / curvature
     inside = (curvature > 0.0) & (move > -down) & (move < up)
-    return np.where(inside, logs[1] + move, np.nan), values[1] + 0.5 * slope * move
+    return np.where(inside, x[1] + move, np.nan), values[1] + 0.5 * slope * move
 
 
-def vertices(logs: Array, values: Array) -> Array:
-    """Return log c of the vertex at the best order of each row of values; logs fit the columns."""
-    best = np.clip(values.argmin(axis=1), 1, len(logs) - 2) + np.array([[-1], [0], [1]])
-    return vertex(logs[best], values[np.arange(len(values)), best])[0]
+def vertices(x: Array, values: Array) -> Array:
+    """Return the vertex at the least of each row of values; x fits the columns."""
+    best = np.clip(values.argmin(axis=1), 1, len(x) - 2) + np.array([[-1], [0], [1]])
+    return vertex(x[best], values[np.arange(len(values)), best])[0]
 
 
-# Orders minus 1 of the grid for many questions: steps of a factor 1.33.
-GRID: Array = 2.0 ** np.linspace(-20.0, 21.0, 100)
-# So many orders of the grid are tried where each may cost a millisecond.
-FEW = 25
-# Orders minus 1 that only bounds without tangents can make use of.
-NEAR_ONE = (2.0**-40, 2.0**-30)
-
-
-def wide_grid(curve: RenyiCurve) -> Array:
-    """Return the grid with corners, coarse where orders are expensive, and what is as good as 1."""
-    fine = np.union1d(GRID, corners(curve))
-    return np.union1d(fine if curve.cheap else fine[:: 1 + len(fine) // FEW], NEAR_ONE)
-
-
+# Orders minus 1 of the grid for many questions: steps of a factor 1.33, and what is as good as 1.
+GRID: Array = 2.0 ** np.append([-40.0, -30.0], np.linspace(-20.0, 21.0, 100))
 # Maps orders minus 1, K there and epsilons, of one shape, to certified log deltas.
 ManyConversion: TypeAlias = Callable[["Array", "Array", "Array"], "Array"]
 
@@ -319,7 +307,7 @@ ManyConversion: TypeAlias = Callable[["Array", "Array", "Array"], "Array"]
 STRIDE, MORE = 8, 1.5
 # Steps of the grid are divided by this where it holds a best order.
 FINER = 6
-STEP = float(GRID[1] / GRID[0])
+STEP = float(GRID[-1] / GRID[-2])
 # Epsilons that are worked on at once.
 CHUNK = 256
 # What a positive delta below the range of doubles is raised to.
@@ -369,7 +357,7 @@ class ManyEpsilons:
         values = self._values(epsilons, near)
         best: Array = values.min(axis=1)
         best[some] = np.fmin(best[some], at_anchors)
-        c = np.exp(vertices(np.log(self._c), values))
+        c = vertices(self._c, values)
         good = np.flatnonzero(np.isfinite(c))
         if len(good):
             new = self._convert(c[good], self._curve.upper(c[good]), epsilons[good])

@@ -30,7 +30,7 @@ from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.search import first
 from privcalc.record import field, mutable, record
-from privcalc.renyi.known import LinearCurve
+from privcalc.renyi.curve import LinearCurve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

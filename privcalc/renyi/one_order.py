@@ -54,6 +54,7 @@ import numpy as np
 from privcalc.numerics.enclosure import Enclosure, log1mexp, log1p
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.search import halved
+from privcalc.numerics.sums import exponential_excess
 from privcalc.numerics.work import spend
 
 if TYPE_CHECKING:
@@ -68,21 +69,9 @@ BISECTIONS = 15
 SMALLEST_LOG_FALL = -340.0
 # r1^c = e^{-60} / (1 + c) is no longer worth telling from 0.
 LARGEST_EXPONENT = 60.0
-# Coefficients of log(sinh(x) / x), 2^{2n} B_{2n} / (2n (2n)!) for n = 1, 2, ...; at x = 1/2 the
-# first that is missing is below 1e-18 of the first.
-SERIES = (
-    1.0 / 6.0,
-    -1.0 / 180.0,
-    1.0 / 2835.0,
-    -1.0 / 37800.0,
-    1.0 / 467775.0,
-    -691.0 / 3831077250.0,
-    2.0 / 127702575.0,
-    -3617.0 / 2605132530000.0,
-    43867.0 / 350813659321125.0,
-    -174611.0 / 15313294652906250.0,
-    155366.0 / 147926426347074375.0,
-)
+# Coefficients of log(sinh(x) / x), 2^{2n} B_{2n} / (2n (2n)!) for n = 1, 2, ...; at x = 1/20 the
+# first that is missing is below 1e-15 of the first.
+SERIES = (1.0 / 6.0, -1.0 / 180.0, 1.0 / 2835.0, -1.0 / 37800.0)
 # Steps of Newton's method in the search, and in the end.
 STEPS = (3, 6)
 # Mendings of a tangent that misses its target by rounding; the first is nearly always enough.
@@ -177,6 +166,8 @@ def tangents_for_epsilon(
         # N >= M - 1, and r0 is largest for r1 = 0: delta is at least this.
         least = k - c * epsilon - c * np.log1p(1.0 / c) - np.log1p(c) + np.log(-np.expm1(-k))
         log_low, log_high = _log_range(c, least)
+        # At slopes below 1 the mean has to be positive.
+        log_low = np.where(epsilon < 0.0, np.log(-np.minimum(epsilon, 0.0)), log_low)
 
     def balance(log_fall: Array) -> Array:
         """Return a number of the sign of the derivative, in [-1, 1]."""
@@ -184,7 +175,8 @@ def tangents_for_epsilon(
         ratio = _ratio_of_mean(c, epsilon + fall, STEPS[0])
         share = (-np.expm1(-fall) - infinite_mass) / -np.expm1(-ratio)
         powers = np.exp(c * (ratio - fall) - k) * -np.expm1(-c * ratio)
-        return _balance(c, k, fall, infinite_mass, share * powers)
+        found = _balance(c, k, fall, infinite_mass, share * powers)
+        return np.where(ratio > 0.0, found, 1.0)
 
     with np.errstate(all="ignore"):
         fall = np.exp(_crossing(balance, log_low, log_high))
@@ -260,13 +252,13 @@ def _log_mean(c: Array, ratio: Array) -> tuple[Array, Array]:
     whose condition is at most 1 + c ratio), and below 1e-300 beyond e^700; log(1 + 1/c) by 9; the
     sum of the three by 3 units of the moduli.
 
-    alpha ratio <= 1: with a = alpha ratio / 2, b = c ratio / 2 and the series
-    log(sinh(x) / x) = SERIES[0] x^2 + SERIES[1] x^4 + ..., whose terms fall by a factor 30,
+    alpha ratio <= 1/10: with a = alpha ratio / 2, b = c ratio / 2 and the series
+    log(sinh(x) / x) = SERIES[0] x^2 + SERIES[1] x^4 + ..., whose terms fall by a factor 5000,
     mean = ratio / 2 + (a^2 - b^2) (SERIES[0] + SERIES[1] (a^2 + b^2) + ...), where
-    a^2 - b^2 = (ratio / 2) (c + 1/2) ratio. The bracket is near 1/6 and (c + 1/2) ratio <= 1.
+    a^2 - b^2 = (ratio / 2) (c + 1/2) ratio. The bracket is near 1/6 and (c + 1/2) ratio < 1/10.
     """
     product = c * ratio
-    small = product + ratio <= 1.0
+    small = product + ratio <= 0.1
     a, b = (np.where(small, 0.5 * each, 0.0) ** 2 for each in (product + ratio, product))
     power, homogeneous, bracket = np.ones_like(a), np.zeros_like(a), np.zeros_like(a)
     for coefficient in SERIES:
@@ -282,50 +274,31 @@ def _log_mean(c: Array, ratio: Array) -> tuple[Array, Array]:
 def _log_numerator(c: Array, k: Array, fall: Array, infinite_mass: float) -> Array:
     """Return an upper bound on log N.
 
-    T: c v is off by 9 units, x - log(1 + x) has a condition of at most 2 and is evaluated to 40
-    units, fall - v to 16; the sum to 65 units. 1 - e^{-(T + K)}: these, times its condition, and 8.
+    T: c v is off by 9 units, x - log(1 + x) has a condition of at most 2 and is evaluated to 60
+    units, fall - v to 32; the sum to 85 units. 1 - e^{-(T + K)}: these, times its condition, and 8.
     The mass at infinity: two products and a sum in the exponent, 8 for each function. 1e-300 is
     for underflow.
     """
     dropped = -np.expm1(-fall)
-    bend = _above_log(c * dropped) + c * _above_exponential(fall)
+    bend = _above_log(c * dropped) + c * exponential_excess(-fall)
     total = bend + k
     part = -np.expm1(-total)
     lost = (1.0 + c) * infinite_mass * np.exp(-c * fall - k)
-    error = 68.0 * (bend + np.abs(k)) * np.exp(-total) + 10.0 * np.abs(part)
+    error = 88.0 * (bend + np.abs(k)) * np.exp(-total) + 10.0 * np.abs(part)
     error = error + (24.0 + 4.0 * (c * fall + np.abs(k))) * lost
     log_part = np.log(part + lost + UNIT * MARGIN * error + 1e-300)
     value: Array = k + log_part + UNIT * MARGIN * (10.0 * np.abs(log_part) + 2.0 * np.abs(k) + 4.0)
     return value
 
 
-def _above_exponential(u: Array) -> Array:
-    """Return u - (1 - e^{-u}) for u >= 0, to 16 units.
-
-    From u = 1 on expm1 errs by 8 units of 0.632, and the result is at least 0.367. Below, 18 terms
-    of the power series leave less than 1/20!, and Horner's rule errs by less than 6 units.
-    """
-    small = np.minimum(u, 1.0)
-    series = np.zeros(np.shape(u))
-    for power in range(19, 1, -1):
-        series = 1.0 / math.factorial(power) - small * series
-    return np.where(u < 1.0, small * small * series, u + np.expm1(-u))
-
-
 def _above_log(x: Array) -> Array:
-    """Return x - log(1 + x) for x >= 0, to 40 units.
+    """Return x - log(1 + x) for x >= 0, to 60 units.
 
-    From x = 1/2 on log1p errs by 8 units of 0.405, and the result is at least 0.0945. Below, with
-    t = x / (2 + x) <= 1/5, log(1 + x) = 2 (t + t^3/3 + ...) gives
-    2 t^2 (1 / (1 - t) - t (1/3 + t^2/5 + ...)); 12 terms leave less than 1e-18.
+    From x = 1/2 on log1p errs by 8 units of 0.405, and the result is at least 0.0945. Below it is
+    phi(y) of `exponential_excess`, y = log(1 + x), which is off by 8 units and counts 2 + y times.
     """
-    t = np.minimum(x, 0.5)
-    t = t / (2.0 + t)
-    square = t * t
-    series = np.zeros(np.shape(x))
-    for odd in range(25, 1, -2):
-        series = 1.0 / odd + square * series
-    return np.where(x < 0.5, 2.0 * square * (1.0 / (1.0 - t) - t * series), x - np.log1p(x))
+    near = exponential_excess(np.log1p(np.minimum(x, 0.5)))
+    return np.where(x < 0.5, near, x - np.log1p(x))
 
 
 def classic_epsilon(c: Array, k: Array, log_delta: float) -> Array:

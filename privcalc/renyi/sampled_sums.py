@@ -33,11 +33,9 @@ from privcalc.losses.law import RenyiCurve
 from privcalc.numerics import search
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.sums import log1p_bracket, log_sums
-from privcalc.numerics.work import left
 from privcalc.record import record
 from privcalc.relation import Adjacency
-from privcalc.renyi.curve import WorseCurve
-from privcalc.renyi.known import InfiniteCurve
+from privcalc.renyi.curve import InfiniteCurve, WorseCurve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -157,10 +155,10 @@ class SampledCurve(RenyiCurve):
         raise NotImplementedError
 
 
-# Orders above this are left to bounds without sums.
-LARGEST_ORDER = 2**21
 # Terms that are worked on at once: what fits the processor's cache.
 CHUNK = 1 << 15
+# Orders above this are left to bounds without sums.
+LARGEST_ORDER = CHUNK
 
 # Maps n and l, as doubles of one shape, to logs of coefficients and their absolute errors.
 Coefficients: TypeAlias = Callable[["Array", "Array"], "Bracket"]
@@ -189,7 +187,7 @@ def log_series(orders: Integers, coefficients: Coefficients, factors: Bracket) -
         coefficients: gives logs and absolute errors.
         factors: logs and absolute errors at l = 0, 1, ..., up to the largest n at least.
 
-    Orders are worked on together up to CHUNK terms; longer sums are cut, and the parts added up.
+    Orders are worked on together up to CHUNK terms.
     """
     lower, upper = np.empty(len(orders)), np.empty(len(orders))
     i = 0
@@ -198,10 +196,7 @@ def log_series(orders: Integers, coefficients: Coefficients, factors: Bracket) -
         while j < len(orders) and terms + int(orders[j]) - 1 <= CHUNK:
             terms += int(orders[j]) - 1
             j += 1
-        if terms > CHUNK:
-            lower[i], upper[i] = _long(float(orders[i]), coefficients, factors)
-        else:
-            lower[i:j], upper[i:j] = _together(orders[i:j], coefficients, factors)
+        lower[i:j], upper[i:j] = _together(orders[i:j], coefficients, factors)
         i = j
     below, above = log1p_bracket(lower, upper)
     return below, above + TINY
@@ -284,21 +279,6 @@ def _together(orders: Integers, coefficients: Coefficients, factors: Bracket) ->
     return log_sums(logs, errors, starts)
 
 
-def _long(n: float, coefficients: Coefficients, factors: Bracket) -> tuple[float, float]:
-    """Return bounds on the log of one sum of many terms."""
-    lower, upper = [], []
-    for start in range(2, int(n) + 1, CHUNK):
-        index = np.arange(start, min(start + CHUNK, int(n) + 1))
-        part = _terms(np.full(len(index), n), index, coefficients, factors)
-        ends = log_sums(*part, np.zeros(1, np.intp))
-        lower.append(ends[0])
-        upper.append(ends[1])
-    whole, none = np.zeros(1, np.intp), np.zeros(len(lower))
-    below = log_sums(np.concatenate(lower), none, whole)[0]
-    above = log_sums(np.concatenate(upper), none, whole)[1]
-    return float(below[0]), float(above[0])
-
-
 def _terms(n: Array, index: Integers, coefficients: Coefficients, factors: Bracket) -> Bracket:
     """Return the logs of terms and their absolute errors; adding up costs 1 unit.
 
@@ -325,11 +305,8 @@ def _at(whole: Integers, values: Array, orders: Array) -> Array:
     return np.where(orders == 1.0, 0.0, np.where(known, values[position], np.nan))
 
 
-# Up to this order every integer order is evaluated, however expensive.
-DENSE = 512
-# Of more orders that are cheap, so many tell what all would take, which may be this part of what is
-# left.
-PROBE, MOST_PART = 2048, 0.25
+# Up to this order every integer order is evaluated, however expensive, and where each is cheap.
+DENSE, DENSE_IF_CHEAP = 512, 4096
 # Beyond: every order up to FIRST, then steps of a factor 2^(1/4), and as many below each order.
 FIRST = 32
 
@@ -348,7 +325,7 @@ def cumulants_at_integers(base: RenyiCurve, orders: Integers, *, upper: bool) ->
     continued from the left, as K / c does not decrease.
     """
     largest = int(orders[-1])
-    dense = largest <= DENSE or (base.cheap and _affordable(base, largest))
+    dense = largest <= (DENSE_IF_CHEAP if base.cheap else DENSE)
     at: Integers = np.arange(2, largest + 1) if dense else _nodes(orders)
     values = _evaluated(base, at - 1.0, upper=upper)
     if values is None:
@@ -391,15 +368,6 @@ def _evaluated(base: RenyiCurve, c: Array, *, upper: bool) -> Array | None:
             values = np.minimum(values, piece * max(base.limit, 0.0) * (1.0 + 2.0 * UNIT))
         parts.append(values)
     return np.concatenate(parts)
-
-
-def _affordable(base: RenyiCurve, largest: int) -> bool:
-    """Return whether every order may be evaluated: a cheap one takes a sum over all atoms."""
-    if largest <= PROBE:
-        return True
-    before = left()
-    base.upper(np.arange(1.0, PROBE + 1.0))
-    return before == math.inf or (before - left()) * largest / PROBE <= MOST_PART * left()
 
 
 def _nodes(orders: Integers) -> Integers:

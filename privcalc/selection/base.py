@@ -15,7 +15,7 @@ from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.normal import SMALLEST_MU, gaussian_profiles
 from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.record import record
-from privcalc.renyi.known import LinearCurve
+from privcalc.renyi.curve import LinearCurve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,7 +6,8 @@ Theorem 4.1) gives, for neighbours that (P, Q) dominates and every real epsilon,
 
     H_{e^epsilon}(A || A') <= E[K] H_{e^{epsilon - C}}(P || Q) + P(K = 0) (1 - e^epsilon)_+.
 
-Here are C for the families whose phi' is a power or an exponential, and the published constants.
+Here are C for the families whose phi' is a power or an exponential, the published constants, and C
+for any law.
 Domination carries over: the tests of the dominated pair satisfy q <= a q' + H_a(P || Q), which is
 all that is used of them. Every value returned is an upper end, for the upper ends of H that were
 asked for at the very place.
@@ -15,14 +16,21 @@ asked for at the very place.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from privcalc.numerics.rounding import UNIT, non_negative
+from privcalc.numerics.rounding import MARGIN, UNIT, non_negative
+from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.numerics.rounding import Array
+    from privcalc.numerics.sums import Bracket
     from privcalc.selection.base import Base
+
+    LogDerivative: TypeAlias = Callable[[Array, Array], Bracket]
 
 # Smaller products of odds and H_1 are not refined.
 LEAST_ODDS = 1e-290
@@ -77,8 +85,8 @@ def poisson_tight(mean: float, forward: Base) -> float:
     return mean * float(forward.upper(np.zeros(1))[0]) * (1.0 + 2.0 * UNIT)
 
 
-def binomial_tight(trials: float, odds: float, forward: Base) -> tuple[float, float]:
-    """Return C = (n - 1) log R with R - 1 >= p / (1 - p) H_R(P || Q), and log R.
+def binomial_tight(trials: float, odds: float, forward: Base) -> float:
+    """Return C = (n - 1) log R with R - 1 >= p / (1 - p) H_R(P || Q).
 
     (1 - p + p q) / (1 - p + p q') <= R if and only if q - R q' <= (R - 1) (1 - p) / p, and
     q - R q' <= H_R(P || Q), attained: the forward divergence. At p = 1 (a fixed number of runs) R
@@ -90,27 +98,12 @@ def binomial_tight(trials: float, odds: float, forward: Base) -> tuple[float, fl
         forward: the base of (P, Q).
     """
     if trials == 1.0:
-        return 0.0, 0.0
+        return 0.0
     if math.isfinite(odds):
         log_root = odds_root(forward, odds)
     else:
         log_root = math.inf if forward.infinity_mass > 0.0 else non_negative(forward.largest)
-    return (trials - 1.0) * log_root * (1.0 + 4.0 * UNIT), log_root
-
-
-def binomial_paper(trials: float, chance: float, odds: float, forward: Base) -> tuple[float, float]:
-    """Return C of Theorem 5.7 of Koskela, Redberg, Wang 2024, and its epsilon_1 >= 0.
-
-    C = (n - 1) log(1 + p (e^x - 1) + p H_{e^x}(P || Q)) for any x = epsilon_1 with
-    e^x >= 1 + p / (1 - p) H_{e^x}(P || Q). It does not decrease in x, as H_a has slopes of at least
-    -1 in a; so the boundary of the condition is best, which is the root above, where it is the same
-    number. The larger of both is returned: what lies between is rounding.
-    """
-    tight, log_root = binomial_tight(trials, odds, forward)
-    if tight == 0.0 or math.isinf(tight) or math.isinf(odds):
-        return tight, log_root
-    rise = math.expm1(log_root) + float(forward.upper(np.array([log_root]))[0])
-    return max(tight, (trials - 1.0) * math.log1p(chance * rise) * (1.0 + 24.0 * UNIT)), log_root
+    return (trials - 1.0) * log_root * (1.0 + 4.0 * UNIT)
 
 
 def odds_root(base: Base, odds: float) -> float:
@@ -148,3 +141,225 @@ def odds_root(base: Base, odds: float) -> float:
         if i > 0:
             left = math.expm1(float(logs[i - 1]))
     return best
+
+
+# The answer is sought to this, absolutely below 1 and relatively above.
+CLOSE = 1e-10
+MOST_STRETCHES, MOST_SPLITS, REFINEMENTS = 20_000, 40, 10
+# Lines in each direction to begin with, and those added around the best one each time.
+LINES, ADDED = 97, 17
+# Thresholds beyond e^this are not looked at.
+LARGEST_LOG = 300.0
+_PROBES: Array = np.append(2.0 ** np.arange(-12.0, 8.5, 0.5), LARGEST_LOG)
+
+
+@record
+class _Lines:
+    """Lines q <= a q' + height that no test exceeds.
+
+    Attributes:
+        logs: log a, increasing; -infinity is the line q <= 1.
+        slopes: a, to 8 units.
+        heights: upper ends of H_a.
+    """
+
+    logs: Array
+    slopes: Array
+    heights: Array
+
+
+# The one line that every test respects.
+_NO_LINES = _Lines(np.array([-np.inf]), np.zeros(1), np.ones(1))
+
+
+@record
+class _Peak:
+    """What one polygon gives.
+
+    Attributes:
+        bound: certified upper end of the largest log quotient.
+        value: about the largest one.
+        log: log a of the line on which it is.
+    """
+
+    bound: float
+    value: float
+    log: float
+
+
+def largest_log_quotient(psi: LogDerivative, forward: Base, backward: Base) -> float:
+    """Return a certified upper end of sup log phi'(q) / phi'(q') over all tests.
+
+    The tests of a pair lie below the lines q = a q' + H_a(P || Q), all a >= 0 (H_0 = 1), that is
+    within any polygon that some of them make. Along one line, with s' = log q',
+
+        log phi'(q) - log phi'(q') = psi(log(a e^{s'} + H_a)) - psi(s'),   psi(s) = log phi'(e^s).
+
+    psi is convex and does not decrease, as phi' is a power series with coefficients >= 0
+    (Hoelder), and log(a e^{s'} + H) is convex in s'. So on a stretch of the line the first term is
+    at most its chord, and the second at least its chord through two points on one side, extended:
+    the error is of second order in the length of the stretch. Stretches are split where their bound
+    is too large.
+
+    It is infinite if phi'(0) = 0, as q' may be 0, unless some line passes through the origin.
+
+    Args:
+        psi: both ends of log phi' at (q, 1 - q).
+        forward: the base of (P, Q).
+        backward: its reverse, which only guides the choice of lines.
+    """
+    at_zero = float(psi(np.zeros(1), np.ones(1))[0][0])
+    small = _negligible(psi, at_zero)
+    far = _reach(forward, small)
+    near = _reach(backward, small)
+    logs = np.concatenate([-np.linspace(0.0, near, LINES), np.linspace(0.0, far, LINES)])
+    if 0.0 < forward.largest <= LARGEST_LOG:
+        logs = np.append(logs, forward.largest)
+    lines = _with_lines(_NO_LINES, forward, logs)
+    if at_zero == -math.inf and lines.heights.min() > 0.0:
+        return math.inf
+    start = max(1e-290, 1e-3 * small * math.exp(-far))
+    peak = _peak(psi, lines, start, at_zero)
+    best = peak.bound
+    for _ in range(REFINEMENTS):
+        lines = _with_lines(lines, forward, _around(lines, peak.log))
+        peak = _peak(psi, lines, start, at_zero)
+        gain = best - peak.bound
+        best = min(best, peak.bound)
+        if gain <= CLOSE * max(1.0, abs(best)):
+            break
+    return max(0.0, best)
+
+
+def _negligible(psi: LogDerivative, at_zero: float) -> float:
+    """Return a q up to which phi' hardly changes; 1e-12 where phi'(0) = 0."""
+    if at_zero == -math.inf:
+        return 1e-12
+    q = 10.0 ** -np.arange(1.0, 280.0)
+    flat = psi(q, 1.0 - q)[1] <= at_zero + 0.01 * CLOSE + 1e-11
+    return float(q[int(np.argmax(flat))]) if flat.any() else 1e-280
+
+
+def _reach(base: Base, small: float) -> float:
+    """Return a place from which H is hardly more than the mass at infinity, or the largest loss."""
+    probes = np.minimum(_PROBES, max(base.largest, float(_PROBES[0])))
+    low = base.upper(probes) <= base.infinity_mass + 1e-3 * small
+    return float(probes[int(np.argmax(low))]) if low.any() else float(probes[-1])
+
+
+def _with_lines(lines: _Lines, forward: Base, logs: Array) -> _Lines:
+    """Return the lines, and those at further log a."""
+    logs = np.setdiff1d(logs, lines.logs)
+    if not len(logs):
+        return lines
+    heights = np.minimum(forward.upper(logs), 1.0)
+    order = np.argsort(np.append(lines.logs, logs))
+    return _Lines(
+        np.append(lines.logs, logs)[order],
+        np.append(lines.slopes, np.exp(logs))[order],
+        np.append(lines.heights, heights)[order],
+    )
+
+
+def _around(lines: _Lines, log: float) -> Array:
+    """Return some log a about that of a line.
+
+    Where losses have atoms, H is linear in a between them, and its kinks are the lines that touch
+    the tests along an edge: guessed where neighbouring chords of H meet.
+    """
+    i = int(np.searchsorted(lines.logs, log))
+    left, right = max(i - 2, 1), min(i + 2, len(lines.logs) - 1)
+    even = np.linspace(float(lines.logs[left]), float(lines.logs[right]), ADDED)
+    a, height = lines.slopes, lines.heights
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chords = np.diff(height) / np.diff(a)
+        before, after = chords[:-2], chords[2:]
+        top, bottom = height[1:-2] - before * a[1:-2], height[2:-1] - after * a[2:-1]
+        kinks = np.log((bottom - top) / (before - after))
+    inside = (kinks > lines.logs[1:-2]) & (kinks < lines.logs[2:-1])
+    kinks = kinks[max(i - 4, 0) : i + 3][inside[max(i - 4, 0) : i + 3]]
+    return np.append(even, kinks)
+
+
+def _peak(psi: LogDerivative, lines: _Lines, start: float, at_zero: float) -> _Peak:
+    """Return what the polygon of some lines gives."""
+    slopes, heights = lines.slopes, lines.heights
+    with np.errstate(divide="ignore", invalid="ignore"):
+        corners = -np.diff(heights) / np.diff(slopes)
+    corners = corners[(corners > start) & (corners < 1.0)]
+    places = np.unique(np.concatenate([np.geomspace(start, 1.0, 65), corners]))
+    first = _before(psi, lines, float(places[0]), at_zero)
+    for _ in range(MOST_SPLITS):
+        bounds, values, chosen = _stretches(psi, lines, places)
+        i = int(np.argmax(values))
+        value, bound = float(values[i]), max(first, float(bounds.max()))
+        wide = bounds > max(value + 0.1 * CLOSE * max(1.0, value), first)
+        if not wide.any() or len(places) > MOST_STRETCHES:
+            break
+        left, right = places[:-1][wide], places[1:][wide]
+        more = np.unique(np.append(places, np.sqrt(left) * np.sqrt(right)))
+        if len(more) == len(places):
+            break
+        places = more
+    return _Peak(bound, value, float(lines.logs[chosen[i]]))
+
+
+def _before(psi: LogDerivative, lines: _Lines, start: float, at_zero: float) -> float:
+    """Return a bound on the log quotient for q' <= start.
+
+    phi'(q) does not decrease, and so is at most what it is at `start`, against phi'(0). Along a
+    line through the origin, psi(s' + log a) - psi(s') does not decrease either, as psi is convex.
+    """
+    q = lines.slopes * start * (1.0 + 12.0 * UNIT) + lines.heights
+    found = math.inf
+    if at_zero > -math.inf:
+        top = np.array([min(1.0, float(q.min()) * (1.0 + 4.0 * UNIT))])
+        found = _difference(float(psi(top, 1.0 - top)[1][0]), at_zero)
+    straight = np.flatnonzero(lines.heights == 0.0)
+    if len(straight):
+        top = np.array([min(1.0, float(q[straight[0]]))])
+        here = np.array([start])
+        low = float(psi(here, 1.0 - here)[0][0])
+        found = min(found, _difference(float(psi(top, 1.0 - top)[1][0]), low))
+    return found
+
+
+def _difference(high: float, low: float) -> float:
+    return high - low + 2.0 * UNIT * (abs(high) + abs(low))
+
+
+def _stretches(psi: LogDerivative, lines: _Lines, places: Array) -> tuple[Array, Array, Array]:
+    """Return bounds, values at the ends and the line of each stretch between places.
+
+    Any line may serve for a stretch; the one taken is lowest in its middle. With the chord of psi
+    from the previous place s0 to s1 extended to s2,
+
+        psi(s2) >= psi(s1) + T (psi(s1) - psi(s0)),   T = (s2 - s1) / (s1 - s0),
+
+    and likewise from the right. T is off by 40 units: lengths of s are log1p of (q2 - q1) / q1. In
+    between both sides of the difference are linear, so that its ends bound it. Sums are charged 8
+    units of all of their terms.
+    """
+    left, right = places[:-1], places[1:]
+    middle = np.sqrt(left) * np.sqrt(right)
+    chosen = np.argmin(middle[:, None] * lines.slopes + lines.heights, axis=1)
+    slope, height = lines.slopes[chosen], lines.heights[chosen]
+    tops = [np.minimum(1.0, (slope * at + height) * (1.0 + 12.0 * UNIT)) for at in (left, right)]
+    top_left, top_right = (psi(top, 1.0 - top)[1] for top in tops)
+    low, high = psi(places, 1.0 - places)
+    length = np.log1p((right - left) / left)
+    slack = 40.0 * UNIT
+    count = len(left)
+    # What the chord on the left says at the right end of a stretch, and the other way round.
+    after, ahead = low[:-1].copy(), np.full(count, -np.inf)
+    if count > 1:
+        rise = np.maximum(low[1:-1] - high[:-2], 0.0)
+        after[1:] += length[1:] / length[:-1] * rise * (1.0 - slack)
+        rise = high[2:] - low[1:-1]
+        ahead[:-1] = low[1:-1] - length[:-1] / length[1:] * rise * (1.0 + slack)
+    one = np.maximum(top_left - low[:-1], top_right - after)
+    other = np.maximum(top_left - ahead, top_right - low[1:])
+    size = np.abs(top_left) + np.abs(top_right) + np.abs(low[:-1]) + np.abs(low[1:])
+    bounds = np.minimum(one, other) + 8.0 * UNIT * MARGIN * size
+    values = np.maximum(top_left - low[:-1], top_right - low[1:])
+    return bounds, values, chosen

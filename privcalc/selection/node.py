@@ -20,11 +20,11 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left
-from privcalc.record import mutable, replace
+from privcalc.record import record, replace
 from privcalc.renyi.best_order import ManyEpsilons
 from privcalc.renyi.curve import LawCurve, LeastCurve, WorseCurve
 from privcalc.renyi.one_order import balle_log_delta, joint_log_delta
-from privcalc.selection.baselines import pure_epsilon
+from privcalc.selection.methods import pure_epsilon
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.renyi import curve_of_best, selected_curve
 from privcalc.selection.testing_region import cuts, parts, triangles
@@ -165,9 +165,6 @@ FIRST, COUNT, ABOVE = 40, 450, 1e-3
 # which is good for deltas that are about as large only.
 PREPARED = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 1e-11, 1e-14)
 CLOSER = (0.5, 0.18, 0.06, 0.03, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 2e-8, 4e-9, 1e-10)
-# More runs than this are not composed; at so many epsilons it is seen whether that is of use.
-MOST_RUNS, TRIED = 100, 6
-COMPOSED = 1e-6
 
 
 @np.errstate(all="ignore")
@@ -189,10 +186,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
     from privcalc.selection.base import bases
 
     pairs = bases(directions, TOLERANCE, "auto")
-    parts = [
-        Bounds.of(runs, forward, backward, directions[name])
-        for name, (forward, backward) in pairs.items()
-    ]
+    parts = [Bounds.of(runs, *pair) for pair in pairs.values()]
     mass = runs.mean.upper * max(part.forward.infinity_mass for part in parts)
 
     def evaluate(epsilons: Array) -> Array:
@@ -201,7 +195,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
 
     last = last_point(evaluate, max(SMALLEST, mass * (1.0 + ABOVE)))
     places = np.linspace(0.0, last, FIRST)
-    good = [epsilon for part in parts for epsilon in part.prepare(places)]
+    good = [epsilon for part in parts for epsilon in part.prepare(last)]
     places = np.union1d(places, good)
     points = node_points(evaluate, places, smallest=SMALLEST, count=COUNT + len(good))
     end = max(pure_epsilon(part.constant, runs, part.forward) for part in parts)
@@ -210,7 +204,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
     return Term(_with_curve(profile_law(points), parts), accuracy=ACCURACY)
 
 
-@mutable
+@record
 class Bounds:
     """All upper bounds on the profile of a selection in one direction, at any real epsilon.
 
@@ -218,24 +212,20 @@ class Bounds:
         runs: the number of runs.
         forward: the base.
         backward: its reverse.
-        laws: of the base.
         constant: C of the tight method.
         pointwise: the pointwise method.
         curve: K of the Renyi method, or None.
-        together: whether composing the largest number of runs is of use.
     """
 
     runs: Runs
     forward: Base
     backward: Base
-    laws: Realized
     constant: float
     pointwise: Pointwise
     curve: ManyEpsilons | None
-    together: bool = False
 
     @classmethod
-    def of(cls, runs: Runs, forward: Base, backward: Base, laws: Realized) -> Bounds:
+    def of(cls, runs: Runs, forward: Base, backward: Base) -> Bounds:
         """Prepare what does not depend on epsilon."""
         # A curve of whole results has better conversions than that of a sum over them.
         curve: RenyiCurve | None = curve_of_best(runs, forward, backward)
@@ -246,35 +236,21 @@ class Bounds:
             runs,
             forward,
             backward,
-            laws,
             runs.tight(forward, backward),
             Pointwise(runs, forward, POINTWISE),
             None if curve is None else ManyEpsilons(curve, convert),
         )
 
-    def prepare(self, epsilons: Array) -> list[float]:
-        """Make the pointwise bound good where delta matters; see whether composing helps.
-
-        Returns:
-            Epsilons at which the bound is good.
-        """
+    def prepare(self, last: float) -> list[float]:
+        """Make the pointwise bound good where delta matters; return epsilons where it is."""
         found = [self.pointwise.epsilon(delta) for delta in PREPARED]
         if self.pointwise.priced:
             found += [self.pointwise.epsilon(delta) for delta in CLOSER]
-        if self.runs.largest <= MOST_RUNS and left() > 0.0:
-            some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
-            self.together = bool((self.composed(some) < self.deltas(some)).any())
-        return [epsilon for epsilon in found if epsilon < epsilons[-1]]
+        return [epsilon for epsilon in found if epsilon < last]
 
     def deltas(self, epsilons: Array) -> Array:
         """Return the least bounds, shape (n,)."""
-        found = [
-            self.pointwise.present(epsilons),
-            self.uniform(epsilons),
-            self.by_orders(epsilons),
-        ]
-        if self.together:
-            found.append(self.composed(epsilons))
+        found = self.pointwise.present(epsilons), self.uniform(epsilons), self.by_orders(epsilons)
         least: Array = np.min(found, axis=0)
         return least
 
@@ -300,30 +276,6 @@ class Bounds:
         lost = self.runs.mean.upper * self.forward.infinity_mass
         finite = self.curve.deltas(epsilons[asked])
         found[asked] = np.minimum(1.0, (finite + lost) * (1.0 + 8.0 * UNIT))
-        return found
-
-    def composed(self, epsilons: Array) -> Array:
-        """Return what composing the most runs proves at epsilon >= 0; 1 elsewhere.
-
-        Whoever sees all of them can select, and leave some out.
-        """
-        from privcalc.engine.composition import Composition
-        from privcalc.engine.profile import profile_at
-
-        found = np.ones(len(epsilons))
-        asked = np.flatnonzero(epsilons >= 0.0)
-        if not len(asked):
-            return found
-        count, once = int(self.runs.largest), self.laws.upper
-        many = Composition(
-            tuple((law, n * count) for law, n in once.terms),
-            tuple((curve, n * count) for curve, n in once.curves),
-        )
-        try:
-            deltas = profile_at(many, epsilons[asked].tolist(), COMPOSED)
-        except NotCertifiedError:
-            return found
-        found[asked] = [each.bound.upper for each in deltas]
         return found
 
 

@@ -71,7 +71,7 @@ from privcalc.losses.thresholds.release import (
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
 from privcalc.renyi.curve import WorseCurve
-from privcalc.selection.base import Base, GaussianBase, bases
+from privcalc.selection.base import Base, bases
 from privcalc.selection.node import LARGEST_EPSILON, last_point, node_points
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) ->
     high = failure.doubles()[1]
     parts = [Realized.directions(each) for each in ((whole, test) if mode == MAX else (whole,))]
     found = [_bases(each) for each in parts]
-    closed = all(isinstance(base, ClosedBase | GaussianBase) for each in found for base in each)
+    closed = all(_closed(each) for each in parts)
 
     shape = Shape(found[0], found[1] if mode == MAX else (), high, mode)
     last = shape.last()
@@ -269,62 +269,23 @@ def _is_nothing(law: LossLaw | None) -> bool:
     return isinstance(law, AtomicLaw) and law.losses == (0.0,) and law.infinity_mass == 0.0
 
 
-@record
-class ClosedBase(Base):
-    """One use of a law that has a profile in closed form, at epsilons >= 0.
-
-    Attributes:
-        law: the law.
-    """
-
-    law: LossLaw
-
-    @property
-    def reverse(self) -> ClosedBase:
-        """Return what is not needed here."""
-        return self
-
-    @property
-    def infinity_mass(self) -> float:
-        """Return an upper bound on P(L = infinity)."""
-        return self.law.infinity_mass * (1.0 + self.law.infinity_mass_error)
-
-    @property
-    def largest(self) -> float:
-        """Return a bound on the finite losses."""
-        return self.law.max_loss * (1.0 + self.law.max_loss_error) * (1.0 + 2.0 * UNIT)
-
-    def upper(self, logs: Array) -> Array:
-        """Return upper ends."""
-        return self._ends(logs)[:, 1] + self.infinity_mass
-
-    def lower(self, logs: Array) -> Array:
-        """Return lower ends."""
-        return self._ends(logs)[:, 0]
-
-    def _ends(self, logs: Array) -> Array:
-        ends: Array = np.array([self.law.profile(float(x)) or (0.0, 1.0) for x in logs])
-        return ends
-
-
 def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
-    """Return the profiles of each order.
-
-    Of what engines prove only the upper ends are used.
-    """
-    laws = [one_law(list(each.upper.terms)) for each in parts.values() if not each.upper.curves]
-    closed = [
-        law
-        for law in laws
-        if law is not None and not law.properties.exact_profile and law.profile(1.0) is not None
-    ]
-    if len(closed) == len(parts):
-        return tuple(ClosedBase(law) for law in closed)
+    """Return the profiles of each order; of what several engines prove only the upper ends."""
     above = {
         name: each if each.lower is each.upper else Realized(each.upper, None)
         for name, each in parts.items()
     }
     return tuple(base for base, _ in bases(above, TOLERANCE, "auto").values())
+
+
+def _closed(parts: Mapping[str, Realized]) -> bool:
+    """Say whether each order is one use of a law with a profile in closed form."""
+    laws = [one_law(list(each.upper.terms)) for each in parts.values() if not each.upper.curves]
+    return len(laws) == len(parts) and all(
+        isinstance(law, GaussianLaw)
+        or (law is not None and not law.properties.exact_profile and law.profile(1.0) is not None)
+        for law in laws
+    )
 
 
 @record

@@ -50,7 +50,7 @@ from privcalc.numerics.rounding import UNIT, exp_bound, non_negative
 from privcalc.record import record
 from privcalc.renyi.best_order import curve_epsilon, curve_log_delta, search
 from privcalc.renyi.curve import DerivedCurve, LeastCurve, SumCurve
-from privcalc.selection.baselines import SHAPED, log_gamma_cost, shape
+from privcalc.selection.runs import NegativeBinomialRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 # Steps of the fixed point for binomial runs; each is a proved bound.
 BINOMIAL_STEPS = 6
-FAMILIES = (*SHAPED, "poisson", "binomial")
+FAMILIES = ("geometric", "logarithmic", "tnb", "poisson", "binomial")
 
 
 @record
@@ -100,7 +100,7 @@ def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve |
     if limit == -math.inf:
         return None
     log_mean = float(log(mean).upper())
-    if runs.family in SHAPED:
+    if isinstance(runs, NegativeBinomialRuns):
         shift = tnb_shift(runs, backward)
         return SelectedCurve(base, _up(limit + shift), log_mean, lambda c: c * shift)
     if runs.family == "poisson":
@@ -123,7 +123,7 @@ def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve |
     return SelectedCurve(base, _up(limit + steepest), log_mean, growth)
 
 
-def tnb_shift(runs: Runs, backward: Base) -> float:
+def tnb_shift(runs: NegativeBinomialRuns, backward: Base) -> float:
     """Return v with log sup phi'(q)^{c+1} phi'(q')^{-c} <= c v + log E[K], for K ~ D(eta, gamma).
 
     Theorem 2 of Papernot and Steinke 2022. With s = gamma + (1 - gamma) x and s' likewise,
@@ -138,8 +138,7 @@ def tnb_shift(runs: Runs, backward: Base) -> float:
     which for d = 0 is 1 / gamma (no divergence enters), and e^largest + m' / gamma in the limit.
     v = (eta + 1) log of the least of these.
     """
-    eta = shape(runs)
-    cost = log_gamma_cost(runs)
+    eta, cost = runs.shape, runs.log_gamma_cost
     best = min(cost, non_negative(backward.largest))
     curve = backward.renyi
     if curve is not None:
@@ -227,7 +226,7 @@ def curve_of_best(runs: Runs, forward: Base, backward: Base) -> RenyiCurve | Non
     if curve is not None and runs.family == "poisson":
         known.append(PoissonRunsCurve(base, curve.limit, runs.mean.upper, backward))
     elif curve is not None:
-        none = 0.0 if runs.family in SHAPED else runs.no_runs.upper
+        none = runs.no_runs.upper
         known.append(WithNone(curve, non_negative(curve.limit), none))
     return LeastCurve(tuple(known)) if known else None
 

@@ -1,6 +1,7 @@
 """What private selection needs to know of the number K of runs: its law, by phi(z) = E[z^K].
 
-Truncated negative binomial, Poisson, binomial and fixed numbers are here.
+Truncated negative binomial, Poisson, binomial and fixed numbers are here; `distribution.py` makes
+them by their names.
 
 The truncated negative binomial law D(eta, gamma), eta > -1 (Papernot, Steinke 2022), has
 
@@ -16,15 +17,17 @@ a fixed one p = 1.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from privcalc.bounds import Bound
+from privcalc.errors import DomainError
+from privcalc.numerics import search
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 from privcalc.selection.constants import (
-    binomial_paper,
     binomial_tight,
     negative_binomial_paper,
     negative_binomial_tight,
@@ -95,11 +98,6 @@ class Runs(Protocol):
         """Return both ends of log phi'(q), which does not decrease; -infinity where phi' is 0."""
         ...
 
-    def more_than(self, k: float) -> float:
-        """Return an upper bound on P(K > k)."""
-        del k
-        return 1.0
-
     def tight(self, forward: Base, backward: Base) -> float:
         """Return a certified upper end of sup log phi'(q) / phi'(q') over all tests.
 
@@ -114,8 +112,6 @@ class Runs(Protocol):
         return self.tight(forward, backward)
 
 
-# z of a Chernoff bound, at most.
-LARGEST_TILT = 1e100
 # What results of exp below the normal range may be off by.
 NOTHING = 1e-300
 
@@ -142,6 +138,11 @@ class NegativeBinomialRuns(Runs):
     def mean(self) -> Bound:
         """Return both ends of E[K]."""
         return Bound(self.means[1], self.means[0])
+
+    @property
+    def log_gamma_cost(self) -> float:
+        """Return an upper bound on log(1 / gamma) = log(1 + w)."""
+        return math.log1p(self.odds[1]) * (1.0 + 10.0 * UNIT)
 
     def log_derivative(self, q: Array, rest: Array) -> Bracket:
         """Return both ends of log m - (eta + 1) log1p(w rest).
@@ -275,34 +276,16 @@ class PowerRuns(Runs):
             ends.append(np.where(term == -np.inf, -np.inf, value))
         return ends[0], ends[1]
 
-    def more_than(self, k: float) -> float:
-        """Return a bound on P(K > k), that of Chernoff.
-
-        For every z >= 1, z^{K-j} >= 1 where K >= j and is positive elsewhere, so that its mean
-        (1 + p (z - 1))^n z^-j is at least P(K >= j). It is least where z = j (1 - p) / ((n - j) p),
-        and grows with p. The first logarithm is off by 10 units of itself, the second by 8, and
-        products and their difference by one each.
-        """
-        n, j, p = self.trials, k + 1.0, self.chances[1]
-        if k >= n:
-            return 0.0
-        steep = (n - j) * p
-        z = min(j * self.failures[0] / steep, LARGEST_TILT) if steep > 0.0 else LARGEST_TILT
-        if z <= 1.0:
-            return 1.0
-        up, down = n * math.log1p(p * (z - 1.0)), j * math.log(z)
-        exponent = up - down + 16.0 * UNIT * (up + down)
-        return min(1.0, math.exp(min(exponent, 0.0)) * (1.0 + 16.0 * UNIT) + NOTHING)
-
     def tight(self, forward: Base, backward: Base) -> float:
-        """Return (n - 1) log R with R - 1 >= p / (1 - p) H_R(P || Q); see `binomial_tight`."""
-        del backward
-        return binomial_tight(self.trials, self.chance_odds, forward)[0]
+        """Return (n - 1) log R with R - 1 >= p / (1 - p) H_R(P || Q); see `binomial_tight`.
 
-    def paper(self, forward: Base, backward: Base) -> float:
-        """Return the constant of Theorem 5.7 of Koskela, Redberg, Wang 2024."""
+        It is the constant of Theorem 5.7 of Koskela, Redberg, Wang 2024, too:
+        (n - 1) log(1 + p (e^x - 1) + p H_{e^x}(P || Q)) for any x = epsilon_1 with
+        e^x >= 1 + p / (1 - p) H_{e^x}(P || Q) does not decrease in x, as H_a has slopes of at least
+        -1 in a, so that the boundary of the condition is best, which is this root.
+        """
         del backward
-        return binomial_paper(self.trials, self.chances[1], self.chance_odds, forward)[0]
+        return binomial_tight(self.trials, self.chance_odds, forward)
 
     @property
     def chance_odds(self) -> float:
@@ -330,3 +313,112 @@ class PowerRuns(Runs):
             far = np.log(self.failures[side] + self.chances[side] * q)
         result: Array = np.where(product <= 0.5, np.log1p(-np.minimum(product, 0.5)), far)
         return result
+
+
+SHAPES = {"geometric": 1.0, "logarithmic": 0.0}
+# Beyond these, probabilities of counts would lose their digits.
+LARGEST_MEAN, LARGEST_SHAPE, LARGEST_TRIALS = 1e12, 1e9, 1e12
+LEAST_CHANCE = 1e-290
+
+
+def in_range(name: str, value: float | None, low: float, high: float) -> float:
+    """Return a value in (low, high]."""
+    if value is None or not low < value <= high:
+        raise DomainError(f"{name} must be > {low:g} and <= {high:g}, got {value!r}")
+    return float(value)
+
+
+def power_runs(family: str, n: float, mean: float | None, p: float | None) -> PowerRuns:
+    """Return binomial or fixed runs."""
+    if not (1.0 <= n <= LARGEST_TRIALS and n == math.floor(n)):
+        raise DomainError(f"n must be an integer >= 1 and <= {LARGEST_TRIALS:g}, got {n!r}")
+    trials = float(n)
+    named: dict[str, float | str] = {"family": family, "trials": trials}
+    if family == "fixed":
+        return PowerRuns(family, trials, (1.0, 1.0), (0.0, 0.0), (trials, trials), named)
+    if p is not None:
+        chance = Fraction(in_range("p", p, 0.0, 1.0))
+        named["probability"] = float(p)
+    else:
+        named["mean"] = in_range("mean", mean, 0.0, trials)
+        chance = Fraction(named["mean"]) / Fraction(trials)
+    chances, means = _ends(chance), _ends(chance * Fraction(trials))
+    if chances[0] < LEAST_CHANCE:
+        raise DomainError(f"p must be at least {LEAST_CHANCE:g}, got {float(chance)!r}")
+    return PowerRuns(family, trials, chances, _ends(1 - chance)[::-1], means, named)
+
+
+def _ends(exact: Fraction) -> tuple[float, float]:
+    """Return the doubles about a positive number, or it twice if it is one."""
+    value = float(exact)
+    if Fraction(value) == exact:
+        return value, value
+    return math.nextafter(value, 0.0), math.nextafter(value, math.inf)
+
+
+def negative_binomial_runs(
+    family: str, shape: float | None, mean: float | None, gamma: float | None
+) -> NegativeBinomialRuns:
+    """Return truncated negative binomial runs; a given gamma gives w to 3 units."""
+    eta = in_range("shape", shape, -1.0, LARGEST_SHAPE)
+    named: dict[str, float | str] = {"family": family}
+    if family == "tnb":
+        named["shape"] = eta
+    if gamma is None:
+        value = in_range("mean", mean, 1.0, LARGEST_MEAN)
+        named["mean"] = value
+        return NegativeBinomialRuns(family, eta, (value, value), odds_of_mean(eta, value), named)
+    if not math.exp(-LARGEST) <= gamma < 1.0:
+        raise DomainError(f"gamma must be in [e^-{LARGEST:.0f}, 1), got {gamma!r}")
+    named["gamma"] = float(gamma)
+    odds = (1.0 - gamma) / gamma
+    room = 4.0 * UNIT
+    ends = (odds * (1.0 - room), odds * (1.0 + room))
+    return NegativeBinomialRuns(family, eta, mean_bracket(eta, ends), ends, named)
+
+
+# gamma is not sought below e^-LARGEST.
+LARGEST, SMALLEST = 700.0, 1e-290
+
+
+def mean_bracket(shape: float, odds: tuple[float, float]) -> tuple[float, float]:
+    """Return both ends of E[K] from those of w = (1 - gamma) / gamma, in which it increases.
+
+    With g = log(1 / gamma), E[K] = eta (1 - gamma) / (gamma (1 - gamma^eta)) (Papernot, Steinke
+    2022, Definition 1) is w / (g e), e = (1 - e^{-x}) / x at x = eta g. At a given w, g is off by 8
+    units and x by 10; e changes by no more than x does, relatively, and by |x| times that where
+    x < 0; expm1 and the quotients add 13 units.
+    """
+    ends = []
+    for w, sign in zip(odds, (-1.0, 1.0), strict=True):
+        g = math.log1p(w)
+        x = shape * g
+        # Below, (1 - e^{-x}) / x is 1 to less than a unit.
+        e = 1.0 if abs(x) < 1e-17 else -math.expm1(-x) / x
+        units = 40.0 + 10.0 * max(0.0, -x)
+        ends.append(w / (g * e) * (1.0 + sign * UNIT * units * MARGIN))
+    return max(1.0, ends[0]), ends[1]
+
+
+def odds_of_mean(shape: float, mean: float) -> tuple[float, float]:
+    """Return both ends of the w = (1 - gamma) / gamma that gives a mean > 1.
+
+    Raises:
+        DomainError: gamma would be below e^-700.
+    """
+    if shape == 1.0:
+        # The mean is 1 + w.
+        w = mean - 1.0
+        if Fraction(mean) - 1 == Fraction(w):
+            return w, w
+        return math.nextafter(w, 0.0), math.nextafter(w, math.inf)
+    most = math.exp(LARGEST)
+    if mean_bracket(shape, (most, most))[0] < mean:
+        raise DomainError(
+            f"mean {mean!r} with shape {shape!r} needs gamma below e^-{LARGEST:.0f}: take a smaller"
+            " mean or a larger shape"
+        )
+    # Each end of the mean is on one side of it where the search has ended.
+    low = search.first(lambda w: mean_bracket(shape, (w, w))[1] > mean, SMALLEST, most)[0]
+    high = search.first(lambda w: mean_bracket(shape, (w, w))[0] >= mean, SMALLEST, most)[1]
+    return low, high

@@ -14,22 +14,17 @@ import numpy as np
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.numerics import search
-from privcalc.numerics.enclosure import Enclosure, exp, log, log1mexp, log1p, logaddexp
 from privcalc.numerics.normal import LARGEST_MU, least_mu
 from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.numerics.work import left as spare
 from privcalc.record import record
 from privcalc.selection.base import GaussianBase
-from privcalc.selection.baselines import SHAPED, log_gamma_cost, shape
+from privcalc.selection.constants import negative_binomial_paper, odds_root
+from privcalc.selection.distribution import make_runs
+from privcalc.selection.runs import NegativeBinomialRuns, Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from privcalc.numerics.rounding import Array
-    from privcalc.selection.runs import Runs
-
-# The first threshold is narrowed by this factor so many times.
-POINTS, NARROWINGS = 32, 12
 
 
 @record
@@ -83,7 +78,8 @@ def tuning_thresholds(runs: Runs, epsilon_q: float, delta: float) -> TuningThres
     candidates are admitted.
 
     The points are on the profile of the Gaussian mechanism whose delta at epsilon_q is delta, mu
-    rounded down; epsilon_1 minimises the bound in question.
+    rounded down; epsilon_1 minimises the bound in question: the second is least at the root of
+    e^epsilon_1 - 1 = w delta_1, where it is epsilon_1.
 
     Args:
         runs: a truncated negative binomial number of runs.
@@ -94,7 +90,7 @@ def tuning_thresholds(runs: Runs, epsilon_q: float, delta: float) -> TuningThres
         DomainError: an argument is out of range.
         UnsupportedError: another number of runs.
     """
-    if runs.family not in SHAPED:
+    if not isinstance(runs, NegativeBinomialRuns):
         raise UnsupportedError(
             f"thresholds are known for geometric, logarithmic and tnb runs, not for {runs.family}"
         )
@@ -106,72 +102,17 @@ def tuning_thresholds(runs: Runs, epsilon_q: float, delta: float) -> TuningThres
     if not 0.0 < mu < LARGEST_MU:
         raise DomainError(f"no Gaussian mechanism is resolved at {epsilon_q!r} and {delta!r}")
     gaussian = GaussianBase(mu)
-    factor, log_odds = shape(runs) + 1.0, _log_odds(runs)
+    shape, odds = runs.shape, runs.odds[1]
     delta_hat = delta / runs.mean.upper * (1.0 - 2.0 * UNIT)
     epsilon_hat = non_negative(gaussian.epsilon(delta_hat))
+    published, best = negative_binomial_paper(shape, odds, gaussian)
+    root = odds_root(gaussian, odds)
     choices = []
-    for choose, gap in ((_published_place, _published_gap), (_tight_place, _tight_gap)):
-        epsilon_1 = choose(gaussian, log_odds)
+    for epsilon_1, extra in ((best, published), (root, (shape + 1.0) * root)):
         delta_1 = float(gaussian.upper(np.array([epsilon_1]))[0])
-        extra = factor * gap(epsilon_1, delta_1, log_odds)
         total = (epsilon_hat + extra) * (1.0 + 8.0 * UNIT)
         choices.append(ProfileThresholds(epsilon_1, delta_1, epsilon_hat, delta_hat, total))
     return TuningThresholds(mu, *choices)
-
-
-def _log_odds(runs: Runs) -> float:
-    """Return log w, w = 1 / gamma - 1, rounded up."""
-    cost = log_gamma_cost(runs)
-    if cost <= 0.0:
-        return -math.inf
-    return float((cost + log1mexp(cost)).upper())
-
-
-def _published_gap(epsilon_1: float, delta_1: float, log_odds: float) -> float:
-    """Return log(e^epsilon_1 + w delta_1), rounded up."""
-    return float(logaddexp(epsilon_1, _log_product(delta_1, log_odds)).upper())
-
-
-def _tight_gap(epsilon_1: float, delta_1: float, log_odds: float) -> float:
-    """Return max(epsilon_1, log(1 + w delta_1)), rounded up."""
-    product = _log_product(delta_1, log_odds)
-    root = log1p(exp(product)) if product.value < 0.0 else logaddexp(0.0, product)
-    return max(epsilon_1, float(root.upper()))
-
-
-def _log_product(delta_1: float, log_odds: float) -> Enclosure:
-    """Return log(w delta_1)."""
-    none = delta_1 == 0.0 or log_odds == -math.inf
-    return Enclosure(-math.inf) if none else log_odds + log(delta_1)
-
-
-def _published_place(gaussian: GaussianBase, log_odds: float) -> float:
-    """Return the epsilon_1 >= 0 at which e^epsilon_1 + w delta(epsilon_1) is least.
-
-    The derivative of delta in e^epsilon is -P(N > epsilon / mu + mu / 2), which must be -1 / w.
-    """
-    from scipy.special import ndtri_exp
-
-    if log_odds <= 0.0:
-        return 0.0
-    mu = gaussian.mu
-    return max(0.0, -mu * float(ndtri_exp(-log_odds)) - 0.5 * mu * mu)
-
-
-def _tight_place(gaussian: GaussianBase, log_odds: float) -> float:
-    """Return an epsilon_1 at which e^epsilon_1 - 1 and w delta(epsilon_1) are about equal."""
-    left, right = 0.0, float(np.logaddexp(0.0, log_odds))
-    for _ in range(NARROWINGS):
-        places: Array = np.linspace(left, right, POINTS + 1)[1:]
-        with np.errstate(divide="ignore", over="ignore"):
-            enough = np.log(np.expm1(places)) >= log_odds + np.log(gaussian.upper(places))
-        first = int(np.argmax(enough)) if enough.any() else POINTS - 1
-        if first > 0:
-            left = float(places[first - 1])
-        right = float(places[first])
-        if right - left <= 4.0 * UNIT * right:
-            break
-    return right
 
 
 # Numbers of runs whose mean can be any number, all else being equal.
@@ -215,8 +156,6 @@ def mean_at_price(runs: Runs, price: float, epsilon_at: Callable[[Runs], float])
 
 
 def _with_mean(runs: Runs, mean: float) -> Runs:
-    from privcalc.selection.make_runs import make_runs
-
     shape = runs.parameters.get("shape") if runs.family == "tnb" else None
     return make_runs(runs.family, mean=mean, shape=None if shape is None else float(shape))
 

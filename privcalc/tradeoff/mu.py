@@ -13,7 +13,7 @@ delta_mu(a) is the largest P(A) - a Q(A) of all tests A between N(mu, 1) and N(0
 has Q(A) = f and P(A) = Phi(Phi^-1(f) + mu). So delta <= delta_mu between a1 and a2 if mu is at
 least Phi^-1(t) - Phi^-1(f). This is what (f, t) needs, the corner in which the lines
 P(A) = d + a Q(A) of the two points meet, below which all tests of the mechanism lie. Beyond the
-last point `LargeEpsilons` (`gaussian.py`) bounds it. The points are where the bound is largest.
+last point `LargeEpsilons` bounds it. The points are where the bound is largest.
 """
 
 from __future__ import annotations
@@ -24,21 +24,114 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Proof
+from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.profile import PrivacyProfile
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.numerics.normal import least_mu, tail_quantile
+from privcalc.exact import LARGEST
+from privcalc.numerics.normal import least_mu, log_tail_below, tail_quantile
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.numerics.work import left as left_over
 from privcalc.record import field, mutable, record
 from privcalc.renyi.concentrated import normal_mu
-from privcalc.tradeoff.gaussian import LargeEpsilons, gaussian_cap, gaussian_floor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from privcalc.engine.terms import Realized
+
+
+def gaussian_cap(composition: Composition) -> float:
+    """Return a mu of the whole: the root of the sum of squares of one of each law, rounded up.
+
+    Dong, Roth, Su 2022, Corollary 3.3. Infinity where a part has none.
+    """
+    if composition.curves:
+        return math.inf
+    return _root(((law.gaussian_range[1], n) for law, n in composition), 1.0)
+
+
+def gaussian_floor(composition: Composition) -> float:
+    """Return the same of the lower ends (`losses/law.py`), rounded down.
+
+    Laws without one may be ignored: more outputs only help to tell two laws apart.
+    """
+    return _root(((law.gaussian_range[0], n) for law, n in composition), -1.0)
+
+
+def _root(terms: Iterable[tuple[float, int]], sign: float) -> float:
+    """Return the root of a sum of squares, moved by 8 units, and by one of the smallest doubles.
+
+    Squares of doubles may leave their range: they are of parts of the largest mu. What underflows
+    then is negligible against 1, and what overflows only an upper end may be.
+    """
+    known = list(terms)
+    largest = max((mu for mu, _ in known), default=0.0)
+    if not 0.0 < largest < math.inf:
+        return largest
+    root = math.sqrt(math.fsum(n * (mu / largest) ** 2 for mu, n in known))
+    moved = largest * root * (1.0 + sign * 8.0 * UNIT) + sign * math.ulp(0.0)
+    return moved if sign > 0.0 else max(0.0, min(moved, LARGEST))
+
+
+@record
+class LargeEpsilons:
+    """What is known of tests at large epsilon.
+
+    Let the unbounded laws be mu-GDP together, and the losses of the others add up to at most M.
+    Then delta(epsilon) is at most that of N(mu, 1) at epsilon - M, which is t - e^epsilon f for
+
+        t = P(N > x - mu),    f = e^-M P(N > x),    epsilon = M + mu x - mu^2 / 2.
+
+    What (f, t) needs is enough at this epsilon: mu + z - x,
+    with P(N > z) = f. It falls as x grows: dz/dx = h(x) / h(z) <= 1 with the hazard h of the normal
+    law, which increases, as z >= x.
+
+    Attributes:
+        mu: of the unbounded laws; 0 if there are none, infinity if it is not known.
+        rest: M.
+    """
+
+    mu: float
+    rest: float
+
+    @classmethod
+    def of(cls, composition: Composition) -> LargeEpsilons:
+        """Split a composition."""
+        unbounded = [
+            (law, n)
+            for law, n in composition
+            if law.max_loss == math.inf or law.infinity_mass > 0.0
+        ]
+        bounded = [each for each in composition if each not in unbounded]
+        rest = Composition(tuple(bounded), composition.curves).max_loss().upper
+        return cls(gaussian_cap(Composition(tuple(unbounded))), max(0.0, rest))
+
+    @property
+    def start(self) -> float:
+        """Return the least x, where epsilon is at least 0."""
+        return max(0.0, 0.5 * self.mu - self.rest / self.mu)
+
+    def epsilon(self, x: float) -> float:
+        """Return the epsilon of x."""
+        if self.mu == 0.0:
+            return self.rest
+        return max(0.0, self.rest + self.mu * (x - 0.5 * self.mu))
+
+    def needed(self, epsilon: float) -> float:
+        """Return a mu that is enough at all epsilons from this one on."""
+        if self.mu == 0.0:
+            return 0.0 if epsilon >= self.rest else math.inf
+        if math.isinf(self.mu):
+            return math.inf
+        x = (epsilon - self.rest) / self.mu + 0.5 * self.mu
+        x -= 8.0 * UNIT * ((epsilon + self.rest) / self.mu + self.mu)
+        if x < 0.0:
+            return math.inf
+        log_f = (log_tail_below(x) - self.rest) * (1.0 + 4.0 * UNIT)
+        return (self.mu + max(0.0, tail_quantile(log_f)[1] - x)) * (1.0 + 8.0 * UNIT)
+
 
 # P(A) is not taken to be smaller.
 SMALLEST = 1e-300

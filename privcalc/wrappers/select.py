@@ -124,7 +124,7 @@ class RepeatAndSelect(Wrapper):
         Raises:
             DomainError: a parameter is missing or out of range, or the file cannot be read.
         """
-        from privcalc.selection.make_runs import make_runs, read_probabilities
+        from privcalc.selection.distribution import make_runs, read_probabilities
 
         given: dict[str, Any] = {_spelled(name): value for name, value in self.parameters.items()}
         if "file" not in given:

@@ -24,7 +24,7 @@ from privcalc.exact import Enclosed
 from privcalc.losses.atoms import AtomicLaw, two_point
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import Alone, Term
-from privcalc.renyi.known import LinearCurve
+from privcalc.renyi.curve import LinearCurve
 from tests.oracles.exact import normal_delta
 
 if TYPE_CHECKING:

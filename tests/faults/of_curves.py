@@ -201,7 +201,7 @@ OF_CURVES = (
     ),
     Fault(
         "points-beyond",
-        "renyi/known.py",
+        "renyi/curve.py",
         "np.append(slopes[:count], self.limit)",
         "np.append(slopes[:count], min(self.limit, slopes[-1] if len(slopes) else 0.0))",
         "renyi",
@@ -209,7 +209,7 @@ OF_CURVES = (
     ),
     Fault(
         "points-last",
-        "renyi/known.py",
+        "renyi/curve.py",
         "known = np.array([each <= order for each in orders])",
         "known = np.array([True for each in orders])",
         "renyi",
@@ -217,7 +217,7 @@ OF_CURVES = (
     ),
     Fault(
         "line-order",
-        "renyi/known.py",
+        "renyi/curve.py",
         "return c * (self.xi + self.rho * (c + 1.0))",
         "return c * (self.xi + self.rho * c)",
         "renyi",
@@ -225,7 +225,7 @@ OF_CURVES = (
     ),
     Fault(
         "line-raised",
-        "renyi/known.py",
+        "renyi/curve.py",
         "return math.nextafter(value * (1.0 + self.error), math.inf) if self.error else value",
         "return value",
         "renyi",
@@ -346,7 +346,7 @@ OF_CURVES = (
     ),
     Fault(
         "mu-rest",
-        "tradeoff/gaussian.py",
+        "tradeoff/mu.py",
         "log_f = (log_tail_below(x) - self.rest) * (1.0 + 4.0 * UNIT)",
         "log_f = log_tail_below(x) * (1.0 + 4.0 * UNIT)",
         "tradeoff",
@@ -354,7 +354,7 @@ OF_CURVES = (
     ),
     Fault(
         "mu-of-count",
-        "tradeoff/gaussian.py",
+        "tradeoff/mu.py",
         "math.fsum(n * (mu / largest) ** 2 for mu, n in known)",
         "math.fsum((mu / largest) ** 2 for mu, n in known)",
         "tradeoff",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
-from privcalc.renyi.known import PointsCurve
+from privcalc.renyi.curve import PointsCurve
 from privcalc.spec.parse import parse
 from tests.pairs import built
 

@@ -79,16 +79,6 @@ class PlainRuns:
         room = 1e-13 * (1.0 + np.abs(logs))
         return logs - room, logs + room
 
-    def more_than(self, k: float) -> float:
-        """Return P(K > k) from the probabilities themselves; fixed and binomial only."""
-        if self.family == "fixed":
-            return float(k < self.first)
-        p, count = self.second, int(self.first)
-        return math.fsum(
-            math.comb(count, j) * p**j * (1 - p) ** (count - j)
-            for j in range(int(k) + 1, count + 1)
-        )
-
     def tight(self, forward: Base, backward: Base) -> float:
         """Not needed here."""
         raise NotImplementedError

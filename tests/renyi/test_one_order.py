@@ -106,7 +106,7 @@ def test_joint_range_against_brute_force(c: float, divergence: float) -> None:
         found = float(joint_epsilon(one(c), one(k), math.log(delta))[0])
         assert found >= exact - 1e-9 * (1.0 + abs(exact))
         assert found <= exact + 1e-6 * abs(exact) + 1e-9
-    for epsilon in (0.0, 0.4):
+    for epsilon in (-0.3, 0.0, 0.4):
         log_exact = joint_ranges.joint_log_delta([(c, k)], epsilon)
         found = float(joint_log_delta(one(c), one(k), epsilon)[0])
         assert found >= log_exact - 1e-9 * (1.0 + abs(log_exact))

@@ -13,8 +13,7 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
 from privcalc.renyi import sampled_poisson as poisson
-from privcalc.renyi.curve import WorseCurve
-from privcalc.renyi.known import LinearCurve
+from privcalc.renyi.curve import LinearCurve, WorseCurve
 from privcalc.renyi.sampled_sums import cumulants_at_integers
 from tests.renyi.renyi_curves import (
     ExactCurve,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mpmath import exp, log, mpf, ncdf, sqrt
 
-from privcalc.renyi.known import LinearCurve, PointsCurve
+from privcalc.renyi.curve import LinearCurve, PointsCurve
 from privcalc.renyi.votes import VotesCurve
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privcalc.selection.baselines import SHAPED, loss_bound, pure_epsilon
-from privcalc.selection.make_runs import make_runs
+from privcalc.selection.distribution import make_runs
+from privcalc.selection.methods import loss_bound, pure_epsilon
 from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from privcalc.selection.runs import Runs
 
 DIGITS = 50
+# Families of the truncated negative binomial law.
+SHAPED = ("geometric", "logarithmic", "tnb")
 # Rounding of the plain oracle.
 ROOM = 1e-11
 

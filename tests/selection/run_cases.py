@@ -11,7 +11,7 @@ import numpy as np
 from mpmath import mp, mpf
 
 from privcalc.bounds import Bound
-from privcalc.selection.make_runs import make_runs
+from privcalc.selection.distribution import make_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

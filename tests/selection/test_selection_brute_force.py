@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from privcalc.selection.make_runs import make_runs
+from privcalc.selection.distribution import make_runs
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase

@@ -9,24 +9,18 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.errors import UnsupportedError
 from privcalc.selection.base import GaussianBase, WorseBase
-from privcalc.selection.baselines import (
-    composition_epsilon,
-    counts,
-    liu_talwar_delta,
-    liu_talwar_epsilon,
-    shape,
-)
-from privcalc.selection.make_runs import make_runs
+from privcalc.selection.distribution import make_runs
+from privcalc.selection.methods import liu_talwar_delta, liu_talwar_epsilon
 from privcalc.selection.renyi import best_delta, best_epsilon, selected_curve
+from privcalc.selection.runs import NegativeBinomialRuns
 from tests.finite_base import FiniteBase
-from tests.oracles.exact import normal_delta
 from tests.oracles.selected_law import PlainRuns, hockey_stick, log_moment
 from tests.selection.random_bases import (
     ALL_RUNS,
     DIGITS,
     ROOM,
+    of_the_program,
     published_pure_epsilon,
     pure,
     random_base,
@@ -51,7 +45,7 @@ class TestRenyiMethods:
         self, shape: float, gamma: float, delta: float, expected: float
     ) -> None:
         """Stored values, which a finer choice of orders may only undercut a little."""
-        runs = PlainRuns("geometric" if shape else "logarithmic", shape, gamma)
+        runs = of_the_program(PlainRuns("tnb", shape, gamma))
         base = GaussianBase(0.25)
         found = best_epsilon(runs, base, base, delta)
         assert expected - 1e-4 < found < expected + 2e-6
@@ -60,7 +54,7 @@ class TestRenyiMethods:
     @pytest.mark.parametrize(("mean", "delta", "expected"), POISSON)
     def test_poisson_references(self, mean: float, delta: float, expected: float) -> None:
         """Stored values of Theorem 6 with the exact profile; a better conversion is below."""
-        runs, base = PlainRuns("poisson", mean), GaussianBase(0.25)
+        runs, base = make_runs("poisson", mean=mean), GaussianBase(0.25)
         found = best_epsilon(runs, base, base, delta)
         assert expected - 3e-4 < found < expected + 2e-6
         assert best_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
@@ -78,7 +72,7 @@ class TestRenyiMethods:
                 gain = mp.log(1 - 1 / order) - (mp.log(delta) + mp.log(order)) / (order - 1)
                 best = min(best, renyi + gain)
         base = GaussianBase(0.7)
-        found = best_epsilon(PlainRuns("tnb", 2.5, 0.03), base, base, 1e-7)
+        found = best_epsilon(make_runs("tnb", shape=2.5, gamma=0.03), base, base, 1e-7)
         assert best - mpf(1e-3) < found < best + mpf(1e-9)
 
     @pytest.mark.parametrize("runs", ALL_RUNS, ids=lambda runs: f"{runs.family}-{runs.first}")
@@ -88,7 +82,7 @@ class TestRenyiMethods:
         closest = -math.inf
         for trial in range(5):
             base = random_base(generator, infinite=trial % 3 == 2)
-            curve = selected_curve(runs, base, base.reverse)
+            curve = selected_curve(of_the_program(runs), base, base.reverse)
             assert curve is not None
             c = np.array([0.05, 0.7, 3.0, 20.0])
             for order, bound in zip(c, curve.upper(c), strict=True):
@@ -100,17 +94,17 @@ class TestRenyiMethods:
     def test_a_fixed_number_has_the_curve_of_a_sum(self) -> None:
         """Three runs are one of noise that is smaller by sqrt(3); delta = 1 asks for nothing."""
         base, sum_of_three = GaussianBase(0.25), GaussianBase(0.25 * math.sqrt(3.0))
-        found = best_epsilon(PlainRuns("fixed", 3.0), base, base, 1e-6)
-        one = PlainRuns("fixed", 1.0)
+        found = best_epsilon(make_runs("fixed", n=3.0), base, base, 1e-6)
+        one = make_runs("fixed", n=1.0)
         assert found == pytest.approx(
             best_epsilon(one, sum_of_three, sum_of_three, 1e-6), rel=1e-12
         )
-        assert best_epsilon(PlainRuns("poisson", 3.0), base, base, 1.0) == 0.0
+        assert best_epsilon(make_runs("poisson", mean=3.0), base, base, 1.0) == 0.0
 
     def test_infinite_losses_are_paid_for_by_delta(self) -> None:
         """E[K] P(L = infinity) comes off delta, and nothing is left below it."""
         base = FiniteBase([0.5, 0.49, 0.01], [0.49, 0.51, 0.0])
-        runs = PlainRuns("geometric", 1.0, 0.2)
+        runs = make_runs("geometric", gamma=0.2)
         assert best_epsilon(runs, base, base.reverse, 0.04) == math.inf
         assert best_epsilon(runs, base, base.reverse, 0.06) < 1.0
         # The other direction has no infinite losses outside, and some inside.
@@ -125,69 +119,24 @@ class TestBruteForce:
     @pytest.mark.parametrize("runs", ALL_RUNS, ids=lambda runs: f"{runs.family}-{runs.first}")
     def test_no_method_is_exceeded(self, runs: PlainRuns, trials: int) -> None:
         """The exact delta of the worst order is at most that of each method."""
-        generator = random.Random(17)
+        generator, made = random.Random(17), of_the_program(runs)
         for trial in range(trials):
             base = random_base(generator, infinite=trial % 3 == 2)
             for forward in (base, base.reverse):
                 worse = WorseBase(forward)
                 for epsilon in (0.1, 0.6, 1.5) if trials > 3 else (0.6,):
                     exact = hockey_stick(runs, forward.p, forward.q, epsilon)
-                    bound = best_delta(runs, forward, forward.reverse, epsilon)
+                    bound = best_delta(made, forward, forward.reverse, epsilon)
                     assert exact <= bound + ROOM
-                    if runs.family == "geometric":
-                        assert exact <= liu_talwar_delta(runs, worse, epsilon) + ROOM
+                    if isinstance(made, NegativeBinomialRuns) and made.family == "geometric":
+                        assert exact <= liu_talwar_delta(made, worse, epsilon) + ROOM
                 for delta in (1e-3, 0.05) if trials > 3 else (1e-3,):
-                    proved = [best_epsilon(runs, forward, forward.reverse, delta)]
-                    if runs.family == "geometric":
-                        proved.append(liu_talwar_epsilon(runs, worse, delta))
+                    proved = [best_epsilon(made, forward, forward.reverse, delta)]
+                    if isinstance(made, NegativeBinomialRuns) and made.family == "geometric":
+                        proved.append(liu_talwar_epsilon(made, worse, delta))
                     for epsilon in filter(math.isfinite, proved):
                         exact = hockey_stick(runs, forward.p, forward.q, epsilon)
                         assert exact <= delta + ROOM
-
-
-class TestComposition:
-    """Plain composition, where the number of runs is bounded or nearly so."""
-
-    @staticmethod
-    def _gaussian(count: int, delta: float) -> float:
-        return GaussianBase(0.25 * math.sqrt(count)).epsilon(delta)
-
-    def test_fixed_numbers_are_composed(self) -> None:
-        """N runs, all of delta."""
-        found = composition_epsilon(PlainRuns("fixed", 9.0), self._gaussian, 1e-6)
-        assert found == self._gaussian(9, 1e-6)
-
-    def test_binomial_numbers_are_cut_off(self) -> None:
-        """The exact mixture over K is below, and a few runs less are not enough."""
-        runs, delta = make_runs("binomial", n=40, p=0.05), 1e-6
-        epsilon = composition_epsilon(runs, self._gaussian, delta)
-        with mp.workdps(DIGITS):
-            mixture = mp.fsum(
-                mp.binomial(40, k)
-                * mpf(0.05) ** k
-                * (1 - mpf(0.05)) ** (40 - k)
-                * normal_delta(0.25 * math.sqrt(k), epsilon)
-                for k in range(1, 41)
-            )
-        assert mixture <= mpf(delta)
-        assert [count for count, _ in counts(runs, delta)] == [12.0, 13.0, 40.0]
-        assert epsilon < self._gaussian(40, delta)
-
-    def test_what_is_left_of_delta_is_certified(self) -> None:
-        """P(K > n) at 50 digits and the rest add up to at most delta."""
-        for p, delta in ((0.02, 1e-6), (0.003, 1e-9), (0.2, 0.01)):
-            for count, left in counts(make_runs("binomial", n=100, p=p), delta):
-                with mp.workdps(DIGITS):
-                    beyond = mp.fsum(
-                        mp.binomial(100, k) * mpf(p) ** k * (1 - mpf(p)) ** (100 - k)
-                        for k in range(int(count) + 1, 101)
-                    )
-                    assert 0 < left <= mpf(delta) - beyond
-
-    def test_any_number_of_runs_is_not_composed(self) -> None:
-        """Where there may be any number of runs there is no composition."""
-        runs = make_runs("poisson", mean=2.0)
-        assert composition_epsilon(runs, self._gaussian, 1e-6) == math.inf
 
 
 class TestPure:
@@ -253,15 +202,9 @@ def test_a_delta_of_one_is_free(delta: float) -> None:
     base = FiniteBase([1.0, 0.0], [0.0, 1.0])
     assert hockey_stick(PlainRuns("geometric", 1.0, 0.1), base.p, base.q, 0.0) <= 1.0 + ROOM
     runs = make_runs("geometric", gamma=0.1)
+    assert isinstance(runs, NegativeBinomialRuns)
     assert best_epsilon(runs, base, base.reverse, delta) == 0.0
     assert liu_talwar_epsilon(runs, WorseBase(base), delta) == 0.0
-
-
-def test_only_negative_binomial_numbers_have_a_shape() -> None:
-    """Any other family is named where its shape is asked for."""
-    assert shape(make_runs("tnb", shape=2.5, gamma=0.1)) == 2.5
-    with pytest.raises(UnsupportedError, match="poisson numbers of runs have no shape"):
-        shape(make_runs("poisson", mean=3.0))
 
 
 class TestLiuTalwar:
@@ -278,5 +221,7 @@ class TestLiuTalwar:
                 root = (mpf(delta) - delta_2) * mpf(gamma) / mp.log(1 / delta_2)
                 epsilon_1 = base.epsilon(float(root**2 / 2))
                 best = min(best, 3 * epsilon_1 + 3 * root)
-        found = liu_talwar_epsilon(PlainRuns("geometric", 1.0, gamma), base, delta)
+        runs = make_runs("geometric", gamma=gamma)
+        assert isinstance(runs, NegativeBinomialRuns)
+        found = liu_talwar_epsilon(runs, base, delta)
         assert best - mpf(1e-4) < found < best + mpf(1e-9)

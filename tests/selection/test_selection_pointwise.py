@@ -12,8 +12,8 @@ from scipy.special import ndtr
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.profiles import profile_law
 from privcalc.selection.base import GaussianBase
+from privcalc.selection.distribution import make_runs
 from privcalc.selection.envelope import NodeChain
-from privcalc.selection.make_runs import make_runs
 from privcalc.selection.node import last_point, node_points
 from privcalc.selection.pointwise import Pointwise, Pricing
 from privcalc.selection.testing_region import ProfileGrid

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from privcalc.renyi.best_order import ManyEpsilons
-from privcalc.renyi.known import LinearCurve
+from privcalc.renyi.curve import LinearCurve
 from privcalc.renyi.one_order import joint_log_delta
-from privcalc.selection.make_runs import make_runs
+from privcalc.selection.distribution import make_runs
 from privcalc.selection.renyi import WithNone, curve_of_best
 from tests.finite_base import FiniteBase
 

@@ -19,10 +19,11 @@ from privcalc.accounting.realize import default_relation, realize
 from privcalc.accounting.select import Selected, select, tuning
 from privcalc.commands.select import read_runs
 from privcalc.selection.base import WorseBase, bases
+from privcalc.selection.constants import negative_binomial_paper
+from privcalc.selection.runs import NegativeBinomialRuns
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
 from privcalc.wrappers.select import runs_of, selection
-from tests.paper_thresholds import paper_threshold
 
 if TYPE_CHECKING:
     from privcalc.selection.base import Base
@@ -110,9 +111,10 @@ def test_row(row: dict[str, Any]) -> None:
     exact = {name: value for name, value in found.methods.items() if name in METHODS}
     exact |= {f"constant_{name}": value for name, value in found.constants.items()}
     exact |= {"answer": found.bound.upper, "base_epsilon": found.base.upper}
-    if "epsilon_1" in values:
+    number = number_of(row["runs"])
+    if "epsilon_1" in values and isinstance(number, NegativeBinomialRuns):
         base = symmetric(row["base"])
-        exact["epsilon_1"] = paper_threshold(number_of(row["runs"]), base)
+        exact["epsilon_1"] = negative_binomial_paper(number.shape, number.odds[1], base)[1]
     if "tight_symmetric" in values:
         delta = row["query"]["delta"]
         exact["tight_symmetric"] = symmetric_tight(row["base"], row["runs"], delta)

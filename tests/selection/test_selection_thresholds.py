@@ -11,14 +11,16 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.selection.make_runs import make_runs
+from privcalc.selection.distribution import make_runs
 from privcalc.selection.thresholds import ProfileThresholds, tuning_thresholds
 from tests.finite_base import FiniteBase
 from tests.oracles.exact import normal_delta
 from tests.oracles.selected_law import PlainRuns, hockey_stick
+from tests.selection.random_bases import of_the_program
 
 if TYPE_CHECKING:
     from privcalc.selection.base import Base
+    from privcalc.selection.runs import Runs
 
 DIGITS = 40
 
@@ -45,8 +47,8 @@ def admits(base: Base, thresholds: ProfileThresholds) -> bool:
     return bool((base.upper(logs) <= deltas).all())
 
 
-def _geometric(mean: float) -> PlainRuns:
-    return PlainRuns("geometric", 1.0, 1.0 / mean)
+def _geometric(mean: float) -> Runs:
+    return make_runs("geometric", gamma=1.0 / mean)
 
 
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda each: str(each[0]))
@@ -77,7 +79,7 @@ def test_totals_are_upper_ends_and_the_choice_is_best(
     family: str, shape: float, gamma: float, epsilon_q: float, delta: float
 ) -> None:
     """Against both formulas at 40 digits, and on a grid of other first thresholds."""
-    runs = PlainRuns(family, shape, gamma)
+    runs = of_the_program(PlainRuns(family, shape, gamma))
     found = tuning_thresholds(runs, epsilon_q, delta)
     with mp.workdps(DIGITS):
         w, factor = 1 / mpf(gamma) - 1, mpf(shape) + 1
@@ -101,18 +103,10 @@ def test_totals_are_upper_ends_and_the_choice_is_best(
     assert found.tight.total <= found.published.total
 
 
-def test_numbers_of_runs_that_the_program_makes() -> None:
-    """The mean in the place of gamma gives the same thresholds."""
-    found = tuning_thresholds(make_runs("geometric", mean=30.0), 1.5, 1e-6)
-    expected = tuning_thresholds(_geometric(30), 1.5, 1e-6)
-    assert found.published.total == pytest.approx(expected.published.total, rel=1e-10)
-    assert found.tight.total == pytest.approx(expected.tight.total, rel=1e-10)
-
-
 def test_no_admitted_candidate_costs_more() -> None:
     """Finite candidates that just pass, in every order of preference: exact delta is within."""
     generator = random.Random(23)
-    runs = _geometric(5)
+    runs = PlainRuns("geometric", 1.0, 0.2)
     closest = 0.0
     for _ in range(40):
         p = np.array([generator.expovariate(1.0) for _ in range(4)])
@@ -137,7 +131,7 @@ def test_no_admitted_candidate_costs_more() -> None:
 def test_refuses_other_questions() -> None:
     """Other numbers of runs, and numbers out of range."""
     with pytest.raises(UnsupportedError, match="poisson"):
-        tuning_thresholds(PlainRuns("poisson", 3.0), 1.0, 1e-6)
+        tuning_thresholds(make_runs("poisson", mean=3.0), 1.0, 1e-6)
     for epsilon_q, delta in ((-1.0, 1e-6), (math.inf, 1e-6), (1.0, 0.0), (1.0, 1.0)):
         with pytest.raises(DomainError):
             tuning_thresholds(_geometric(10), epsilon_q, delta)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privcalc.selection.base import GaussianBase
-from privcalc.selection.make_runs import make_runs
+from privcalc.selection.distribution import make_runs
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.worst_order import FinitePair, Order, Places, Ranking, WorstOrder, places
 from tests.finite_base import FiniteBase

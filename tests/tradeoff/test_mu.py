@@ -31,8 +31,16 @@ from privcalc.numerics.normal import (
     tail_quantile,
 )
 from privcalc.spec.parse import parse
-from privcalc.tradeoff.gaussian import LargeEpsilons, gaussian_cap, gaussian_floor
-from privcalc.tradeoff.mu import GaussianEquivalent, MuSearch, corners, mu_at, smallest_mu
+from privcalc.tradeoff.mu import (
+    GaussianEquivalent,
+    LargeEpsilons,
+    MuSearch,
+    corners,
+    gaussian_cap,
+    gaussian_floor,
+    mu_at,
+    smallest_mu,
+)
 from tests.trade_off_helpers import quantile, tail
 
 if TYPE_CHECKING:

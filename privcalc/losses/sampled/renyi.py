@@ -69,8 +69,8 @@ LARGE = 300.0
 def summed(losses: Array, moved: Array, logs: Array, wrong: Array, c: float) -> Logs:
     """Return bounds on the log of sum N h_c(L), for L = losses off by `moved`, log N = logs.
 
-    The slope of log h_c is at most 2 / |l| + c + 1 (`excess_slope`), and twice that next to l, but
-    within twice the error of 0, where h_c is between 0 and its larger value on both sides.
+    The slope of log h_c is at most 2 / |l| + c + 1 (`log_loss_excess`), and twice that next to l,
+    but within twice the error of 0, where h_c is between 0 and its larger value on both sides.
 
     Args:
         losses: about L.
