@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import SpecError
 from privcalc.record import record
@@ -23,7 +23,17 @@ from privcalc.spec import registry, resolve
 from privcalc.spec.entry import MAX_DEPTH, Fault, shorten, snake_case, suggestion
 from privcalc.spec.resolve import arranged, typed
 from privcalc.spec.syntax import NAME, Number, Scanner, Word
-from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parallel, Repeated, Several, Wrapped
+from privcalc.spec.tree import (
+    HOLE,
+    Composed,
+    Leaf,
+    Node,
+    Parallel,
+    Repeated,
+    Several,
+    Wrapped,
+    walk,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,12 +77,15 @@ def parse(text: str) -> Parsed:
     reader = _Reader(text)
     if not reader.scanner.next:
         reader.scanner.fail("the specification is empty", hint="for example gaussian:sigma=1.1")
-    part = reader.sum()
+    tree = reader.sum().node
     if reader.scanner.next:
         reader.unexpected()
     spans: dict[Path, Span] = {}
-    part.mark((), spans)
-    return Parsed(part.node, MappingProxyType(spans), text)
+    for path, node in walk(tree):
+        if part := reader.known.get(id(node)):
+            spans[path] = part.span
+            spans |= {(*path, name): span for name, span in part.values.items()}
+    return Parsed(tree, MappingProxyType(spans), text)
 
 
 @record
@@ -83,22 +96,13 @@ class _Part:
         node: it.
         span: where it stands.
         height: how many nodes there are from here down to the deepest leaf.
-        inner: what stands in it, with the way there.
+        values: where its parameters or its count stand.
     """
 
     node: Node
     span: Span
     height: int
-    inner: tuple[tuple[Path, _Part | Span], ...]
-
-    def mark(self, path: Path, spans: dict[Path, Span]) -> None:
-        """Note the span of everything below a path."""
-        spans[path] = self.span
-        for way, each in self.inner:
-            if isinstance(each, _Part):
-                each.mark((*path, *way), spans)
-            else:
-                spans[(*path, *way)] = each
+    values: Mapping[str, Span]
 
 
 @record
@@ -109,16 +113,6 @@ class _Pair:
     key_span: Span
     value: Given
     span: Span
-    part: _Part | None = None
-
-
-_KINDS: tuple[Kind, Kind] = ("mechanism", "wrapper")
-
-
-def _opacus() -> Entry:
-    from privcalc.spec.events.history import OPACUS
-
-    return OPACUS
 
 
 class _Reader:
@@ -129,6 +123,7 @@ class _Reader:
         self.end = 0  # the end of the last token, before any space after it
         self.depth = 0  # parentheses that are open
         self.listed = False  # whether the innermost of them is that of `max`
+        self.known: dict[int, _Part] = {}  # what was read, by the identity of its node
 
     def sum(self) -> _Part:
         """Read terms joined by `+`."""
@@ -141,23 +136,32 @@ class _Reader:
     def merged(self, kind: type[Several], terms: list[_Part], span: Span) -> _Part:
         """Return a node of several terms, with those of its own kind among them merged into it."""
         events: list[Node] = []
-        inner: list[tuple[Path, _Part | Span]] = []
-        height = 0
         for term in terms:
-            here = len(events)
-            # The steps of a history are a sum of their own, and have no place in the text.
-            if isinstance(term.node, kind):
-                events += term.node.events
-            else:
-                events.append(term.node)
-            if isinstance(term.node, kind) and term.inner[0][0][0] == "events":
-                for way, each in term.inner:
-                    inner.append((("events", here + cast("int", way[1]), *way[2:]), each))
-                height = max(height, term.height - 1)
-            else:
-                inner.append((("events", here), term))
-                height = max(height, term.height)
-        return _Part(kind(tuple(events)), span, self.above(height, span), tuple(inner))
+            inside = term.node.events if isinstance(term.node, kind) else (term.node,)
+            events += inside
+            for each in inside:
+                # The steps of a history are a sum of their own, and stand where it does.
+                self.known.setdefault(id(each), _Part(each, term.span, 1, {}))
+        return self.part(kind(tuple(events)), span, *events)
+
+    def part(
+        self, node: Node, span: Span, *inner: Node, at: Span | None = None, **values: Span
+    ) -> _Part:
+        """Keep a node with its place; refuse a tree too high.
+
+        Args:
+            node: it.
+            span: where it stands.
+            inner: the nodes in it.
+            at: the part of it that makes the tree too high, where that is not all of it.
+            values: where its parameters stand.
+        """
+        height = max((self.known[id(each)].height for each in inner), default=0)
+        if height >= MAX_DEPTH:
+            message = f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}"
+            self.scanner.fail(message, at or span)
+        self.known[id(node)] = found = _Part(node, span, height + 1, values)
+        return found
 
     def term(self) -> _Part:
         """Read a call, parts or a group, and what is done to it."""
@@ -222,15 +226,15 @@ class _Reader:
         self.end = count.span[1]
         whole = count.whole if isinstance(count, Number) else None
         repeated = Repeated(HOLE if whole is None else whole, event.node)
-        inner = ((("count",), count.span), (("event",), event))
-        return _Part(repeated, (start, self.end), self.above(event.height, count.span), inner)
+        place = (start, self.end)
+        return self.part(repeated, place, event.node, at=count.span, count=count.span)
 
     def call(self, start: int, event: _Part | None = None) -> _Part:
         """Read a mechanism; or what is done to an event, which began at `start`."""
         begun = self.scanner.place
+        kind: Kind = "wrapper" if event else "mechanism"
         name, name_span, pairs = self.named("a count or a wrapper" if event else "a mechanism")
         opacus = snake_case(name) == "opacus" and not event
-        kind = _KINDS[event is not None]
         try:
             entry = _opacus() if opacus else registry.spelled(name, kind)
         except Fault as fault:
@@ -238,24 +242,20 @@ class _Reader:
 
             fault.hint = fault.hint or hints.for_name(name, kind)
             self.refuse(fault, name_span)
-        given: list[tuple[str, Value]] = []
-        inner: list[tuple[Path, _Part | Span]] = []
-        for pair in pairs:
-            parameter = self.key(pair, entry)
-            given.append((parameter.name, self.value(pair, parameter)))
-            inner.append(((parameter.name,), pair.part or pair.span))
+        given = [(self.key(pair, entry), pair) for pair in pairs]
+        found = [(each.name, self.value(pair, each)) for each, pair in given]
         try:
-            parameters = arranged(entry, given, long_names=False)
+            parameters = arranged(entry, found, long_names=False)
         except Fault as fault:
             self.refuse(fault, name_span if fault.index is None else pairs[fault.index].key_span)
-        below = max((pair.part.height for pair in pairs if pair.part), default=0)
-        height = self.above(max(below, event.height if event else 0), (begun, self.end))
+        inner = [value for _, value in found if isinstance(value, Node)]
         if event is not None:
-            inner.append((("event",), event))
             node: Node = Wrapped(entry.name, parameters, event.node)
+            inner.append(event.node)
         else:
             node = self.history(pairs[0]) if opacus else Leaf(entry.name, parameters)
-        return _Part(node, (start, self.end), height, tuple(inner))
+        values = {each.name: pair.span for each, pair in given}
+        return self.part(node, (start, self.end), *inner, at=(begun, self.end), **values)
 
     def history(self, file: _Pair) -> Node:
         """Read the file of a history that another library wrote."""
@@ -293,7 +293,7 @@ class _Reader:
             from privcalc.spec import hints
 
             # Another word for a parameter is known better than by its letters.
-            value = self.scanner.text[slice(*pair.span)] if pair.part is None else ""
+            value = "" if isinstance(pair.value, Node) else self.scanner.text[slice(*pair.span)]
             hint = hints.for_parameter(entry, word, value)
             hint = hint or suggestion(word, [each.spelling for each in entry.parameters])
             message = f"{entry.spelling} has no parameter {shorten(pair.key)}"
@@ -335,7 +335,7 @@ class _Reader:
             scanner.fail(f"{what} {shown}{found}", span, hint)
         if scanner.next == "(":
             part = self.inside(listed=False)[0]
-            return _Pair(key, key_span, part.node, part.span, part)
+            return _Pair(key, key_span, part.node, part.span)
         if scanner.next in ("", ",", "@", "+", ")"):
             scanner.fail(f"{shown} has no value", (start, self.end), f"write {shown}=VALUE")
         read_value = scanner.value()
@@ -414,9 +414,8 @@ class _Reader:
             scanner.fail("this parenthesis closes nothing", None, hint)
         scanner.fail(f"{found!r} is not expected here")
 
-    def above(self, height: int, span: Span) -> int:
-        """Return the height of a node above nodes of this height; refuse a tree too high."""
-        if height >= MAX_DEPTH:
-            message = f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}"
-            self.scanner.fail(message, span)
-        return height + 1
+
+def _opacus() -> Entry:
+    from privcalc.spec.events.history import OPACUS
+
+    return OPACUS
