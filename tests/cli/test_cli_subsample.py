@@ -44,15 +44,6 @@ def test_the_exact_epsilon_is_that_of_compose(run: Callable[..., Outcome]) -> No
     assert upper <= float(terse.stdout) <= upper * (1.0 + 1e-9)
 
 
-def test_standard_input(run: Callable[..., Outcome]) -> None:
-    """Each line is a question of its own."""
-    done = run("subsample", "-", "--q", "0.01", "--delta", "1e-5", "-t",
-               stdin=f"{GAUSSIAN}\nrr:p=0.7\nnonsense\n")  # fmt: skip
-    assert done.status == 2
-    assert len(done.stdout.split()) == 2
-    assert "line 3" in done.stderr
-
-
 def test_a_curve_alone(run: Callable[..., Outcome], tmp_path: Path) -> None:
     """A file of Renyi points has an upper bound, and no column that needs more."""
     file = tmp_path / "points.csv"

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from tests.transcripts import Entry
 
 SLIPS = entries(HERE / "slips.txt")
-# Of other files a few lines are asked each time.
+# What costs nothing is asked each time, and a few lines of other files.
+QUICK = ("slips", "refusals", "events", "budgets")
 EVERY = 24
 ENTRIES = [
     pytest.param(
         each,
-        marks=() if file.stem == "slips" or k % EVERY == 0 else pytest.mark.slow,
+        marks=() if file.stem in QUICK or k % EVERY == 0 else pytest.mark.slow,
         id=f"{file.stem} {each.line[:80]}",
     )
     for file in FILES
