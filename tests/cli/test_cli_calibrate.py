@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import privcalc
-from tests.cli.test_cli_process import modules
 from tests.cli.test_cli_schema import objects
 
 if TYPE_CHECKING:
@@ -62,12 +61,6 @@ class TestAnswers:
         assert line.endswith(check)
         done = run(*shlex.split(line)[2:])
         assert (done.status, "within budget" in done.stdout) == (0, True)
-
-
-def test_help_needs_no_numbers() -> None:
-    """Help and usage errors load no numpy."""
-    for arguments in (("calibrate", "--help"), ("calibrate", "gaussian:sigma=_")):
-        assert not {"numpy", "scipy", "rich"} & modules(*arguments)
 
 
 class TestLists:

@@ -83,14 +83,14 @@ def test_any_text_is_read_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 SPECS = [
     "pure:epsilon=1",
     "gaussian:sgma=1",
-    "gaussian:sigma=2@poisson:q=0.1@3",
+    "gaussian:sigma=2@3",
     '{"type": "pure",',
     ' "epsilon": 2}',
     "[",
     '"laplace:scale=3@5", {"type": "gaussian", "standard_deviation": 3}]',
     "zcdp:rho=0.1",
     "approx:epsilon=0.5,delta=1e-3",
-    "discrete-laplace:scale=2@10",
+    "gdp:mu=0.5@10",
 ]
 
 

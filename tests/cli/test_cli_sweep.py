@@ -58,17 +58,3 @@ def test_processes_give_the_same_bytes(jobs: str, run: Callable[..., Outcome]) -
     assert alone == several
     assert alone.status == 2
     assert alone.stdout.count("\n") == 3
-
-
-def test_internal_errors_do_not_end_it(
-    run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are errors of their value."""
-
-    def broken(_: object) -> None:
-        raise ZeroDivisionError("by zero")
-
-    monkeypatch.setattr("privcalc.commands.compose._result", broken)
-    done = run("compose", "pure:epsilon=_", *AT, "--sweep", "1,2")
-    assert done.status == 2
-    assert done.stderr.startswith("privcalc: epsilon=1: internal error: ZeroDivisionError")

@@ -38,6 +38,11 @@ READ = {
         "gaussian:sigma=9", "zcdp:rho=0.1"
     ),
     "relation.toml": f'[budget]\nepsilon = 3\ndelta = 1e-5\nrelation = "replace-one"\n{MECHANISM}',
+    "votes.txt": "200 30 20\n",
+    "pair.csv": "0.2 0.3\n0.8 0.7\n",
+    "infinite.csv": "0.4 0.5\n0.4 0.5\n0.2 0\n",
+    "orders.csv": "order epsilon\n2 0.04\n8 0.16\n32 0.64\n",
+    "runs.csv": "runs,probability\n0,1/8\n1,3/8\n2,3/8\n3,1/8\n",
     "history.json": '{"history": [[1.1, 0.01, 100]], "mechanism": "rdp"}\n',
     "comma.toml": f"[budget]\nepsilon = 0,5\ndelta = 1e-5\n{MECHANISM}",
     "ratio.toml": f"[budget]\nepsilon = 3\ndelta = 1/60000\n{MECHANISM}",
