@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import privcalc
-from tests.cli.test_cli_schema import objects
+from tests.cli.test_cli_schema import result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,23 +19,17 @@ DP_SGD = "gaussian:sigma=_@poisson:q=0.01@1000"
 TARGET = ("--epsilon", "3", "--delta", "1e-5")
 
 
-def one(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:
-    """Return the one answer to a question."""
-    [found] = objects(run("calibrate", *arguments, "--json"))
-    return found
-
-
 class TestAnswers:
     @pytest.mark.slow
     def test_both_values_are_judged_as_compose_judges_them(
         self, run: Callable[..., Outcome]
     ) -> None:
         """The sufficient value is within the budget for certain, the other one above it."""
-        result = one(run, DP_SGD, *TARGET)["result"]
-        assert result["parameter"] == "sigma"
-        assert 0.0 < result["sufficient"] - result["insufficient"] <= 1e-8 * result["sufficient"]
+        found = result(run, "calibrate", DP_SGD, *TARGET)
+        assert found["parameter"] == "sigma"
+        assert 0.0 < found["sufficient"] - found["insufficient"] <= 1e-8 * found["sufficient"]
         for name, status in (("sufficient", 0), ("insufficient", 1)):
-            spec = DP_SGD.replace("_", f"{result[name]!r}")
+            spec = DP_SGD.replace("_", f"{found[name]!r}")
             check = run("compose", spec, "--delta", "1e-5", "--max-epsilon", "3")
             assert check.status == status
 

@@ -23,28 +23,6 @@ from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1e-5", 1e-5),
-        ("1E-5", 1e-5),
-        (".5", 0.5),
-        ("0.1%", 0.001),
-        ("1/60000", 1 / 60000),
-        ("256/60000", 256 / 60000),
-        ("1/2%", 0.005),
-        ("1_000", 1000.0),
-        ("-3", -3.0),
-        (" 2 ", 2.0),
-        ("0", 0.0),
-        ("0e-999", 0.0),
-    ],
-)
-def test_reads(text: str, value: float) -> None:
-    """Numbers, ratios and percentages are read as in specifications."""
-    assert read_number("--x", text) == value
-
-
 def test_ends_of_the_ranges() -> None:
     """The ends are allowed, and minus zero is zero."""
     assert read_delta("--delta", "0") == 0.0

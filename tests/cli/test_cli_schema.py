@@ -43,6 +43,13 @@ def objects(outcome: Outcome) -> list[dict[str, Any]]:
     return found
 
 
+def result(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:
+    """Return the result of the one answer to a question."""
+    [found] = objects(run(*arguments, "--json"))
+    numbers: dict[str, Any] = found["result"]
+    return numbers
+
+
 @pytest.mark.parametrize("part", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2, 3))])
 def test_what_is_recorded(part: int) -> None:
     """Every form of answer and of error is valid, and a specification by itself as well."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.test_cli_process import modules
-from tests.cli.test_cli_schema import objects
+from tests.cli.test_cli_schema import objects, result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
 GAUSSIAN = "gaussian:sigma=4"
 GEOMETRIC = ("--runs", "geometric:mean=30")
-
-
-def one(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:
-    """Return the result of the one answer to a question."""
-    [found] = objects(run("select", *arguments, "--json"))
-    result: dict[str, Any] = found["result"]
-    return result
 
 
 def in_order(result: dict[str, Any], quantity: str = "epsilon") -> None:
@@ -40,17 +33,17 @@ def test_a_guarantee_at_two_points(run: Callable[..., Outcome], tmp_path: Path) 
     file = tmp_path / "points.csv"
     file.write_text("epsilon delta\n0.4 1e-2\n1.5 1e-8\n")
     base = f"profile:file={file}"
-    result = one(run, base, "--runs", "geometric:mean=30", "--delta", "1e-6")
-    in_order(result)
+    found = result(run, "select", base, "--runs", "geometric:mean=30", "--delta", "1e-6")
+    in_order(found)
     # Each point by itself: epsilon_hat + 2 max(epsilon_1, log(1 + w delta_1)).
     by_hand = 1.5 + 2.0 * max(0.4, math.log1p(29.0 * 1e-2))
-    assert result["methods"]["tight"] <= by_hand + 1e-9
-    assert result["methods"]["tight"] >= 1.5
+    assert found["methods"]["tight"] <= by_hand + 1e-9
+    assert found["methods"]["tight"] >= 1.5
     for point in ("approx:epsilon=0.4,delta=1e-2", "approx:epsilon=1.5,delta=1e-8"):
         other = run("select", point, "--runs", "geometric:mean=30", "--delta", "1e-6", "--json")
         if other.status == 0:
-            [found] = objects(other)
-            assert result["epsilon"]["upper"] < float(found["result"]["epsilon"]["upper"])
+            [alone] = objects(other)
+            assert found["epsilon"]["upper"] < float(alone["result"]["epsilon"]["upper"])
 
 
 @pytest.mark.few(2)
@@ -68,17 +61,19 @@ def test_distributions(
     """Probabilities from a file are the family that they are of."""
     file = tmp_path / "runs.csv"
     file.write_text(lines)
-    result = one(run, GAUSSIAN, "--runs", f"distribution:file={file}", "--delta", "1e-6")
-    in_order(result)
-    assert result["runs"]["family"] == "distribution"
+    found = result(
+        run, "select", GAUSSIAN, "--runs", f"distribution:file={file}", "--delta", "1e-6"
+    )
+    in_order(found)
+    assert found["runs"]["family"] == "distribution"
     if same is None:
-        assert result["runs"]["no_run"] == pytest.approx(0.25)
-        assert result["runs"]["mean"] == pytest.approx(1.75)
+        assert found["runs"]["no_run"] == pytest.approx(0.25)
+        assert found["runs"]["mean"] == pytest.approx(1.75)
         return
-    known = one(run, GAUSSIAN, "--runs", same, "--delta", "1e-6")
-    assert result["runs"]["mean"] == pytest.approx(known["runs"]["mean"])
+    known = result(run, "select", GAUSSIAN, "--runs", same, "--delta", "1e-6")
+    assert found["runs"]["mean"] == pytest.approx(known["runs"]["mean"])
     for name in ("tight", "pointwise", "composition"):
-        ours, theirs = (float(each["methods"][name]) for each in (result, known))
+        ours, theirs = (float(each["methods"][name]) for each in (found, known))
         assert ours == pytest.approx(theirs, rel=1e-4)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.cli.test_cli_schema import objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +31,6 @@ SAME = [
 
 LAST = {"sigma=1,2": 2, "count=10..1000/3log": 1000, "rho=1..2/3": 2, "sigma=1,4": 4, "0.5,1": 1,
         "count=5,20": 20}  # fmt: skip
-
-
-def objects(done: Outcome) -> list[dict[str, Any]]:
-    """Return the answers of a run."""
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.few(2)
