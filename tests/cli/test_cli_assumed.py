@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from typing import TYPE_CHECKING
 
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.cli.output import DOCUMENTS
-from privcalc.commands.options import option
 from privcalc.record import replace
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
@@ -20,29 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.conftest import Outcome
-
-SPEC = "gaussian:sigma=9"
-# Every command, with every kind of answer that it has, of one noise whose sensitivity is left out.
-FORMATS = option("compose", "format_").choices
-
-
-def answered(run: Callable[..., Outcome], line: str, *more: str, stdin: str = "") -> Outcome:
-    """Return what a line prints, if it answers."""
-    done = run(*shlex.split(line), *more, stdin=stdin)
-    assert done.status in (0, 1), done.stderr
-    return done
-
-
-@pytest.mark.parametrize("form", [each for each in FORMATS if each not in DOCUMENTS])
-def test_streams_say_so_for_each_answer(form: str, run: Callable[..., Outcome]) -> None:
-    """Standard input asks many questions, of which each has its own sensitivity."""
-    asked = f"{SPEC}\npure:epsilon=1\n{SPEC},sensitivity=3\n"
-    done = answered(run, "compose - --delta 1e-5 --format", form, stdin=asked)
-    assert done.stdout.count("assumed)") == {"json": 0, "statement": 2}.get(form, 1)
-    if form == "json":
-        found = [json.loads(each)["assumed"] for each in done.stdout.splitlines()]
-        assert [len(each) for each in found] == [1, 0, 0]
-    assert done.stderr == ""
 
 
 # What the bound of one record is called, where it is no sensitivity.
@@ -101,21 +74,3 @@ def test_what_a_note_says_to_write_is_what_clipped_sums_cost(run: Callable[..., 
     assert plain.stdout == one.stdout
     assert two.stdout == half.stdout != one.stdout
     assert not notes_of(two)
-
-
-def test_the_same_is_said_once_of_a_stream(run: Callable[..., Outcome]) -> None:
-    """Of a thousand lines the first has the note, with its number."""
-    asked = "pure:epsilon=1\n" + "gaussian:sigma=9@wor:q=0.1\n" * 5 + "laplace:scale=9@wor:q=0.1\n"
-    done = answered(run, "compose - --delta 1e-3 --json", stdin=asked)
-    notes = [each for each in done.stderr.splitlines() if "note: " in each]
-    assert [each.split(" is assumed")[0] for each in notes] == [
-        "privcalc: line 2: note: sensitivity 1",
-        "privcalc: line 7: note: sensitivity 1",
-    ]
-
-
-def test_an_answer_is_a_question_with_what_it_assumed(run: Callable[..., Outcome]) -> None:
-    """The next command in a pipe reads it, and assumes the same."""
-    first = answered(run, f"compose {SPEC} --delta 1e-5 --json")
-    second = answered(run, "compose - --delta 1e-5 --json", stdin=first.stdout)
-    assert second.stdout == first.stdout

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.bounds import Bound, Verdict
+from privcalc.bounds import Bound
 from privcalc.commands.budget import Budget
 
 if TYPE_CHECKING:
@@ -75,19 +75,6 @@ def test_one_failure_among_several_answers_fails(
     ]
 
 
-def test_without_lower_end_it_says_that_it_cannot_tell(
-    run: Callable[..., Outcome], accounting: FakeAccounting
-) -> None:
-    """An upper bound alone never shows that a budget is exceeded."""
-    accounting.bound = Bound(2.5)
-    outcome = run(*CHECK, "1")
-    assert outcome.status == 1
-    assert outcome.stdout.splitlines()[-1] == (
-        "undecided: epsilon <= 2.5 at delta 1e-5 and no lower end is known, budget 1; "
-        "this guarantee cannot show that the budget is exceeded"
-    )
-
-
 def test_where_no_narrower_bracket_is_to_be_had_it_names_the_budget(
     run: Callable[..., Outcome], accounting: FakeAccounting
 ) -> None:
@@ -95,15 +82,6 @@ def test_where_no_narrower_bracket_is_to_be_had_it_names_the_budget(
     accounting.tolerance_met = False
     line = run(*CHECK, "2.4").stdout.splitlines()[-1]
     assert line.endswith("no engine proves a narrower bracket; a budget of 2.5 would be satisfied")
-
-
-def test_quantity_without_budget_is_not_checked() -> None:
-    """A budget for epsilon says nothing of delta."""
-    budget = Budget(max_epsilon=1.0)
-    assert budget.check("delta", {"epsilon": 1.0}, Bound(0.5, 0.4), narrowed=True) is None
-    check = budget.check("epsilon", {"delta": 0.1}, Bound(0.5, 0.4), narrowed=True)
-    assert check is not None
-    assert check.verdict is Verdict.WITHIN
 
 
 @pytest.mark.parametrize(

@@ -95,41 +95,39 @@ def document(text: str) -> ET.Element:
     return root
 
 
-def test_junit_of_a_budget_file(check: Callable[..., Outcome]) -> None:
-    """A case that fails as the exit status does, and says where, and why."""
-    over = check("junit", 0.1)
-    assert over.status == 1
-    root = document(over.stdout)
-    (case,) = root.iter("testcase")
+@pytest.mark.parametrize(
+    ("budget", "spec", "verdict", "severity"),
+    [
+        (3, "laplace:scale=2", "within", None),
+        (0.1, "laplace:scale=2", "exceeded", "critical"),
+        (0.2, "zcdp:rho=0.1", "undecided", "major"),
+    ],
+)
+def test_reports_of_a_budget_file(
+    budget: float, spec: str, verdict: str, severity: str | None, check: Callable[..., Outcome]
+) -> None:
+    """They fail as the exit status does, and say where, and why; a finding keeps its mark."""
+    junit, gitlab = check("junit", budget, spec), check("gitlab", budget, spec)
+    (case,) = document(junit.stdout).iter("testcase")
     assert case.get("name") == "epsilon at delta 1e-5 of privacy.toml"
-    (failure,) = case
-    assert failure.get("type") == "exceeded"
-    assert str(failure.get("message")).startswith("over budget: epsilon >= 0.84")
-    assert str(failure.text).startswith("privacy.toml:11: over budget: epsilon >= 0.84")
-    # The document goes into a file, and the log of the job says it too.
-    assert over.stderr.startswith("privcalc: over budget")
-    within = check("junit", 3)
-    assert (within.status, within.stderr) == (0, "")
-    assert not [*document(within.stdout).iter("failure")]
-    undecided = document(check("junit", 0.1, "zcdp:rho=0.1").stdout)
-    assert [each.get("type") for each in undecided.iter("failure")] == ["undecided"]
-
-
-def test_gitlab_of_a_budget_file(check: Callable[..., Outcome]) -> None:
-    """A finding at the line that costs most; none where all is well; the same mark each time."""
-    over = check("gitlab", 0.1)
-    assert over.status == 1
-    (finding,) = found = json.loads(over.stdout)
+    found = json.loads(gitlab.stdout)
     jsonschema.validate(found, CODE_QUALITY)
+    if severity is None:
+        assert (junit.status, junit.stderr, gitlab.status, found) == (0, "", 0, [])
+        assert not [*case.iter("failure")]
+        return
+    # The documents go into a file, and the log of the job says it too.
+    assert (junit.status, gitlab.status) == (1, 1)
+    assert f"epsilon {'>=' if verdict == 'exceeded' else '<='} " in junit.stderr == gitlab.stderr
+    (failure,) = case
+    assert failure.get("type") == verdict
+    assert str(failure.text).startswith(f"privacy.toml:11: {failure.get('message')}")
+    (finding,) = found
     assert finding["location"] == {"path": "privacy.toml", "lines": {"begin": 11}}
-    assert finding["severity"] == "critical"
-    assert finding["description"].startswith("over budget: epsilon >= 0.84")
-    assert over.stderr.startswith("privcalc: over budget")
-    (other,) = json.loads(check("gitlab", 0.2, "zcdp:rho=0.1").stdout)
-    assert other["severity"] == "major"
+    assert finding["severity"] == severity
+    assert finding["description"].startswith(failure.get("message"))
+    (other,) = json.loads(check("gitlab", budget / 2, spec).stdout)
     assert other["fingerprint"] == finding["fingerprint"]
-    within = check("gitlab", 3)
-    assert (within.status, within.stdout) == (0, "[]\n")
 
 
 @pytest.mark.parametrize("name", ["a&b<c>.toml", "a\x01b.toml", 'a"b.toml'])
@@ -145,11 +143,3 @@ def test_what_xml_has_no_form_for(
     shown = name.replace("\x01", "\ufffd")
     assert str(case.get("name")).endswith(f" of {shown}")
     assert str(case[0].text).startswith(f"{shown}:11: over budget")
-
-
-@pytest.mark.parametrize("form", ["junit", "gitlab"])
-def test_one_document_is_for_one_question(form: str, run: Callable[..., Outcome]) -> None:
-    """Many questions would print many documents, which nobody reads."""
-    done = run("compose", "-", "--delta", "1e-5", "--format", form, stdin="gaussian:sigma=1\n")
-    assert (done.status, done.stdout) == (2, "")
-    assert f"--format {form} is one document" in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from tests.fake_accounting import FakeAccounting
 
 GAUSSIAN = "gaussian:sigma=2"
-INVERSION = "characteristic-function inversion (engine contour)"
 
 
 class TestQuestion:
@@ -84,14 +82,6 @@ class TestQuestion:
         assert run("compose", GAUSSIAN, "--relation", name).status == 0
         assert accounting.calls[0]["relation"] is Relation.REPLACE_ONE
 
-    def test_options_for_several_values_are_repeatable(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """Only options with one value are refused the second time; flags say nothing new."""
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "--delta", "1e-6", "-t", "-t")
-        assert outcome.status == 0
-        assert accounting.calls[0]["deltas"] == (1e-5, 1e-6)
-
 
 class TestTable:
     def test_colour_marks_the_verdict_only_on_request(
@@ -104,86 +94,3 @@ class TestTable:
         coloured = run(*check, "--color", "always").stdout
         assert "\x1b[32mwithin budget" in coloured
         assert "\x1b[1mdelta" in coloured
-
-
-class TestOtherFormats:
-    def test_quiet(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """Only the exit status speaks."""
-        accounting.tolerance_met = False
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "--max-epsilon", "1", "-q")
-        assert outcome == type(outcome)(1, "", "")
-
-
-class TestTalk:
-    def test_notes_stand_below_their_direction(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """Each is said once for each direction, and one warning for each answer is enough."""
-        accounting.tolerance_met = False
-        accounting.notes = ("contour: few uses", "contour: few uses")
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "-v", "-t")
-        assert outcome.stderr.splitlines()[1:] == [
-            f"  remove: [2.25, 2.5], {INVERSION}, aliasing 1e-12",
-            "    contour: few uses",
-            f"  add: [2.25, 2.5], {INVERSION}, aliasing 1e-12",
-            "    contour: few uses",
-            (
-                "privcalc: warning: the bracket of epsilon at delta 1e-5 is wider than the "
-                "tolerance: relative width 0.1"
-            ),
-            "privcalc: note: sensitivity 1 (assumed)",
-        ]
-
-    def test_wide_bracket_is_a_warning(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """The tolerance is a wish: status 0, and one line on standard error."""
-        accounting.tolerance_met = False
-        accounting.notes = ("few compositions of a small sample",)
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "--json")
-        assert outcome.status == 0
-        assert json.loads(outcome.stdout)["method"]["tolerance_met"] is False
-        assert outcome.stderr == (
-            "privcalc: warning: the bracket of epsilon at delta 1e-5 is wider than the tolerance: "
-            "relative width 0.1; -v says why\n"
-        )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--file", "x.toml"), "--file has what is done with the data, and the budget"),
-        (("--json", "--format", "csv"), "--json contradicts --format csv"),
-        (("--json", "-t", "--delta", "1e-5"), "-t prints a bare number"),
-        (("-t",), "add --delta D or --epsilon E"),
-        (("-t", "--delta", "1e-5", "--engine", "afa"), "-t prints a proved number"),
-        (("--max-epsilon", "3"), "--max-epsilon needs the delta"),
-        (("--max-epsilon", "3", "--epsilon", "1"), "--max-epsilon needs the delta"),
-        (("--max-delta", "1e-5"), "--max-delta needs the epsilon"),
-        (("--max-epsilon", "3", "--delta", "1e-5", "--engine", "afa"), "a budget check needs"),
-        (("--max-delta", "2", "--epsilon", "1"), "--max-delta must be between 0 and 1, got 2"),
-        (("--delta", "x"), "--delta takes a number"),
-        (("--delta", "--json"), "--delta has no value: --json follows it"),
-        (("--delta", "1", "--relation", "-t"), "--relation has no value: -t follows it"),
-        (("--relation", "replace-on"), "'replace-on' is no relation; did you mean replace-one?"),
-        (("--relation", "bounded"), "is no relation; known: add-or-remove-one, replace-one,"),
-        (("--max-epsilon", "3", "--max-epsilon", "300"), "--max-epsilon is given twice"),
-        (("--max-delta", "0.1", "--max-delta=0.1"), "--max-delta is given twice"),
-        (("--tolerance", "1e-6", "--tolerance", "1e-3"), "--tolerance is given twice"),
-        (("--engine", "afa", "--engine", "auto"), "--engine is given twice"),
-        (("--relation", "replace-one") * 2, "--relation is given twice"),
-        (("--format", "csv", "--format", "json"), "--format is given twice"),
-        (("--delta", "1e-5", "--tolerance", "-1"), "--tolerance must be > 0 and < 1, got -1"),
-    ],
-)
-def test_refuses(
-    arguments: tuple[str, ...],
-    message: str,
-    run: Callable[..., Outcome],
-    accounting: FakeAccounting,
-) -> None:
-    """Options that do not fit together are refused before anything is computed."""
-    outcome = run("compose", GAUSSIAN, *arguments)
-    assert (outcome.status, outcome.stdout) == (2, "")
-    assert message in outcome.stderr
-    assert accounting.calls == []

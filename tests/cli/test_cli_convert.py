@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mpmath
 import pytest
 
-from tests.cli.test_cli_schema import objects
+from tests.cli.test_cli_schema import objects, result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,17 +18,10 @@ if TYPE_CHECKING:
 GAUSSIAN = "gaussian:sigma=1"
 
 
-def one(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:
-    """Return the result of the one answer to a question."""
-    [found] = objects(run("convert", *arguments, "--json"))
-    result: dict[str, Any] = found["result"]
-    return result
-
-
 def test_curves_do_not_tell_everything(run: Callable[..., Outcome]) -> None:
     """A Gaussian and an answer with one Renyi curve: what is true of both is above both."""
-    gaussian = one(run, GAUSSIAN, "--delta", "0.3")["epsilon"]
-    answer = one(run, f"rr:p={math.e / (1 + math.e)!r}", "--delta", "0.3")["epsilon"]
+    gaussian = result(run, "convert", GAUSSIAN, "--delta", "0.3")["epsilon"]
+    answer = result(run, "convert", f"rr:p={math.e / (1 + math.e)!r}", "--delta", "0.3")["epsilon"]
     assert gaussian["upper"] == pytest.approx(0.276617, abs=5e-7)
     assert answer["upper"] == pytest.approx(0.471750, abs=5e-7)
     [found] = objects(run("convert", "zcdp:rho=0.5", "--delta", "0.3", "--json"))
@@ -44,7 +37,7 @@ def test_curves_do_not_tell_everything(run: Callable[..., Outcome]) -> None:
 def test_advantage_of_a_gaussian(run: Callable[..., Outcome]) -> None:
     """2 Phi(mu / 2) - 1 to twelve digits."""
     for sigma in ("0.5", "1", "4", "50"):
-        found = one(run, f"gaussian:sigma={sigma}", "--to", "risk")["advantage"]
+        found = result(run, "convert", f"gaussian:sigma={sigma}", "--to", "risk")["advantage"]
         true = float(mpmath.erf(1 / mpmath.mpf(sigma) / mpmath.sqrt(8)))
         assert found["lower"] <= true * (1 + 1e-15)
         assert found["upper"] >= true * (1 - 1e-15)
@@ -55,8 +48,8 @@ def test_risks_are_monotone(run: Callable[..., Outcome]) -> None:
     """More noise, less risk; a higher rate of false alarms, more power."""
     last = 2.0
     for sigma in ("0.5", "1", "2"):
-        found = one(run, f"gaussian:sigma={sigma}@5", "--to", "risk", "--fpr", "1e-6,0.01,0.5",
-                    "--prior", "0,0.01,0.5,0.9,1")  # fmt: skip
+        line = f"convert gaussian:sigma={sigma}@5 --to risk --fpr 1e-6,0.01,0.5"
+        found = result(run, *line.split(), "--prior", "0,0.01,0.5,0.9,1")
         powers = [each["tpr"]["upper"] for each in found["tpr_at_fpr"]]
         assert powers == sorted(powers)
         assert powers[0] < last
@@ -71,8 +64,8 @@ def test_risks_are_monotone(run: Callable[..., Outcome]) -> None:
 def test_profile_and_trade_off_agree(run: Callable[..., Outcome]) -> None:
     """delta(epsilon) is the largest 1 - beta - e^epsilon alpha."""
     text = "gaussian:sigma=1.5@poisson:q=0.1@10"
-    curve = one(run, text, "--to", "tradeoff", "--points", "60")
-    profile = one(run, text, "--to", "profile", "--epsilon", "0,0.5,1,2")
+    curve = result(run, "convert", text, "--to", "tradeoff", "--points", "60")
+    profile = result(run, "convert", text, "--to", "profile", "--epsilon", "0,0.5,1,2")
     for epsilon, delta in zip(profile["epsilon"], profile["delta"], strict=True):
         values = [
             1.0 - beta["upper"] - math.exp(epsilon) * alpha
@@ -92,5 +85,5 @@ def test_between_relations(run: Callable[..., Outcome]) -> None:
         run("convert", MIXED, "--relation", "replace-one", "--delta", "1e-5", "--json")
     )
     assert found["method"]["kind"] == "lossy"
-    single = one(run, MIXED, "--delta", "1e-5")["epsilon"]
+    single = result(run, "convert", MIXED, "--delta", "1e-5")["epsilon"]
     assert single["upper"] < found["result"]["epsilon"]["upper"] < 3.0 * single["upper"]

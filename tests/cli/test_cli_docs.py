@@ -86,64 +86,6 @@ def test_completions_are_well_formed(shell: str, name: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def bash_completes(line: str) -> list[str]:
-    """Return what bash offers at the end of a line."""
-    script = f"""
-        source {ROOT}/privcalc/cli/completions/privcalc.bash
-        COMP_LINE=$1 COMP_POINT=${{#1}}
-        _privcalc
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    done = subprocess.run(
-        ["bash", "-c", script, "bash", line], capture_output=True, text=True, check=True
-    )
-    return done.stdout.split()
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("privcalc ", ["compose", "convert", "subsample", "select", "calibrate"]),
-        ("privcalc --sch", ["--schema"]),
-        ("privcalc --schema ", ["result", "spec", "error", "certificate"]),
-        ("privcalc compose gau", ["gaussian:", "gaussian-mixture:", "gaussian-pair:"]),
-        ("privcalc compose gaussian:sigma=1 lap", ["laplace:"]),
-        ("privcalc compose gaussian:sig", ["sigma="]),
-        ("privcalc compose --max-", ["--max-epsilon", "--max-delta"]),
-        ("privcalc compose --format gi", ["github", "gitlab"]),
-        ("privcalc compose --format=gi", ["github", "gitlab"]),
-        ("privcalc compose --format ju", ["junit"]),
-        ("privcalc compose --delta ", []),
-    ],
-)
-def test_bash_completes(line: str, expected: list[str]) -> None:
-    """Commands, options, choices, and mechanisms at the start of a word."""
-    assert bash_completes(line) == expected
-
-
-@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("privcalc co", ["compose", "convert"]),
-        ("privcalc compose gau", ["gaussian:", "gaussian-mixture:", "gaussian-pair:"]),
-        ("privcalc compose --format gi", ["github", "gitlab"]),
-    ],
-)
-def test_fish_completes(line: str, expected: list[str], tmp_path: Path) -> None:
-    """The same in fish."""
-    script = f"source {ROOT}/privcalc/cli/completions/privcalc.fish; complete -C '{line}'"
-    done = subprocess.run(
-        ["fish", "--no-config", "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
-    )
-    assert [each.split("\t")[0] for each in done.stdout.splitlines()] == expected
-
-
 def examples() -> list[str]:
     """Return the commands that the manual pages show."""
     found = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -13,39 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.bounds import Bound
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from tests.conftest import Outcome
-    from tests.fake_accounting import FakeAccounting
 
 GAUSSIAN = "gaussian:sigma=5"
 SELECT = ("select", "pure:epsilon=1", "--runs", "fixed:n=1", "--delta", "0")
 # A question of which the answer is known, its budget, and the answer.
-
-
-def test_exit_zero_is_about_budgets_only(
-    run: Callable[..., Outcome], accounting: FakeAccounting
-) -> None:
-    """What nothing proves is excused, too; an error is not."""
-    accounting.bound = Bound(2.5, 0.5)
-    check = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "1", "--exit-zero", "-q")
-    assert run(*check, stdin="pure:epsilon=1").status == 0
-    assert run(*check, stdin="pure:epsilon=1\nx").status == 2
-    assert run(*check, stdin="").status == 2
-
-
-def test_profile_without_a_place(run: Callable[..., Outcome]) -> None:
-    """`convert SPEC` is `convert SPEC --to profile`, as `compose SPEC` is."""
-    plainly = run("convert", GAUSSIAN, "--json")
-    assert plainly == run("convert", GAUSSIAN, "--to", "profile", "--json")
-    composed = json.loads(run("compose", GAUSSIAN, "--json").stdout)
-    assert json.loads(plainly.stdout)["result"]["epsilon"] == composed["result"]["epsilon"]
-    assert len(run("convert", GAUSSIAN, "--points", "5").stdout.splitlines()) == 13
 
 
 class TestNarrow:

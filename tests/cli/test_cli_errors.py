@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc import __version__
 from privcalc.cli.failure import ExitStatus
 from privcalc.errors import DisagreementError, DomainError, NotCertifiedError, UnsupportedError
-from privcalc.render.github import annotation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,22 +39,6 @@ class TestErrors:
             outcome = run("compose", '{"type": "\\udcff"}', "--delta", "1e-5", *form)
             assert outcome.status == 2
             assert "udcff" not in outcome.stderr
-
-    def test_hole_in_json(self, run: Callable[..., Outcome]) -> None:
-        """There is no text to point at, so the place is named."""
-        twin = '{"type": "self_composed", "count": "_", "event": {"type": "pure", "epsilon": 1}}'
-        outcome = run("compose", twin, "--delta", "1e-5")
-        assert outcome.stderr == (
-            "privcalc: only calibrate finds a free parameter (at count)\n"
-            "hint: write a number for _\n"
-        )
-
-    def test_hole(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """A hole is for calibrate, in each of several specifications."""
-        outcome = run("compose", "pure:epsilon=1", "gaussian:sigma=_", "--delta", "1e-5")
-        assert outcome.status == 2
-        assert "only calibrate finds a free parameter\n  gaussian:sigma=_\n" in outcome.stderr
-        assert accounting.calls == []
 
     @pytest.mark.parametrize(
         ("error", "code"),
@@ -115,15 +97,6 @@ class TestErrors:
 
 
 class TestTopics:
-    def test_version(self, run: Callable[..., Outcome]) -> None:
-        """The version is one line."""
-        assert run("--version").stdout == f"privcalc {__version__}\n"
-
-    @pytest.mark.parametrize("name", ["result", "spec", "error"])
-    def test_schema(self, name: str, run: Callable[..., Outcome]) -> None:
-        """Each schema is printed as it is shipped."""
-        assert json.loads(run("--schema", name).stdout)["$schema"].endswith("2020-12/schema")
-
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_completion(self, shell: str, run: Callable[..., Outcome]) -> None:
         """The completions of each shell are printed."""
@@ -168,16 +141,3 @@ class TestHostileText:
             assert (done.status, done.stdout) == (2, ""), arguments
             assert "internal" not in done.stderr, (arguments, done)
             assert all(each == "\n" or each.isprintable() for each in done.stderr), arguments
-
-    def test_of_a_line_of_standard_input(self, run: Callable[..., Outcome]) -> None:
-        """As everywhere, and the next line is answered."""
-        done = run(
-            "compose", "-", "--delta", "0.1", "-t", stdin="pure:epsilon=\x1b[2J\npure:epsilon=1"
-        )
-        assert (done.status, len(done.stdout.split())) == (2, 1)
-        assert "\x1b" not in done.stderr
-
-    def test_properties_of_annotations(self) -> None:
-        """A colon or a comma would end a property."""
-        found = annotation("error", "a: b, 100%\n", "c: d, 100%\r\n")
-        assert found == "::error title=a%3A b%2C 100%25%0A::c: d, 100%25%0D%0A"

@@ -67,24 +67,3 @@ def test_examples_are_plain_words(name: str) -> None:
     text = (HELP / f"{name}.txt").read_text(encoding="utf-8")
     for line in re.findall(r"^  (privcalc .*)$", text, re.MULTILINE):
         assert shlex.join(shlex.split(line)) == line
-
-
-@pytest.mark.parametrize(
-    ("option", "words"),
-    [
-        ("--sample-rate", "sampling stands after the mechanism: @poisson:q=RATE"),
-        ("--steps", "steps stand after what is repeated: @STEPS"),
-        ("--epochs", "count steps, which are epochs x records / batch size"),
-        ("--batch-size", "the sampling rate is batch size / records"),
-        ("--noise-multiplier", "noise is a part of SPEC: gaussian:sigma=NOISE"),
-        ("--wrong", "see privcalc compose --help"),
-    ],
-)
-def test_options_of_other_tools_have_a_hint(
-    option: str, words: str, run: Callable[..., Outcome]
-) -> None:
-    """What they say with options stands in the specification."""
-    done = run("compose", "gaussian:sigma=1", option, "3")
-    assert (done.status, done.stdout) == (2, "")
-    assert f"no such option: {option}" in done.stderr
-    assert words in done.stderr

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import mpmath
 import pytest
 
-import privcalc
 from privcalc.accounting.realize import realize
 from privcalc.engine import accountants
-from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
@@ -72,40 +70,30 @@ def test_profile_of_a_wide_wish(spec: str, tolerance: str, run: Run) -> None:
         assert other["lower"] <= one["upper"]
 
 
+# What samples, and the same with all records.
+SAMPLED = [
+    ("gaussian:sigma=1@poisson:q={}@3", "gaussian:sigma=1@3", ""),
+    ("gaussian:sigma=1@poisson:q={}@3", "gaussian:sigma=1,sensitivity=2@3", "replace-one"),
+    ("gaussian:sigma=1@wor:q={}@3", "gaussian:sigma=1@3", "add-or-remove-one"),
+    ("rr:epsilon=1@poisson:q={}@group:k=2@3", "rr:epsilon=1@group:k=2@3", ""),
+    ("discrete-laplace:scale=2@poisson:q={}@2", "discrete-laplace:scale=2@2", ""),
+    ("gaussian:sigma=3@poisson:q={0}@poisson:q={0}", "gaussian:sigma=3", ""),
+    ("zcdp:rho=1@poisson:q={}@2", "zcdp:rho=1@2", ""),
+    ("(gaussian:sigma=1+laplace:scale=3)@poisson:q={}", "gaussian:sigma=1+laplace:scale=3", ""),
+    ("stability:sigma=1,threshold=5@poisson:q={}", "stability:sigma=1,threshold=5", ""),
+]
+
+
 @pytest.mark.few(4)
-@pytest.mark.parametrize(
-    ("spec", "whole", "options"),
-    [
-        ("gaussian:sigma=1@poisson:q={}@3", "gaussian:sigma=1@3", ()),
-        ("gaussian:sigma=1@poisson:q={}@3", "gaussian:sigma=1,sensitivity=2@3",
-         ("--relation", "replace-one")),
-        ("gaussian:sigma=1@wor:q={}@3", "gaussian:sigma=1@3", ()),
-        ("gaussian:sigma=1@wor:q={}@3", "gaussian:sigma=1@3",
-         ("--relation", "add-or-remove-one")),
-        ("laplace:scale=1@poisson:q={}@2", "laplace:scale=1@2", ()),
-        ("rr:epsilon=1@poisson:q={}@group:k=2@3", "rr:epsilon=1@group:k=2@3", ()),
-        ("discrete-gaussian:sigma=2@poisson:q={}", "discrete-gaussian:sigma=2", ()),
-        ("discrete-laplace:scale=2@poisson:q={}@2", "discrete-laplace:scale=2@2", ()),
-        ("gaussian:sigma=3@poisson:q={0}@poisson:q={0}", "gaussian:sigma=3", ()),
-        ("bernoulli-pair:p=0.2,other_p=0.4@poisson:q={}@5", "bernoulli-pair:p=0.2,other_p=0.4@5",
-         ()),
-        ("pure:epsilon=1@poisson:q={}", "pure:epsilon=1", ()),
-        ("zcdp:rho=1@poisson:q={}@2", "zcdp:rho=1@2", ()),
-        ("(gaussian:sigma=1+laplace:scale=3)@poisson:q={}", "gaussian:sigma=1+laplace:scale=3", ()),
-        ("gnmax:sigma=3@poisson:q={}", "gnmax:sigma=3", ()),
-        ("stability:sigma=1,threshold=5@poisson:q={}", "stability:sigma=1,threshold=5", ()),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize(
-    "q", [NEXT_TO_1[0], *(pytest.param(q, marks=pytest.mark.slow) for q in NEXT_TO_1[1:])]
-)
-def test_rates_next_to_1(q: str, spec: str, whole: str, options: tuple[str, ...], run: Run) -> None:
+@pytest.mark.parametrize(("spec", "whole", "relation"), SAMPLED)
+@pytest.mark.parametrize("q", NEXT_TO_1)
+def test_rates_next_to_1(q: str, spec: str, whole: str, relation: str, run: Run) -> None:
     """What hardly ever leaves a record out costs what all records cost, to ten digits.
 
     The probability is 1e-16 away from 1, or less, and delta 1e-5: epsilon moves by far less than
     1e-9 of itself. No double that is below 1 may be above the probability.
     """
-    low, high = epsilon(run, spec.format(q), *options)
+    low, high = epsilon(run, spec.format(q), *(("--relation", relation) if relation else ()))
     event = epsilon(run, whole)
     assert low <= event[1]
     assert event[0] * (1 - 1e-9) <= high <= event[1] * (1 + 1e-6)
@@ -127,21 +115,16 @@ def test_rates_next_to_1_elsewhere(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "spec",
     [
-        "gaussian:sigma=1@poisson:q=0.1@3", "gaussian:sigma=1@poisson:q=0.1", "gaussian:sigma=1@3",
-        "gaussian:sigma=1@wor:q=0.1@100", "discrete-gaussian:sigma=3@4", "laplace:scale=1@2",
-        "gaussian:sigma=1+laplace:scale=1", "gaussian:sigma=1@3+zcdp:rho=1", "zcdp:rho=1",
+        "gaussian:sigma=1@poisson:q=0.1@3", "gaussian:sigma=1@wor:q=0.1@100",
+        "discrete-gaussian:sigma=3@4", "gaussian:sigma=1+laplace:scale=1", "zcdp:rho=1",
         "gaussian:sigma=1@select:runs=geometric,mean=3", "noisy-max:sigma=1,candidates=2@3",
         "gaussian-pair:mean=0,deviation=1,other_mean=1,other_deviation=2@2", "gnmax:sigma=1@4",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize(
-    "at",
-    ["1e308", *(pytest.param(e, marks=pytest.mark.slow) for e in ("1e300", "1e153"))],
-)
+@pytest.mark.parametrize("at", ["1.79769313486231570815e308", "1e300", "1e153"])
 def test_epsilon_beyond_all_losses(at: str, spec: str, run: Run) -> None:
     """Delta is below every double: P(L > epsilon) is, with a loss of mean and deviation below 100.
 
@@ -150,21 +133,6 @@ def test_epsilon_beyond_all_losses(at: str, spec: str, run: Run) -> None:
     (found,) = answers(run("compose", spec, "--epsilon", at, "--json"))
     assert found["delta"].get("lower", 0.0) == 0.0
     assert found["delta"]["upper"] <= (1e-100 if float(at) < 1e154 else 1.0)
-
-
-@pytest.mark.slow
-@pytest.mark.few(2)
-@pytest.mark.parametrize(
-    "at",
-    ["1.7976931348623157e308", "1.7976931348623158e308", "1.797693134862315708e308",
-     "179769313486231570800000e285", "1.79769313486231570815e308"],
-)  # fmt: skip
-def test_the_largest_epsilon(at: str, run: Run) -> None:
-    """What rounds to the largest double, from above or below, is answered as well."""
-    for spec in ("gaussian:sigma=1@poisson:q=0.1", "discrete-laplace:scale=0.5@3"):
-        (found,) = answers(run("compose", spec, "--epsilon", at, "--json"))
-        assert found["delta"]["lower"] == 0.0
-        assert found["delta"]["upper"] <= 1.0
 
 
 @pytest.mark.slow
@@ -180,13 +148,10 @@ def test_epsilon_beyond_all_losses_keeps_the_mass(run: Run) -> None:
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("spec", "value"),
-    [
-        ("gaussian:sigma=_@3", "sigma"), ("laplace:scale=_", "scale"), ("zcdp:rho=_", "rho"),
-        ("gaussian:sigma=2@_", "count"), ("pure:epsilon=_", "epsilon"),
-        ("gaussian:sigma=1@poisson:q=_@5", "q"), ("exponential:epsilon=_", "epsilon"),
-    ],
+    [("gaussian:sigma=_@3", "sigma"), ("gaussian:sigma=2@_", "count"),
+     ("pure:epsilon=_", "epsilon"), ("gaussian:sigma=1@poisson:q=_@5", "q")],
 )  # fmt: skip
-@pytest.mark.parametrize("target", ["1e308", "1.7976931348623158e308", "1e200"])
+@pytest.mark.parametrize("target", ["1.7976931348623158e308", "1e200"])
 def test_targets_beyond_all_costs(target: str, spec: str, value: str, run: Run) -> None:
     """Whatever the value, the target is met: that is said, and no search goes on for ever."""
     done = run("calibrate", spec, "--epsilon", target, "--delta", "0.0754")
@@ -194,69 +159,29 @@ def test_targets_beyond_all_costs(target: str, spec: str, value: str, run: Run) 
     assert f"every {value} " in done.stderr
 
 
-@pytest.mark.dear("1e307")
 @pytest.mark.few(2)
-@pytest.mark.parametrize("at", ["1e308", "1.7e308", "1e307"])
-def test_estimates_are_numbers(at: str, run: Run) -> None:
-    """A quadrature from which no number comes is refused; one that is prints it."""
-    spec = "gaussian:sigma=1@poisson:q=0.1@3"
-    done = run("compose", spec, "--epsilon", at, "--engine", "afa")
-    assert (done.status, done.stdout) == (2, "")
-    assert done.stderr.startswith("privcalc: the quadrature of the engine afa gives no number at")
-    done = run("compose", spec, "--epsilon", "1", "--engine", "afa", "--json")
-    assert 0.0 < answers(done)[0]["delta"]["estimate"] < 0.1
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("tolerance", ["1e-320", "5e-324", "1e-300", "1e-17", "1e-16"])
+@pytest.mark.parametrize("tolerance", ["1e-320", "5e-324", "1e-17"])
 @pytest.mark.parametrize(
     ("question", "quantity"),
     [
-        (("compose", "gaussian:sigma=1@poisson:q=0.1@3", "--delta", "1e-5"), "epsilon"),
-        (("compose", "laplace:scale=3@3", "--epsilon", "0.5"), "delta"),
-        (("compose", "discrete-gaussian:sigma=3@4", "--delta", "1e-5"), "epsilon"),
-        (("convert", "gaussian:sigma=2@poisson:q=0.5", "--to", "gdp"), "mu"),
-        (("convert", "laplace:scale=2@2", "--to", "zcdp"), "rho"),
-        (("select", "gaussian:sigma=4", "--runs", "geometric:mean=3", "--delta", "1e-6"),
-         "epsilon"),
+        ("compose gaussian:sigma=1@poisson:q=0.1@3 --delta 1e-5", "epsilon"),
+        ("compose laplace:scale=3@3 --epsilon 0.5", "delta"),
+        ("convert gaussian:sigma=2@poisson:q=0.5 --to gdp", "mu"),
+        ("convert laplace:scale=2@2 --to zcdp", "rho"),
+        ("select gaussian:sigma=4 --runs geometric:mean=3 --delta 1e-6", "epsilon"),
     ],
-)  # fmt: skip
+)
 def test_tolerances_below_all_digits(
-    question: tuple[str, ...], quantity: str, tolerance: str, run: Run
+    question: str, quantity: str, tolerance: str, run: Run
 ) -> None:
     """A wish that no double meets gives a bracket as narrow as there is, and a warning at most."""
-    (found,) = answers(run(*question, "--tolerance", tolerance, "--json"))
-    (close,) = answers(run(*question, "--tolerance", "1e-9", "--json"))
+    (found,) = answers(run(*question.split(), "--tolerance", tolerance, "--json"))
+    (close,) = answers(run(*question.split(), "--tolerance", "1e-9", "--json"))
     assert found[quantity]["lower"] <= close[quantity]["upper"]
     assert close[quantity]["lower"] <= found[quantity]["upper"]
     width = found[quantity]["upper"] - found[quantity]["lower"]
     usual = close[quantity]["upper"] - close[quantity]["lower"]
     assert width <= max(2.0 * usual, 1e-6 * found[quantity]["upper"])
-
-
-def test_tolerances_of_the_library() -> None:
-    """So it does there, and for what no tolerance is a tolerance is refused as before."""
-    found = privcalc.compose("gaussian:sigma=1@3", delta=1e-5, tolerance=5e-324).epsilon
-    assert found.lower is not None
-    assert found.upper - found.lower < 1e-9
-    with pytest.raises(privcalc.DomainError):
-        privcalc.compose("gaussian:sigma=1@3", delta=1e-5, tolerance=0.0)
-
-
-@pytest.mark.parametrize(
-    "blank",
-    [b"\x1c", b"\x1d", b"\x1e", b"\x1f", b"\xc2\x85", b"\xc2\xa0", b"\xe2\x80\xa8", b"\xe3\x80\x80",
-     b" \x1c\t", b"\x0b", b"\x0c", b"\x1c\x1f\r"],
-)  # fmt: skip
-def test_blank_lines_of_other_characters(blank: bytes, run: Run) -> None:
-    """A line of what is blank as text, but not as bytes, is no question."""
-    stdin = b"pure:epsilon=1\n" + blank + b"\npure:epsilon=2\n"
-    found = answers(run("compose", "-", "--delta", "0", "--json", stdin=stdin))
-    assert [each["epsilon"]["upper"] for each in found] == [1.0, 2.0]
-    done = run("compose", "-", "--delta", "0", stdin=blank + b"\n")
-    assert (done.status, done.stderr) == (2, "privcalc: no question on standard input\n")
-    array = b"[" + blank + b'\n"pure:epsilon=1"\n]\n'
-    assert len(run("compose", "-", "--delta", "0", "-t", stdin=array).stdout.split()) <= 1
 
 
 @pytest.mark.few(3)
@@ -277,24 +202,6 @@ def test_selection_at_an_epsilon_beyond_all(at: str, run: Run) -> None:
         done = run("select", spec, "--runs", "tnb:shape=0.5,mean=4", "--epsilon", at, "--json")
     (found,) = answers(done)
     assert 0.0 <= found["delta"]["upper"] <= 1.0
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "ops:gamma=1.7976931348623157e308,lambda=1,n=10000",
-        "ops:gamma=1.7976931348623157e308,lambda=1,n=10000,response=0.5@3",
-        "ops:gamma=1,lambda=1,n=10000,response=1.7976931348623157e308",
-        "ops:gamma=1,lambda=1.7e308,n=10000,row_norm=1e154,response=1.7e308",
-        "ops:gamma=1,lambda=5e-324,n=1000000000000,row_norm=5e-324",
-        "ops:gamma=5e-324,lambda=5e-324,n=1",
-    ],
-)
-def test_posteriors_beyond_all_doubles(spec: str, run: Run) -> None:
-    """What no double holds is outside the range, and is refused as such."""
-    done = run("compose", spec, "--delta", "1e-5")
-    assert (done.status, done.stdout) == (2, "")
-    assert " in [1e-" in done.stderr
 
 
 @pytest.mark.parametrize("word", ["1e300/1e-300", "1/1e-310", "1e200/1e-101"])
@@ -338,56 +245,3 @@ def test_refusals_have_no_nan(engine: str, run: Run) -> None:
     spec = "discrete-laplace:scale=2.7500879759575914@3"
     done = run("compose", spec, "--delta", "9.92e-23", "--engine", engine)
     assert "nan" not in done.stdout + done.stderr
-
-
-def test_not_certified_is_named() -> None:
-    """The engine's refusal at an epsilon is an error of its own kind in the library, too."""
-    from privcalc.engine.accountants import LevyInversion
-
-    tree = parse("gaussian:sigma=1@poisson:q=0.1").tree
-    part = realize(tree, Relation.ADD_OR_REMOVE_ONE)["remove"]
-    with pytest.raises(NotCertifiedError):
-        LevyInversion(part.upper).delta(1e308)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("compose", "--file", "pr\ud800.toml"), "is the name of no file"),
-        (("compose", "rdp:order=1.00000000000000000001,epsilon=2", "--delta", "1e-5"), "above 1"),
-        (("compose", "rdp:order=1.0000000000000002,epsilon=2", "--delta", "1e-5"), "above 1"),
-    ],
-)
-def test_names_and_orders_that_are_none(arguments: tuple[str, ...], words: str, run: Run) -> None:
-    """One line says what was wrong."""
-    done = run(*arguments)
-    assert done.status == 2
-    assert words in done.stderr
-    assert "internal" not in done.stderr
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (
-            "compose",
-            "partition-selection:epsilon=23.6%,delta=75.9%@poisson:q=1e-160@5",
-            "--epsilon",
-            "0.0502",
-        ),
-        (
-            "convert",
-            "gaussian-mixture:sigma=0.02,sensitivities=0,1,probabilities=0.5,0.5",
-            "--epsilon",
-            "12.6",
-            "--relation",
-            "replace-one",
-        ),
-    ],
-)
-def test_no_warnings_of_arithmetic(arguments: tuple[str, ...], run: Run) -> None:
-    """What leaves the range of doubles on the way is nothing that a user reads of."""
-    done = run(*arguments)
-    assert done.status == 0
-    assert "Warning" not in done.stderr

@@ -93,16 +93,6 @@ def test_histories_keep_their_name(
     assert accounting.calls[0]["tree"] == accounting.calls[-1]["tree"]
 
 
-def test_a_statement_has_long_lists_of_numbers(
-    run: Callable[..., Outcome], accounting: FakeAccounting
-) -> None:
-    """Only a specification is left out of the command."""
-    deltas = ",".join(f"{k}e-9" for k in range(1, 60))
-    done = run("compose", LEDGER, "--delta", deltas, "--format", "statement")
-    assert f"`privcalc compose SPEC --delta {deltas} --format statement`" in done.stdout
-    assert len(accounting.calls) == 1
-
-
 def test_calibrations(run: Callable[..., Outcome]) -> None:
     """The value that was found is in the table; the answer in JSON is what the check is of."""
     noises = "+".join(f"gaussian:sigma={k + 100}" for k in range(60))

@@ -52,59 +52,6 @@ def test_json_in_every_form(
     assert len(accounting.calls) == 3
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_answers_in_every_form(form: str, run: Callable[..., Outcome]) -> None:
-    """Answers that were laid out anew are the guarantees that they were."""
-    lines = run("compose", "pure:epsilon=1", "--delta", "0,0.1", "--json").stdout.splitlines()
-    lines += run("compose", "laplace:scale=2", "--delta", "0", "--json").stdout.splitlines()
-    done = run(*ASK, "--json", stdin=FORMS[form]([json.loads(line) for line in lines]))
-    assert [json.loads(line)["text"] for line in done.stdout.splitlines()] == [
-        "pure:epsilon=1",
-        "laplace:scale=2",
-    ]
-
-
-def test_texts_in_arrays(run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-    """As jq prints those of answers."""
-    assert accounting.calls == []
-    done = run(*ASK, "--json", stdin='["gaussian:sigma=2",\n "pure:epsilon=1"]\nlaplace:scale=3')
-    texts = [json.loads(line)["text"] for line in done.stdout.splitlines()]
-    assert texts == ["gaussian:sigma=2", "pure:epsilon=1", "laplace:scale=3"]
-
-
-@pytest.mark.parametrize(
-    ("stdin", "line", "message"),
-    [
-        ("[]", 1, "an empty array has no question"),
-        ('["pure:epsilon=1",]', 1, "an array has an empty place"),
-        ("[,\n]", 1, "an array has an empty place"),
-        ("[pure:epsilon=1]", 1, "an array has questions: objects, or texts in quotes"),
-        ("[[1]]", 1, "a specification is an object, got a list"),
-        ("[1]", 1, "an array has questions"),
-        ('["a\n"]', 1, "not JSON"),
-        ('\n["pure:epsilon=1",\n', 2, "the array that begins here has no end"),
-        ('{"type":\n "pure"\n', 1, "not JSON"),
-        ('{"type": "pu\nre", "epsilon": 1}', 1, "not JSON"),
-        ('{"type": "pure",\n "epsilon": 1}}', 1, "not JSON"),
-        ('{"type": "pure", "epsilon": 1} {"type": "pure", "epsilon": 1}', 1, "not JSON"),
-        ('["pure:epsilon=1"] x', 1, "an array stands alone on its lines"),
-        ('{"type": "pure",\npure:epsilon=1', 1, "not JSON"),
-        ('{"type": [\nx', 1, "not JSON"),
-        ('{\n "type": "pure",\n "epsilon": "x"\n}', 1, "epsilon takes"),
-    ],
-)
-def test_json_that_is_none(
-    stdin: str, line: int, message: str, run: Callable[..., Outcome], accounting: FakeAccounting
-) -> None:
-    """The error names the line where it begins, the rest goes on, and the status is 2."""
-    assert accounting.calls == []
-    done = run(*ASK, "--json", stdin=stdin + "\nlaplace:scale=7\n")
-    errors = [json.loads(each) for each in done.stderr.splitlines()]
-    assert done.status == 2
-    assert (errors[0]["line"], errors[0]["message"][: len(message)]) == (line, message)
-    assert json.loads(done.stdout.splitlines()[-1])["text"] == "laplace:scale=7"
-
-
 @pytest.mark.parametrize("indent", [None, 0, 2])
 def test_the_list_of_an_event_is_one_question(
     indent: int | None, monkeypatch: pytest.MonkeyPatch
@@ -136,14 +83,14 @@ def test_any_text_is_read_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 SPECS = [
     "pure:epsilon=1",
     "gaussian:sgma=1",
-    "gaussian:sigma=2@poisson:q=0.1@3",
+    "gaussian:sigma=2@3",
     '{"type": "pure",',
     ' "epsilon": 2}',
     "[",
     '"laplace:scale=3@5", {"type": "gaussian", "standard_deviation": 3}]',
     "zcdp:rho=0.1",
     "approx:epsilon=0.5,delta=1e-3",
-    "discrete-laplace:scale=2@10",
+    "gdp:mu=0.5@10",
 ]
 
 
@@ -232,21 +179,3 @@ def test_a_closed_pipe_and_an_answer_at_once() -> None:
         running.stdin.close()
         assert running.wait(60) == 0
         assert running.stderr.read() == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("compose", "pure:epsilon=1", "--jobs", "2"), "--jobs says nothing to one question"),
-        (("compose", "-", "--jobs", "0"), "--jobs: "),
-        (("compose", "-", "--jobs", "1e3"), "--jobs: "),
-        (("compose", "-", "--jobs", "1000"), "--jobs takes at most 256 processes"),
-    ],
-)
-def test_numbers_of_processes(
-    arguments: tuple[str, ...], message: str, run: Callable[..., Outcome]
-) -> None:
-    """Whole numbers from 1, and only where there may be many questions."""
-    done = run(*arguments, stdin="pure:epsilon=1")
-    assert (done.status, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert message in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from fractions import Fraction
 
 import pytest
@@ -22,67 +21,6 @@ from privcalc.exact import exact
 from privcalc.render.words import written
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1e-5", 1e-5),
-        ("1E-5", 1e-5),
-        (".5", 0.5),
-        ("0.1%", 0.001),
-        ("1/60000", 1 / 60000),
-        ("256/60000", 256 / 60000),
-        ("1/2%", 0.005),
-        ("1_000", 1000.0),
-        ("-3", -3.0),
-        (" 2 ", 2.0),
-        ("0", 0.0),
-        ("0e-999", 0.0),
-    ],
-)
-def test_reads(text: str, value: float) -> None:
-    """Numbers, ratios and percentages are read as in specifications."""
-    assert read_number("--x", text) == value
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "x", "1e", "1e-1000", "inf", "nan", "Infinity", "0x10", "1,5", "1 000", "1__0", "_1", "1.",
-     "--1", "1/2/3", "\u0661", "1e+", "%", "1%%", "1/-2", "_", "./x", "(1)"],
-)  # fmt: skip
-def test_refuses_what_is_no_number(text: str) -> None:
-    """The message names the option."""
-    with pytest.raises(UsageError, match=r"--x(: | takes a number such as 1e-5)"):
-        read_number("--x", text)
-
-
-@pytest.mark.parametrize("text", ["1e999", "1e-999", "1e-200/1e200", "1e200/1e-200", "1/1e999"])
-def test_refuses_what_no_double_holds(text: str) -> None:
-    """Overflow is not infinity and underflow is not 0, which means something."""
-    with pytest.raises(UsageError, match=r"is too (large|small)"):
-        read_number("--x", text)
-
-
-@pytest.mark.parametrize("text", ["0x1p-5", "1/_", "_", "x_", "./x"])
-def test_lists_only_what_an_option_takes(text: str) -> None:
-    """Names, files and holes are for specifications."""
-    with pytest.raises(UsageError) as caught:
-        read_number("--x", text)
-    assert str(caught.value) == (f"--x takes a number such as 1e-5, 1/60000 or 0.1%, got {text!r}")
-
-
-def test_refuses_division_by_zero() -> None:
-    """A ratio needs a denominator."""
-    with pytest.raises(UsageError, match="division by zero"):
-        read_number("--x", "1/0")
-
-
-@pytest.mark.parametrize("text", ["-1e-5", "1.0000001", "2", "101%"])
-def test_delta_is_a_probability(text: str) -> None:
-    """A delta outside [0, 1] is a domain error."""
-    with pytest.raises(DomainError, match=re.escape(f"must be between 0 and 1, got {text}")):
-        read_delta("--delta", text)
 
 
 def test_ends_of_the_ranges() -> None:

@@ -97,8 +97,8 @@ def left_over(seen: str) -> list[str]:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("question", COMMANDS)
 def test_any_question_shows_itself(question: str) -> None:
-    """A terminal sees how much of the work is spent, and on what; in the end it sees nothing."""
-    done, seen = watched(SLOW, *COMMANDS[question].split())
+    """A terminal sees, without colours, how much of the work is spent; in the end nothing."""
+    done, seen = watched(SLOW, *COMMANDS[question].split(), environment={"FORCE_COLOR": "1"})
     assert done.returncode == 0
     assert done.stdout
     part = (
@@ -108,6 +108,7 @@ def test_any_question_shows_itself(question: str) -> None:
     )
     assert re.search(part, seen)
     assert "something slow" in seen
+    assert not re.search(r"\x1b\[[0-9;]*m", seen)
     assert left_over(seen) == []
 
 
@@ -121,74 +122,43 @@ def test_the_answer_follows_on_the_same_terminal() -> None:
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(
-    ("extra", "environment"),
-    [("", {"TERM": "dumb"}), ("-q", {})],
-)
-def test_who_cannot_see_it_is_sent_nothing(extra: str, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize(("extra", "term"), [("-q", "xterm"), ("-t", "dumb")])
+def test_who_cannot_see_it_is_sent_nothing(extra: str, term: str) -> None:
     """Neither a terminal that writes nothing over, nor whoever wants no output."""
-    done, seen = watched(
-        SLOW, *COMMANDS["compose"].split(), *extra.split(), environment=environment
-    )
+    asked = (*COMMANDS["compose"].split(), extra)
+    done, seen = watched(SLOW, *asked, environment={"TERM": term})
     assert (done.returncode, seen) == (0, "")
 
 
-def test_a_pipe_is_sent_nothing() -> None:
-    """However long it takes."""
-    done = subprocess.run(
-        [sys.executable, "-c", SLOW, *COMMANDS["compose"].split()],
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_there_are_no_colours() -> None:
-    """Even where they are asked for."""
-    _, seen = watched(SLOW, *COMMANDS["compose"].split(), environment={"FORCE_COLOR": "1"})
-    assert "20%" in seen
-    assert not re.search(r"\x1b\[[0-9;]*m", seen)
-
-
 def test_an_error_follows_it() -> None:
-    """It stands on a line of its own."""
+    """It stands on a line of its own; a pipe has nothing else, however long it takes."""
     script = SLOW.replace("return own(tree)", "raise ValueError('no more')")
     done, seen = watched(script, *COMMANDS["compose"].split())
     assert done.returncode == 2
     assert "20%" in seen
     [line] = left_over(seen)
     assert line.startswith("privcalc: internal error: ValueError: no more")
+    piped = subprocess.run(
+        [sys.executable, "-c", script, *COMMANDS["compose"].split()],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (piped.returncode, piped.stdout, piped.stderr) == (2, "", f"{line}\n")
 
 
 @pytest.mark.slow
-def test_lines_of_standard_input(tmp_path: Path) -> None:
-    """They are counted, and an error is not drawn over."""
+@pytest.mark.parametrize("jobs", [(), ("--jobs", "2")])
+def test_lines_of_standard_input(jobs: tuple[str, ...], tmp_path: Path) -> None:
+    """They are counted, by as many processes as there are, and an error is not drawn over."""
     file = tmp_path / "specs.txt"
-    file.write_text(
-        "pure:epsilon=1\n" * 3 + "nonsense\n" + "pure:epsilon=2\n" * 2, encoding="utf-8"
-    )
+    file.write_text("pure:epsilon=1\n" * 3 + "nonsense\n" + "pure:epsilon=2\n" * 2, "utf-8")
     with file.open() as stdin:
-        done, seen = watched(SLOW, "compose", "-", "--delta", "1e-5", "-t", stdin=stdin)
+        asked = ("compose", "-", "--delta", "1e-5", "-t", *jobs)
+        done, seen = watched(SLOW, *asked, stdin=stdin)
     assert (done.returncode, done.stdout.count(b"\n")) == (2, 5)
-    assert "2 done" in seen
-    assert left_over(seen)[0].startswith("privcalc: line 4: ")
-    assert left_over(seen)[-1].lstrip().startswith(("^", "hint", "nonsense", "privcalc"))
-
-
-@pytest.mark.slow
-def test_several_processes(tmp_path: Path) -> None:
-    """The thread that draws begins after all processes do, and counts what is done."""
-    file = tmp_path / "specs.txt"
-    file.write_text("pure:epsilon=1\npure:epsilon=2\n" * 2, encoding="utf-8")
-    with file.open() as stdin:
-        done, seen = watched(
-            SLOW, "compose", "-", "--delta", "1e-5", "-t", "--jobs", "2", stdin=stdin
-        )
-    assert (done.returncode, done.stdout.count(b"\n")) == (0, 4)
-    assert "0 done" in seen
+    assert re.search("[0-2] done", seen)
     assert "fork" not in seen
-    assert left_over(seen) == []
+    assert left_over(seen)[0].startswith("privcalc: line 4: ")
+    assert left_over(seen)[-1].startswith("hint: ")
 
 
 def test_quick_questions_load_nothing() -> None:

@@ -129,19 +129,3 @@ def test_nothing_unclear_is_unexplained(
         if "Infinity" in json.dumps(found):
             assert data["reasons"], line
         assert all(each.strip() == each and "  " not in each for each in data.get("reasons", ()))
-
-
-def test_a_sentence_is_said_once(run: Callable[..., Outcome]) -> None:
-    """Below the table of many answers, and of a stream."""
-    many = run("compose", "zcdp:rho=1", "--delta", "1e-5,1e-6,1e-7", "--epsilon", "1")
-    assert sum(line.startswith("why ") for line in many.stdout.splitlines()) == 1
-    stream = run("compose", "-", "--delta", "1e-5", "-t", stdin="zcdp:rho=1\n" * 3)
-    assert stream.stderr.count("a bound of Renyi divergences") == 1
-
-
-def test_an_answer_with_reasons_is_a_question(run: Callable[..., Outcome]) -> None:
-    """The next command in a pipe reads it."""
-    first = run("compose", "zcdp:rho=1", "--delta", "1e-5", "--json")
-    assert run("compose", "-", "--delta", "1e-5", "--json", stdin=first.stdout).stdout == (
-        first.stdout
-    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.cli.test_cli_schema import objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,11 +33,6 @@ LAST = {"sigma=1,2": 2, "count=10..1000/3log": 1000, "rho=1..2/3": 2, "sigma=1,4
         "count=5,20": 20}  # fmt: skip
 
 
-def objects(done: Outcome) -> list[dict[str, Any]]:
-    """Return the answers of a run."""
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("line", "sweep", "alone"), SAME)
 def test_each_value_is_a_question(
@@ -58,17 +54,3 @@ def test_processes_give_the_same_bytes(jobs: str, run: Callable[..., Outcome]) -
     assert alone == several
     assert alone.status == 2
     assert alone.stdout.count("\n") == 3
-
-
-def test_internal_errors_do_not_end_it(
-    run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are errors of their value."""
-
-    def broken(_: object) -> None:
-        raise ZeroDivisionError("by zero")
-
-    monkeypatch.setattr("privcalc.commands.compose._result", broken)
-    done = run("compose", "pure:epsilon=_", *AT, "--sweep", "1,2")
-    assert done.status == 2
-    assert done.stderr.startswith("privcalc: epsilon=1: internal error: ZeroDivisionError")

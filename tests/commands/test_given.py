@@ -106,51 +106,33 @@ def test_junk_is_no_specification_and_no_budget(junk: object) -> None:
             assert isinstance(ask(junk), privcalc.Result | privcalc.Verdict)
 
 
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ("1e-5", 1e-5),
-        ("0.1%", 1e-3),
-        (np.float64(1e-5), 1e-5),
-        (np.array(1e-5), 1e-5),
-        (Decimal("1e-5"), 1e-5),
-        (Fraction(1, 8), 0.125),
-        (0, 0.0),
-    ],
-)
-def test_forms_of_a_number(given: Any, meant: float) -> None:
-    """A number is the same question in every form."""
-    assert privcalc.compose("pure:epsilon=1", delta=given) == privcalc.compose(
-        "pure:epsilon=1", delta=meant
-    )
+def test_forms_of_numbers() -> None:
+    """A number is the same question in every form, and a list has an answer for each of its own."""
 
+    def answer(delta: Any) -> Any:
+        return privcalc.compose("pure:epsilon=1", delta=delta)
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        [1e-5, 0.1],
-        (1e-5, "10%"),
-        np.array([1e-5, 0.1]),
-        [Decimal("1e-5"), Fraction(1, 10)],
-        ["1e-5", 0.1],
-    ],
-)
-def test_forms_of_several_numbers(given: Any) -> None:
-    """A list in any form has an answer for each of its numbers."""
-    found = privcalc.compose("pure:epsilon=1", delta=given)
-    assert isinstance(found, privcalc.Results)
-    assert found == tuple(privcalc.compose("pure:epsilon=1", delta=each) for each in (1e-5, 0.1))
-    assert len(privcalc.compose("pure:epsilon=1", delta=given[:1])) == 1
+    one = answer(1e-5)
+    for same in ("1e-5", "0.001%", np.float64(1e-5), np.array(1e-5), Decimal("1e-5")):
+        assert answer(same) == one
+    both = (one, answer(0.125))
+    for several in (
+        [1e-5, 0.125],
+        ("1e-5", "12.5%"),
+        np.array([1e-5, 0.125]),
+        [1e-5, Fraction(1, 8)],
+    ):
+        found = answer(several)
+        assert isinstance(found, privcalc.Results)
+        assert found == both
+        assert len(answer(several[:1])) == 1
 
 
 @pytest.mark.parametrize(
     ("command", "keywords", "words"),
     [
         ("compose", {"epsilon": "1,2"}, "epsilon is a text with 2 numbers; give a list"),
-        ("subsample", {"q": 0.1, "delta": "1e-5,1e-6"}, "a text with 2 numbers"),
         ("compose", {"epsilon": b"1"}, "epsilon takes a number such as 1e-5, got bytes"),
-        ("compose", {"delta": "x"}, "delta takes a number"),
-        ("compose", {"delta": "10"}, "delta must be between 0 and 1"),
         ("compose", {"delta": True}, "got bool"),
         ("compose", {"delta": {1e-5}}, "got set"),
         ("compose", {"delta": []}, "no number in it"),
@@ -159,12 +141,8 @@ def test_forms_of_several_numbers(given: Any) -> None:
         ("compose", {"relation": 3}, "relation takes a text"),
         ("convert", {"to": "gdp", "delta": [1e-5, 1e-6]}, "about one delta"),
         ("convert", {"points": 2.5}, "points takes a whole number such as 60_000, got float"),
-        ("convert", {"points": 0}, "points must be at least 1"),
         ("convert", {"points": 5, "to": "profile", "epsilon": 1}, "contradicts"),
-        ("convert", {"to": "zcdp", "engine": "fft"}, "says nothing"),
-        ("convert", {"group": 2.5}, "group takes a whole number"),
         ("subsample", {"q": 0.1, "delta": 0.1, "orders": 2}, "ask in turn"),
-        ("subsample", {"q": 0.1, "engine": "fft"}, "add delta"),
         ("select", {"runs": None, "delta": 0.1}, "select needs runs"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Forty DpEvents, made with the library itself, and what its own accountants say of them."""
+"""Forty-two DpEvents, made with the library itself, and what its own accountants say of them."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ def events() -> Iterator[DpEvent]:
     yield dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.05, pair), 10)
     once = dp.SelfComposedDpEvent(dp.GaussianDpEvent(6.0), 2)
     yield dp.PoissonSampledDpEvent(0.2, once)
+    yield dp.TruncatedSubsampledGaussianDpEvent(100, 0.1, 12, 1.5)
+    yield dp.MixtureOfGaussiansDpEvent(2.0, [0, 1], [0.5, 0.5])
     yield from (
         dp.RepeatAndSelectDpEvent(dp.GaussianDpEvent(4.0), mean, shape)
         for mean, shape in ((30, 1), (10.0, math.inf), (5, 0.5))

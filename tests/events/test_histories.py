@@ -51,58 +51,6 @@ def test_equal_steps_are_merged(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (history([]), "the history is empty: no step was recorded"),
-        ("{}", "an object of a specification has"),
-        ('{"history": []}', "mechanism is one of"),
-        ('{"history": []}', '"gdp", and is missing'),
-        ('{"history": [], "mechanism": null}', '"gdp", got null'),
-        (
-            history([["1.1", 0.1, 5]]),
-            r'\[0\]: expected a number for noise_multiplier, got "1',
-        ),
-        (history([[1.1, None, 5]]), "expected a number for sample_rate, got null"),
-        (history([[1.1, 0.1, True]]), "expected a number for steps, got true"),
-        (history([None]), r"steps\], got null"),
-        (history([[1.1, 0.1]]), r"steps\], got a list of 2"),
-        (history([[1.1, 0.1, 5, 6]]), r"steps\], got a list of 4"),
-        (
-            history([[1.1, 0.1, 5], [1e-320, 0.1, 5]]),
-            r"\[1\]: noise_multiplier 1e-320 is out",
-        ),
-        (history(STEPS, "other"), 'mechanism is one of "rdp", "prv", "gdp", got "other"'),
-        (history({}), "history is a list of steps, got an object"),
-        (history([[1.1, 0.1]]), r"history\[0\]: expected \[noise_multiplier, sample_rate, steps\]"),
-        (history([[1.1, 0.1, 5], [0, 0.1, 5]]), r"history\[1\]: noise_multiplier must be > 0"),
-        (history([[1.1, 1.1, 5]]), r"history\[0\]: sample_rate must be in \[0, 1\], got 1.1"),
-        (history([[1.1, 0.1, 0]]), "steps is a whole number >= 1, got 0"),
-        (history([[1.1, 0.1, 2.5]]), "steps is a whole number >= 1, got 2.5"),
-        (history([[1.1, 0.1, 10**300]]), "steps must be at most 1e15"),
-        (history([[1.1, 0.1, 10**15], [1.1, 0.1, 1]]), r"history\[1\]: steps must be at most"),
-        (history([["_", 0.1, 5]]), "expected"),
-        (history([[True, 0.1, 5]]), "expected"),
-        ('{"history": [[NaN, 0.1, 5]], "mechanism": "rdp"}', "NaN is not a number"),
-        ('{"history": [[Infinity, 0.1, 5]], "mechanism": "rdp"}', "Infinity is not a number"),
-        ('{"history": [[1, 0.1, 5]], "mechanism": "x"}', 'got "x"'),
-    ],
-)
-def test_refuses(text: str, message: str) -> None:
-    """What is no history says which entry, and why."""
-    with pytest.raises(SpecError, match=message):
-        read(text)
-
-
-def test_an_empty_history_says_why() -> None:
-    """The gdp accountant empties its history where the noise changes."""
-    with pytest.raises(SpecError) as caught:
-        read(history([], "gdp"))
-    assert (
-        "a gdp accountant drops its steps where the noise or the rate changes" in caught.value.hint
-    )
-
-
 class Bomb:
     """Runs when it is unpickled."""
 
@@ -151,24 +99,6 @@ def test_files(
     assert text[slice(*caught.value.span)] == "empty.json"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("opacus", "opacus needs file"),
-        ("opacus:file=3", "file takes a file, got 3"),
-        ("opacus:file=_", "file takes a file, got a free parameter"),
-        ("opacus:steps=3", "opacus has no parameter steps"),
-        ("opacus:file=/dev/zero", "it is no regular file"),
-        ("opacus:file=./nowhere.json", "cannot be read"),
-        ("gaussian:sigma=1@opacus:file=./h.json", "unknown wrapper: opacus"),
-    ],
-)
-def test_refuses_a_call(text: str, message: str) -> None:
-    """A call of it is checked as that of a mechanism."""
-    with pytest.raises(SpecError, match=message):
-        read(text)
-
-
 def test_any_relation_may_be_asked(run: Callable[..., Outcome]) -> None:
     """What is sampled is read under add-or-remove-one, whatever is asked about the run."""
     text = history([[2.0, 0.01, 100]])
@@ -177,14 +107,6 @@ def test_any_relation_may_be_asked(run: Callable[..., Outcome]) -> None:
         same = run("compose", "gaussian:noise_multiplier=2@poisson:q=0.01@100", *asked)
         assert run("compose", "-", *asked, stdin=text).stdout == same.stdout
         assert run("compose", text, *asked).stdout == same.stdout
-
-
-def test_what_reads_a_history_may_go_on(run: Callable[..., Outcome]) -> None:
-    """The answer has the steps themselves, and is read again without the file."""
-    first = run("compose", history(STEPS), "--delta", "1e-5", "--json")
-    again = run("compose", "-", "--delta", "1e-5", "--json", stdin=first.stdout)
-    assert again == first
-    assert json.loads(first.stdout)["text"] == TEXT
 
 
 def test_noise_that_changes_at_every_step() -> None:
@@ -240,21 +162,3 @@ def test_a_real_run(tmp_path: Path) -> None:
         # Its PRV accountant rounds up, and its Renyi accountant by much more.
         assert answer.bound.upper <= own["prv"] <= own["rdp"]
         assert answer.bound.lower > 0.9 * own["prv"]
-
-
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [
-        ("opacus:ok.json", "write opacus:file=FILE"),
-        ("pmf:dir/table.csv+pure:epsilon=1", "write pmf:file=FILE"),
-        ("opacus:file", "write file=VALUE"),
-        ("opacus:file=-", "standard input is - in the place of SPEC"),
-        ("pmf:file=- + pure:epsilon=1", "standard input is -"),
-        ("gaussian:sigma=-", "a value is a number"),
-    ],
-)
-def test_a_file_without_its_key_or_name(text: str, hint: str) -> None:
-    """What to write is what would be read."""
-    with pytest.raises(SpecError) as caught:
-        read(text)
-    assert hint in caught.value.hint

@@ -113,12 +113,6 @@ def test_every_form(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(line).text == TEXT
 
 
-def test_one_step_in_parentheses() -> None:
-    """A tuple of three numbers is a step; a specification may begin with a parenthesis too."""
-    assert read("(1.1, 0.0042666, 14063)").text.endswith("=0.0042666@14063")
-    assert read("(gaussian:sigma=1)@3").text == "(gaussian:sigma=1)@3"
-
-
 SWAPPED = "sensitivity=1, noise_parameter=2"
 TUPLE = "NamedTupleWrapper(module_name='dp_accounting.dp_event', class_name="
 
@@ -140,66 +134,6 @@ TUPLE = "NamedTupleWrapper(module_name='dp_accounting.dp_event', class_name="
 def test_fields_are_read_by_name(text: str, spec: str) -> None:
     """Whatever their order is; those that are left out have their defaults."""
     assert to_text(read(text).tree) == spec
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "marked"),
-    [
-        ("OrderedDict()", "there is no history in this", ""),
-        ("OrderedDict([('history', [(1.1, 0.1", "what ( opens has no end", "("),
-        ("OrderedDict([('history',", "what ( opens has no end", "("),
-        ("OrderedDict([1])", "an OrderedDict has pairs", "OrderedDict"),
-        ("{'history': [(1.1, 0.1, 5)] 'mechanism': 'rdp'}", "nor plain data", ""),
-        ("{'history': [], 'mechanism': 'gdp'}", "the history is empty", ""),
-        ("{'history': [(1.1, 0.1, 5)], 'history': []}", "history is given twice", "{"),
-        ("[(tensor(1.1000), 0.1, 5)]", "expected here, got tensor", "tensor"),
-        ("[(1.1, 0.1, nan)]", "expected here, got nan", "nan"),
-        ("[(inf, 0.1, 3)]", "history[0]: noise_multiplier takes a number, got inf", ""),
-        ("[(1.1, 0.1, inf)]", "history[0]: steps is a whole number >= 1, got inf", ""),
-        ("[(1e999, 0.1, 3)]", "1e999 is too large", "1e999"),
-        (f"[(1, 0.1, {'9' * 500})]", "is too large", "999"),
-        ("[(True, 0.1, 3)]", "expected a number for noise_multiplier, got true", ""),
-        ("[(1.1, 1.5, 3)]", "history[0]: sample_rate must be in [0, 1], got 1.5", ""),
-        ("{'a': {'history': [(1.1, 0.1, 0)]}}", "a.history[0]: steps is a whole number", ""),
-        ("[(1.1, 0.1, 5)] + [(1.1, 0.1, 5)]", "expected here, got [(1.1", "[(1.1"),
-        ("[(1.1, 0.1, 5)], 3", "is no DpEvent", ""),
-        ("[__import__('os').system('x')]", "expected here, got system", "__import__"),
-        ("[(lambda: 3)()]", "nor plain data", ")("),
-        ("{'history': [x for x in (1, 2)]}", "expected here, got [x", "[x"),
-        ("[" * 150 + "(1,)" + "]" * 150, "brackets are nested deeper than 100", ""),
-        (f"[({'1,' * 600_000})]", "what Python prints has at most 1,000,000 characters", ""),
-        ("<opacus.accountants.rdp.RDPAccountant object at 0x7f>", "the name of an object", ""),
-        (
-            "{'a': {'history': [(1, 0.1, 5)]}, 'b': [{'history': [(1, 0.1, 5)]}]}",
-            "there are 2 histories, at a and b[0]",
-            "",
-        ),
-        (
-            f"_ZCDpEvent{TUPLE}'ZCDpEvent', xi=0.1)",
-            "ZCDpEvent needs rho",
-            "_ZCDpEvent",
-        ),
-        (
-            f"_GaussianDpEvent{TUPLE}'GaussianDpEvent', std=2.0)",
-            "GaussianDpEvent has no field std",
-            "_GaussianDpEvent",
-        ),
-        (
-            f"_GaussianDpEvent{TUPLE}'LaplaceDpEvent', noise_multiplier=2.0)",
-            "the named tuple of a GaussianDpEvent says so in class_name",
-            "_GaussianDpEvent",
-        ),
-        ("[(1.1, 0.1, 010)]", "nor plain data", "0"),
-    ],
-)
-def test_refuses(text: str, message: str, marked: str) -> None:
-    """What is no data is pointed at, and nothing in it runs; of two histories none is chosen."""
-    with pytest.raises(SpecError) as caught:
-        read(text)
-    assert message in str(caught.value)
-    assert caught.value.hint or "history[0]" in message
-    if marked:
-        assert caught.value.text[slice(*caught.value.span)].startswith(marked)
 
 
 JSON = st.recursive(

@@ -384,7 +384,7 @@ OF_ANSWERS = (
         '        return "Infinity" if value > 0 else "-Infinity"',
         "        return None",
         "cli",
-        "test_cli_compose.py",
+        "test_cli_schema.py",
     ),
     Fault(
         "csv-one-sided",
@@ -465,7 +465,7 @@ OF_ANSWERS = (
         "worst[:] = [max([printed.status, *worst])]",
         "worst[:] = [printed.status]",
         "cli",
-        "test_cli_many.py",
+        "test_cli_stream.py",
     ),
     # Python.
     Fault(

@@ -94,24 +94,6 @@ def test_curves_differ_by_more_than_colour() -> None:
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("curve.jpg", "--plot-file ends in .svg, .png or .pdf, got curve.jpg"),
-        ("curve", "--plot-file ends in"),
-        ("missing/curve.svg", "--plot-file: there is no folder missing"),
-    ],
-)
-def test_files_are_refused_before_anything_is_computed(
-    name: str, words: str, run: Callable[..., Outcome], accounting: FakeAccounting
-) -> None:
-    """One line says what is wrong with the name."""
-    done = run(*PROFILE, "--plot-file", name)
-    assert (done.status, done.stdout, accounting.calls) == (2, "", [])
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_what_is_missing_is_named(
     run: Callable[..., Outcome],
     accounting: FakeAccounting,
@@ -136,11 +118,3 @@ def test_a_file_that_cannot_be_written_is_an_error(
     done = run(*PROFILE, "--plot-file", str(tmp_path / "a.svg"))
     assert (done.status, done.stdout) == (2, "")
     assert done.stderr.startswith("privcalc: --plot-file: ")
-
-
-def test_a_pipe_has_no_file(tmp_path: Path, run: Callable[..., Outcome]) -> None:
-    """Many questions would write one file after another."""
-    pytest.importorskip("matplotlib")
-    done = run("compose", "-", "--plot-file", str(tmp_path / "a.svg"), stdin="gdp:mu=1\n")
-    assert (done.status, done.stdout) == (2, "")
-    assert "--plot-file draws one question" in done.stderr

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privcalc.errors import SpecError
-from privcalc.spec.entry import FILE_NAME, PATH
+from privcalc.spec.entry import PATH
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import to_text
@@ -64,41 +64,6 @@ def test_any_name_comes_back(name: str) -> None:
     tree = from_json({"type": "pmf", "file": name})
     assert name_of(to_text(tree)) == name
     assert parse(to_text(tree)).tree == tree
-
-
-@given(st.from_regex(FILE_NAME, fullmatch=True))
-def test_names_without_quotes_stay_so(name: str) -> None:
-    """What needs no quotes is printed without, as it always was."""
-    assert to_text(from_json({"type": "pmf", "file": name})) == f"pmf:file={name}"
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
-    [
-        ('pmf:file="t.csv', "no value, got '\"'", "quotes stand around"),
-        ('pmf:file=""', "no value, got '\"'", "quotes stand around"),
-        ('pmf:file="a\'b.csv"', "no value, got '\"'", "quotes stand around"),
-        ('pmf:file="a\x1b[31m.csv"', "no value, got '\"'", "quotes stand around"),
-        ('pmf:file="a\u202eb.csv"', "no value, got '\"'", "quotes stand around"),
-        ('pmf:file="t.csv"x', "'x' is not expected here", "compose with +"),
-        ('gaussian:sigma="1"', "sigma takes a number, got 1", "write sigma=1"),
-        ('rr:epsilon=1,categories="4"', "categories takes a whole number, got 4", "categories=4"),
-        ("pmf:file=my table.csv", "file takes a file, got my", "'pmf:file=\"my table.csv\"'"),
-        (
-            "max(pure:epsilon=1,pmf:file=my table.csv)",
-            "file takes a file, got my",
-            "'pmf:file=\"my table.csv\"'",
-        ),
-        ("pmf:file=~/t.csv", "no value, got '~'", "write $HOME"),
-        ("pmf:file=C:/t.csv", "stands in parentheses", "'pmf:file=\"C:/t.csv\"'"),
-    ],
-)
-def test_refusals(text: str, message: str, hint: str) -> None:
-    """What is no name, and what is no file, says what to write."""
-    with pytest.raises(SpecError) as caught:
-        parse(text)
-    assert message in str(caught.value)
-    assert hint in caught.value.hint
 
 
 def test_an_answer_goes_on(

@@ -1,10 +1,11 @@
-"""Transcripts: lines as people type them, each with what it prints and its exit status.
+r"""Transcripts: lines as people type them, each with what it prints and its exit status.
 
     python -m tests.transcripts            says which lines print something else than before
     python -m tests.transcripts --write    writes down what they print today
 
 To add a line, write it below `$ ` into the file of its command, and run the second. What goes to
-standard error begins with `! `, and a status that is not 0 stands in brackets at the end.
+standard error begins with `! `, and a status that is not 0 stands in brackets at the end. Behind
+`<<< ` stands what is read from standard input, in one word with `\n` for the end of a line.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from privcalc.cli.app import main as privcalc
@@ -26,7 +28,21 @@ HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*.txt"))
 # What some lines read.
 MECHANISM = '\n[[mechanism]]\nname = "a"\nspec = "gaussian:sigma=9"\n'
+COUNTS = '\n[[mechanism]]\nname = "counts"\nspec = "laplace:scale=2"\nnote = "of 2026"\n'
 READ = {
+    "within.toml": f"[budget]\nepsilon = 3\ndelta = 1e-5\n{MECHANISM}{COUNTS}",
+    "over.toml": f"[budget]\nepsilon = 0.1\ndelta = 1e-5\n{MECHANISM}{COUNTS}",
+    "rho.toml": f'[budget]\nrho = "1/9"\n{MECHANISM}{COUNTS}',
+    "mu.toml": f"[budget]\nmu = 1.12499999999999999999999999\n{MECHANISM}{COUNTS}",
+    "undecided.toml": f"[budget]\nepsilon = 0.9\ndelta = 1e-5\n{MECHANISM}".replace(
+        "gaussian:sigma=9", "zcdp:rho=0.1"
+    ),
+    "relation.toml": f'[budget]\nepsilon = 3\ndelta = 1e-5\nrelation = "replace-one"\n{MECHANISM}',
+    "votes.txt": "200 30 20\n",
+    "pair.csv": "0.2 0.3\n0.8 0.7\n",
+    "infinite.csv": "0.4 0.5\n0.4 0.5\n0.2 0\n",
+    "orders.csv": "order epsilon\n2 0.04\n8 0.16\n32 0.64\n",
+    "runs.csv": "runs,probability\n0,1/8\n1,3/8\n2,3/8\n3,1/8\n",
     "history.json": '{"history": [[1.1, 0.01, 100]], "mechanism": "rdp"}\n',
     "comma.toml": f"[budget]\nepsilon = 0,5\ndelta = 1e-5\n{MECHANISM}",
     "ratio.toml": f"[budget]\nepsilon = 3\ndelta = 1/60000\n{MECHANISM}",
@@ -106,20 +122,30 @@ def entries(file: Path) -> list[Entry]:
     return [each for each in read(file) if isinstance(each, Entry)]
 
 
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder that has the files that lines may read, for as long as this process runs."""
+    folder = tempfile.TemporaryDirectory()
+    for name, content in READ.items():
+        (Path(folder.name) / name).write_text(content, encoding="utf-8")
+    return folder
+
+
 def answer(line: str) -> Entry:
-    """Ask a line in this process, in a folder that has the files it may read."""
+    """Ask a line in this process."""
     out, err = io.StringIO(), io.StringIO()
+    question, _, read = line.partition(" <<< ")
+    stdin = "".join(shlex.split(read)).replace(r"\n", "\n")
     os.environ["COLUMNS"] = "100"
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in READ.items():
-            (Path(folder) / name).write_text(content, encoding="utf-8")
-        os.chdir(folder)
-        try:
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                status = privcalc(shlex.split(line))
-        finally:
-            os.chdir(before)
+    before = Path.cwd(), sys.stdin
+    os.chdir(_folder().name)
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = privcalc(shlex.split(question))
+    finally:
+        os.chdir(before[0])
+        sys.stdin = before[1]
     texts = [_text([x.rstrip() for x in _lines(t.getvalue())]) for t in (out, err)]
     # Files have no empty lines at the end of an entry.
     return Entry(line, f"{texts[0].rstrip()}\n" if texts[0].strip() else "", texts[1], int(status))
