@@ -196,28 +196,43 @@ def _log_excess(above: float, below: float) -> float:
 
 
 # The saddle point is looked for among these, and found to a part of itself.
-SMALLEST, LARGEST_C, CLOSE = 2.0**-26, 1e40, 1e-2
+SMALLEST, LARGEST_C, CLOSE = 2.0**-26, 1e40, 1e-4
 
 
 def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
     """Return epsilon for which c is the saddle, and the saddle-point value of log delta there."""
+    return _at_saddle(composition, c)[:2]
+
+
+def _at_saddle(composition: Composition, c: float) -> tuple[float, float, float]:
+    """Return both, and the second derivative of the log of the integrand at c.
+
+    As c grows, epsilon grows by that, and log delta falls by c times that, but for its last term.
+    """
     k0, k1, k2 = composition.cumulants(c)
     epsilon = k1 - 1.0 / c - 1.0 / (1.0 + c)
     psi = k0 - c * epsilon - math.log(c) - math.log1p(c)
     curvature = max(k2, 0.0) + 1.0 / c**2 + 1.0 / (1.0 + c) ** 2
-    return epsilon, psi - 0.5 * math.log(2.0 * math.pi * curvature)
+    return epsilon, psi - 0.5 * math.log(2.0 * math.pi * curvature), curvature
 
 
 @remembered(16)
 def saddle(composition: Composition, epsilon: float | None, log_delta: float | None) -> float:
-    """Return the c that is the saddle at an epsilon, or where the saddle-point delta is that."""
-    from privcalc.numerics.search import first_around
+    """Return the c that is the saddle at an epsilon, or where the saddle-point delta is that.
 
-    def beyond(c: float) -> bool:
-        at, size = log_delta_at(composition, c)
-        # Times c, so that it has no unit: losses may be of any size.
-        excess = (epsilon - at) * c if epsilon is not None else size - (log_delta or 0.0)
-        # What is no number, or too large for one, is below 0.
-        return not 0.0 < excess < math.inf
-
-    return first_around(beyond, 1.0, SMALLEST, LARGEST_C, width=CLOSE)[1]
+    By Newton's method, between the c that are known to be too small and too large.
+    """
+    low, high, c = SMALLEST, LARGEST_C, 1.0
+    for _ in range(STEPS):
+        at, size, curvature = _at_saddle(composition, c)
+        excess = epsilon - at if epsilon is not None else (size - (log_delta or 0.0)) / c
+        # What is no number, or too large for one, is too far.
+        low, high = (c, high) if 0.0 < excess < math.inf else (low, c)
+        wanted = c + excess / curvature
+        if abs(wanted - c) <= CLOSE * c or high - low <= CLOSE * low:
+            break
+        if not low < wanted < high:
+            known = low > SMALLEST and high < LARGEST_C
+            wanted = math.sqrt(low) * math.sqrt(high) if known else 4.0 * c if c == low else c / 4.0
+        c = min(max(wanted, SMALLEST), LARGEST_C)
+    return c
