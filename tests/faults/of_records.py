@@ -231,6 +231,14 @@ OF_RECORDS = (
         "test_batches.py",
     ),
     Fault(
+        "batches-of-all-others",
+        "wrappers/batches.py",
+        "needs_others = True",
+        "needs_others = False",
+        "wrappers",
+        "test_sampled_terms.py",
+    ),
+    Fault(
         "slots-largest-batch",
         "wrappers/batches.py",
         "min(batch or -(-records // steps), records)",

@@ -101,6 +101,12 @@ def test_equal_scores_attain() -> None:
     assert upper <= lower * 1.05
 
 
+def test_many_candidates_are_as_near() -> None:
+    """Of some counts of equal scores the best is close to what all of them may cost."""
+    lower, upper = bracket("scale=2,candidates=1000000", 0.99)
+    assert upper < 1.45 * lower
+
+
 def test_largest_loss_is_exact() -> None:
     """No test has more than s, and tests come near to it."""
     found = compose("noisy-max:noise=laplace,scale=2,candidates=3", delta=0).epsilon

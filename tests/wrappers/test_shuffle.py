@@ -63,7 +63,7 @@ def test_two_rounds_hold_for_every_data_set(epsilon: float, categories: int, n: 
 
 @pytest.mark.parametrize(
     ("epsilon", "categories", "n", "level"),
-    [(1.0, 2, 6, 0.3), (2.0, 3, 4, 0.01)],
+    [(4.0, 2, 4, 0.05), (0.01, 3, 3, 0.05), (1.0, 2, 6, 0.3)],
 )
 def test_tests_are_those_of_one_pair(epsilon: float, categories: int, n: int, level: float) -> None:
     """The largest power is inside, though no pair attains all of the profile."""

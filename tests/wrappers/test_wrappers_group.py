@@ -44,13 +44,6 @@ def test_scaled_noise_is_exact(grouped_text: str, scaled: str, relation: Relatio
     assert one.lower == pytest.approx(other.lower, rel=1e-6)
 
 
-@pytest.mark.parametrize("k", [5, 14])
-def test_groups_beyond_the_range_of_losses_are_answered(k: int) -> None:
-    """A posterior sample whose losses reach 577 has no finite epsilon for five records."""
-    found = bound_of(f"ops:gamma=3.82%,lambda=0.159,n=6@group:k={k}", deltas=[0.0161])
-    assert math.isinf(found.upper)
-
-
 def test_groups_of_sampled_noise_beyond_the_range_are_answered() -> None:
     """Losses that are no doubles are infinite, and larger deltas have an epsilon."""
     text = "discrete-gaussian:variance=0.76,sensitivity=9@poisson:q=8.95%@group:k=10"
