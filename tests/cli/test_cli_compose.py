@@ -81,16 +81,3 @@ class TestQuestion:
         """A relation is accepted as JSON prints it, and in capitals."""
         assert run("compose", GAUSSIAN, "--relation", name).status == 0
         assert accounting.calls[0]["relation"] is Relation.REPLACE_ONE
-
-
-class TestTable:
-    def test_colour_marks_the_verdict_only_on_request(
-        self, run: Callable[..., Outcome], accounting: FakeAccounting
-    ) -> None:
-        """A pipe has no escape sequences unless they are asked for."""
-        assert accounting.calls == []
-        check = ("compose", GAUSSIAN, "--delta", "1e-5", "--max-epsilon", "3")
-        assert "\x1b" not in run(*check).stdout
-        coloured = run(*check, "--color", "always").stdout
-        assert "\x1b[32mwithin budget" in coloured
-        assert "\x1b[1mdelta" in coloured

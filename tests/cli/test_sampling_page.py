@@ -7,7 +7,6 @@ import re
 import pytest
 
 import privcalc
-from privcalc.spec.loops import LOOPS
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "man" / "privcalc-sampling.7").read_text(encoding="utf-8").replace("\\-", "-")
@@ -58,17 +57,3 @@ def test_it_costs_at_most_twice_as_much(sigma: int, passes: int) -> None:
     shuffled = epsilon(f"gaussian:sigma={sigma}@batches:t=1000,b=256@{passes}")
     poisson = epsilon(f"gaussian:sigma={sigma}@poisson:q=1/1000@{1000 * passes}")
     assert shuffled.upper < 2.0 * poisson.upper
-
-
-def test_every_loop_is_on_the_page() -> None:
-    """With its code, its specification, and the one that it is not."""
-    # One that is too long is broken as a shell takes it, inside quotes.
-    text = PAGE.replace('"', "").replace("\\e\n ", "")
-    for loop in LOOPS:
-        assert f".Ss {loop.title}\n" in text
-        assert all(line in text for line in (*loop.code, loop.spec, loop.other))
-
-
-def test_the_sentence_of_what_is_new() -> None:
-    """What no other accountant has is named, and no more than is known is said."""
-    assert "To our knowledge these are published nowhere else" in " ".join(PAGE.split())

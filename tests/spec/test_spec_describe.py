@@ -89,22 +89,6 @@ def test_every_page_begins_in_plain_words() -> None:
         assert " ".join(entry.summary.split()) in " ".join(page(entry.name).split())
 
 
-def test_the_overview_has_the_limits_and_nothing_that_is_not_there() -> None:
-    """Help speaks of what this version does."""
-    text = overview()
-    for words in ("1,000,000 characters", "100 levels", "1e15"):
-        assert words in text
-    for words in ("calibrate", "./", "_ for"):
-        assert words not in text
-
-
-def test_another_mechanism_is_no_slip_of_the_pen() -> None:
-    """A name that contains a known one gets the list of what is known."""
-    with pytest.raises(SpecError) as caught:
-        page("truncated_gaussian")
-    assert caught.value.hint.startswith("known: gaussian, laplace, ")
-
-
 def test_disjoint_parts_are_explained() -> None:
     """As a mechanism is: on lines that fit, with an example that reads; found if misspelled."""
     text = page("max")
@@ -138,13 +122,6 @@ def test_the_example_of_a_file_is_whole(
     Path(f"{name}.csv").write_text(entry.example_file, encoding="utf-8")
     (answer,) = compose(parse(entry.example).tree, deltas=[1e-3]).answers
     assert answer.method.tolerance_met
-
-
-def test_an_unknown_page_suggests_one() -> None:
-    """A name that is not in the table gets the nearest that is."""
-    with pytest.raises(SpecError, match="unknown mechanism or wrapper: gausian") as caught:
-        page("gausian")
-    assert caught.value.hint == "did you mean gaussian?"
 
 
 def test_the_shipped_schema_is_the_registry() -> None:

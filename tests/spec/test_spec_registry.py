@@ -142,22 +142,9 @@ def test_mechanisms_are_built_from_what_was_written() -> None:
 
 @pytest.mark.parametrize(
     "written",
-    [
-        "99.9999999999999999%",
-        "1e-17%",
-        ".50000000000000000001 %",
-        "1_000.00000000000000000001",
-        "123456789012345678901234567890123",
-        "1.0000000000000000000000000000000001",
-        "12345678901234567890e-40",
-        "1e22",
-        "256/60000",
-        "1/3%",
-        "2.5/1e3",
-        "5e-324",
-        "1000000",
-    ],
-)
+    ["99.9999999999999999%", "1e-17%", "1_000.00000000000000000001", "2.5/1e3", "1/3%", "5e-324",
+     "123456789012345678901234567890123", "12345678901234567890e-40", "1e22", "256/60000"],
+)  # fmt: skip
 def test_messages_have_numbers_exactly(written: str) -> None:
     """However a number was written, what a message has of it is read as the same number."""
     value = read_number("--epsilon", written)
