@@ -12,6 +12,7 @@ import numpy as np
 from privcalc.engine.terms import one_law, reverse_of
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.gaussian import GaussianLaw
+from privcalc.numerics import search
 from privcalc.numerics.normal import SMALLEST_MU, gaussian_profiles
 from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.record import record
@@ -29,14 +30,9 @@ if TYPE_CHECKING:
 # Maps logs x of thresholds to certified upper ends of H_{e^x}.
 Upper: TypeAlias = Callable[["Array"], "Array"]
 
-# First places that are tried, as distances from log(1 - delta); beyond, what is far out may be
-# expensive, so that distances grow by a factor from round to round.
-STEPS: Array = 2.0 ** np.arange(-30.0, 1.0, 2.0)
-FARTHER: Array = 2.0 ** np.arange(1.0, 4.0)
-FARTHEST = 2.0**51
-# Parts of a bracket; the inverse is sought to this part of itself, or to SMALL.
-PARTS: Array = np.arange(1.0, 32.0) / 32.0
-FINE, SMALL = 1e-10, 1e-15
+# The first distance from log(1 - delta) that is tried, and the last; the inverse is sought to this
+# part of itself.
+NEAREST, FARTHEST, FINE = 2.0**-30, 2.0**51, 1e-10
 
 
 class Base(Protocol):
@@ -93,7 +89,7 @@ def least_log(
     will do, and the search begins there.
 
     Args:
-        upper: certified upper ends of H_{e^x}; sorted batches.
+        upper: certified upper ends of H_{e^x}.
         delta: -infinity is returned from 1 on.
         infinity_mass: upper bound on the limit of H at infinity.
         largest: where that is reached, or infinity.
@@ -104,55 +100,34 @@ def least_log(
         return math.inf
     if delta in (0.0, infinity_mass):
         return largest
-    start = math.log1p(-delta)
-    left, right = start, largest
-    places = np.unique(np.append(start + np.append(0.0, STEPS), 0.0))
-    places = places[places < largest]
-    while len(places) and left < FARTHEST:
-        enough = upper(places) <= delta
-        if enough.any():
-            i = int(np.argmax(enough))
-            left, right = float(places[i - 1]) if i else left, float(places[i])
-            break
-        left = float(places[-1])
-        places = start + (left - start) * FARTHER
-        places = places[places < largest]
-    while right < math.inf and right - left > max(FINE * abs(right), SMALL):
-        ends = np.unique(np.concatenate([[left], left + (right - left) * PARTS, [right]]))
-        if len(ends) < 3:
-            break
-        i = int(np.argmax(np.append(upper(ends[1:-1]) <= delta, True)))
-        left, right = float(ends[i]), float(ends[i + 1])
-    return right
+
+    def enough(x: float) -> bool:
+        return bool(upper(np.array([x]))[0] <= delta)
+
+    start, step = math.log1p(-delta), NEAREST
+    left = start
+    # What is far out may be expensive.
+    while step < FARTHEST and start + step < largest and not enough(start + step):
+        left, step = start + step, 2.0 * step
+    if step >= FARTHEST:
+        return largest
+    return search.first(enough, left, min(start + step, largest), width=FINE)[1]
 
 
 class WorseBase(Base):
     """A symmetric base that bounds both orders: H_a is the larger of H_a(P || Q), H_a(Q || P).
 
     Its own reverse, because an upper bound on both is one on either. Only upper ends are known.
+    From the larger bound on the losses on both profiles are their masses at infinity.
     """
 
     def __init__(self, base: Base) -> None:
         """Take either order."""
         self._bases = base, base.reverse
 
-    @property
-    def reverse(self) -> WorseBase:
-        """Return this one."""
-        return self
-
-    @property
-    def infinity_mass(self) -> float:
-        """Return the larger probability of an infinite loss."""
-        return max(base.infinity_mass for base in self._bases)
-
-    @property
-    def largest(self) -> float:
-        """Return the larger bound on the losses.
-
-        From there on both profiles are their masses at infinity, the larger of which is the bound.
-        """
-        return max(base.largest for base in self._bases)
+    reverse = property(lambda self: self)
+    infinity_mass = property(lambda self: max(base.infinity_mass for base in self._bases))
+    largest = property(lambda self: max(base.largest for base in self._bases))
 
     def upper(self, logs: Array) -> Array:
         """Return certified upper ends of both."""

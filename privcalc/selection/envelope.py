@@ -179,8 +179,8 @@ class Envelope:
         return values, slopes, best
 
 
-# At first cells are cut to steps of log phi' of this size.
-STEP = 0.3
+# Cells are cut to steps of log phi' of this size: 3e-5 of W is lost.
+STEP = 0.003
 MOST_NODES = 40_000
 # phi' at q' below this part of E[K] is as good as 0.
 NOTHING = 1e-250
@@ -220,25 +220,10 @@ class NodeChain:
         self.values = sizes(self.runs, self.nodes, self.price)
         return len(self.nodes.low) > before
 
-    def refine(self, counts: Integers) -> bool:
-        """Cut cells into parts, and form the envelope anew."""
-        if len(self.nodes.low) >= MOST_NODES or not self.cut(counts):
-            return False
-        self.envelope = Envelope(self.nodes, self.values, self.faint)
-        return True
-
     def shares(self, best: Integers, weights: Array) -> Array:
         """Share the weights of knots out over the cells that their best lines belong to."""
         positions = np.maximum.accumulate(0.5 * (best + self.envelope.skipped))
         return spread(positions, weights, len(self.nodes.edge))
-
-    def cell_errors(self, shares: Array) -> Array:
-        """Estimate what is lost by chords over cells: of phi'(q), and below phi'(q')."""
-        high, low = self._changes()
-        relative = np.minimum(0.125 * high * high, high)
-        relative += np.minimum(0.25 * low * low, low)
-        result: Array = shares * relative
-        return result
 
     @np.errstate(all="ignore")
     def tangent_errors(self, shares: Array) -> tuple[Array, Array]:

@@ -1,8 +1,9 @@
 """The bound of one price as a mixture of base profiles, and the grids that make it good enough.
 
-Three grids are refined: the places where the base's profile is known (which also bound the tests
-from outside), the chain of tests, and the knots of W. The estimates that lead there decide nothing
-else: the bound is proved on whatever grids there are.
+There are three grids: the places where the base's profile is known (which also bound the tests from
+outside), which are refined, and the chain of tests and the knots of W, which are fine from the
+start. The estimates that lead there decide nothing else: the bound is proved on whatever grids
+there are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from privcalc.selection.envelope import LOWEST, NodeChain
 from privcalc.selection.testing_region import TRIANGLE, cuts, parts, triangles
 
 if TYPE_CHECKING:
-    from privcalc.numerics.rounding import Array, Integers
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.runs import Runs
     from privcalc.selection.testing_region import ProfileGrid
 
@@ -103,14 +104,12 @@ class Weights:
         total: the bound, over E[K].
         beyond: how much of it is owed to the profile beyond its last point.
         heights: error for each W / w at a knot, relatively to E[K], shape (n,).
-        knots: error of each gap between knots, shape (n - 1,).
         profile: error of each gap of the grid of the base profile.
     """
 
     total: float
     beyond: float
     heights: Array
-    knots: Array
     profile: Array
 
 
@@ -130,15 +129,6 @@ def weigh(found: MixtureMeasure, grid: ProfileGrid, epsilon: float) -> Weights:
     heights[1:] += fall / -np.expm1(-gap)
     heights[:-1] -= fall / np.expm1(gap)
     heights = np.maximum(np.nan_to_num(heights), 0.0)
-    # Errors of chords of W: triangles of F times the change of slope of H.
-    left, right = masses[:-1], masses[1:]
-    width = np.expm1(gap)
-    jump = np.zeros(len(gap))
-    slope = fall / width * np.exp(-(logs[:-1] - logs[0]))
-    change = np.abs(np.diff(slope)) * np.exp(logs[:-2] - logs[0])
-    jump[:-1] += 0.5 * change
-    jump[1:] += 0.5 * change * np.exp(gap[:-1])
-    knots = TRIANGLE * width * left * right / (left + right) * jump
     # Errors of chords of H: triangles times the mass over them.
     tall, _ = triangles(grid.logs, grid.values)
     cumulated = np.interp(grid.logs - epsilon, logs, np.cumsum(masses), left=0.0)
@@ -149,21 +139,18 @@ def weigh(found: MixtureMeasure, grid: ProfileGrid, epsilon: float) -> Weights:
         total=total,
         beyond=beyond,
         heights=heights * unit,
-        knots=np.nan_to_num(knots * unit, posinf=0.0),
         profile=np.nan_to_num(profile * unit, posinf=0.0),
     )
 
 
 # Work for one refinement.
 PER_PASS = 1e5
-MOST_POINTS, MOST_KNOTS = 2500, 8000
+MOST_POINTS = 2500
+# Knots of either spacing.
+KNOTS = 700
 # Part of a bound that may be lost at the ends of the grids, and slopes to be omitted at first.
 NEGLIGIBLE, FAINT = 1e-8, 1e-30
 SMALLEST_DEPTH = 1e-300
-# Parts into which a cell is cut at once.
-MOST_CUTS = 16
-# Chain and knots are refined up to this part of the errors that are owed to the base.
-COARSER = 0.05
 
 
 class ProfileMixture:
@@ -199,11 +186,11 @@ class ProfileMixture:
         total: Array = (values + self.cost) * (1.0 + 4.0 * UNIT)
         return total
 
-    def improve(self, epsilons: Array, delta: float | None = None) -> bool:
-        """Refine all grids for some epsilons; say whether there was nothing to do.
+    def improve(self, epsilon: float, delta: float | None = None) -> bool:
+        """Refine the base's grid for an epsilon; say whether there was nothing to do.
 
         Args:
-            epsilons: where the bound is to be good.
+            epsilon: where the bound is to be good.
             delta: what it is compared with there, if that is known.
 
         Without work left nothing is done: what there is is a bound.
@@ -211,98 +198,44 @@ class ProfileMixture:
         if left() <= 0.0:
             return True
         charge(PER_PASS)
-        third = self.tolerance / 3.0
-        done = not self._deepen(epsilons, delta)
-        asked = self.grid.asked
-        profile, ahead, behind = self._base_errors(epsilons)
-        self.estimate = float(profile.sum() + ahead.sum() + behind.sum())
-        if self.estimate > 2.0 * third and self.grid.asked < MOST_POINTS:
-            grid, lines = self.grid, self._chain.polygon
-            places = cuts(
-                grid.logs, parts(profile, 0.8 * third), triangles(grid.logs, grid.values)[1]
-            )
-            more = cuts(lines.ahead, parts(ahead, 0.5 * third), _middles(lines.ahead))
-            back = cuts(lines.behind, parts(behind, 0.5 * third), _middles(lines.behind))
-            grid.add(
-                np.concatenate([places[places > 0.0], more]),
-                np.concatenate([-places[places < 0.0], back]),
-            )
-            if grid.asked > asked:
-                done = False
-        if not done:
-            self._rebuild()
-            # No finer for now than what the base is known to.
-            third = max(third, COARSER * self.estimate)
-        for _ in range(4):
-            counts = self._chain_cuts(epsilons, 0.5 * third)
-            if (counts == 1).all() or not self._chain.refine(counts):
-                break
-            done = False
-            self._measure_again()
-        for _ in range(3):
-            errors = self._knot_errors(epsilons)
-            logs = self._measure.logs
-            if float(errors.sum()) <= 0.5 * third or len(logs) > MOST_KNOTS:
-                break
-            self._knots = np.union1d(logs, cuts(logs, parts(errors, 0.4 * third), _middles(logs)))
-            done = False
-            self._measure_again()
-        return done
-
-    def _deepen(self, epsilons: Array, delta: float | None) -> bool:
-        """Extend the grids where their ends matter; say whether they did."""
-        grid = self.grid
-        found = [weigh(self._measure, grid, float(epsilon)) for epsilon in epsilons]
-        aim = min(weights.total for weights in found)
-        if delta is not None:
-            aim = min(aim, delta / self.mean)
-        small = NEGLIGIBLE * aim
+        grid, lines, third = self.grid, self._chain.polygon, self.tolerance / 3.0
+        weights = weigh(self._measure, grid, epsilon)
         before = (grid.asked, self._faint)
-        ahead, behind = grid.depths
+        self._deepen(weights, delta)
+        if (grid.asked, self._faint) == before:
+            # Errors owed to the base: of chords of its profile, and of tangents.
+            shares = self._chain.shares(self._best, weights.heights * self._slopes)
+            ahead, behind = self._chain.tangent_errors(shares)
+            error = float(weights.profile.sum() + ahead.sum() + behind.sum())
+            if error > 2.0 * third and grid.asked < MOST_POINTS:
+                tips = triangles(grid.logs, grid.values)[1]
+                places = cuts(grid.logs, parts(weights.profile, 0.8 * third), tips)
+                more = cuts(lines.ahead, parts(ahead, 0.5 * third), _middles(lines.ahead))
+                back = cuts(lines.behind, parts(behind, 0.5 * third), _middles(lines.behind))
+                grid.add(
+                    np.concatenate([places[places > 0.0], more]),
+                    np.concatenate([-places[places < 0.0], back]),
+                )
+        if (grid.asked, self._faint) == before:
+            return True
+        self._rebuild()
+        return False
+
+    def _deepen(self, weights: Weights, delta: float | None) -> None:
+        """Extend the grids where their ends matter."""
+        aim = weights.total if delta is None else min(weights.total, delta / self.mean)
+        small = NEGLIGIBLE * aim
+        ahead, behind = self.grid.depths
         start = self._measure.start > small
-        if start or max(weights.beyond for weights in found) > small:
+        if start or weights.beyond > small:
             ahead = min(small, 1e-3 * ahead)
         if start:
             self._faint = max(min(small, 1e-6 * self._faint), SMALLEST_DEPTH)
-        grid.reach(max(ahead, SMALLEST_DEPTH), max(behind, SMALLEST_DEPTH))
-        return (grid.asked, self._faint) != before
-
-    def _base_errors(self, epsilons: Array) -> tuple[Array, Array, Array]:
-        """Return errors owed to the base: of chords of its profile, and of tangents."""
-        lines = self._chain.polygon
-        profile = np.zeros(len(self.grid.logs) - 1)
-        ahead, behind = np.zeros(len(lines.ahead) - 1), np.zeros(len(lines.behind) - 1)
-        for epsilon in epsilons:
-            weights = weigh(self._measure, self.grid, float(epsilon))
-            shares = self._chain.shares(self._best, weights.heights * self._slopes)
-            front, back = self._chain.tangent_errors(shares)
-            profile = np.maximum(profile, weights.profile)
-            ahead, behind = np.maximum(ahead, front), np.maximum(behind, back)
-        return profile, ahead, behind
-
-    def _chain_cuts(self, epsilons: Array, aim: float) -> Integers:
-        """Return into how many parts to cut cells."""
-        errors = np.zeros(len(self._chain.nodes.edge))
-        for epsilon in epsilons:
-            weights = weigh(self._measure, self.grid, float(epsilon))
-            shares = self._chain.shares(self._best, weights.heights * self._slopes)
-            errors = np.maximum(errors, self._chain.cell_errors(shares))
-        return parts(errors, 0.8 * aim, MOST_CUTS)
-
-    def _knot_errors(self, epsilons: Array) -> Array:
-        errors = np.zeros(len(self._measure.logs) - 1)
-        for epsilon in epsilons:
-            weights = weigh(self._measure, self.grid, float(epsilon))
-            errors = np.maximum(errors, weights.knots)
-        return errors
+        self.grid.reach(max(ahead, SMALLEST_DEPTH), max(behind, SMALLEST_DEPTH))
 
     def _rebuild(self) -> None:
         """Build the chain from all that is known of the base."""
         self._chain = NodeChain(self.runs, self.grid, self._faint, self.price / self.mean)
-        self._measure_again()
-
-    def _measure_again(self) -> None:
-        """Join the heights of the envelope at the knots."""
         envelope = self._chain.envelope
         first = max(envelope.first, LOWEST)
         if not len(self._knots):
@@ -317,8 +250,8 @@ class ProfileMixture:
 def _first_knots(first: float, grid: ProfileGrid) -> Array:
     """Return knots from where W begins to where nothing of the base profile is left."""
     last = float(grid.ahead[-1]) + 5.0
-    steps = first + np.geomspace(1e-4, max(last - first, 1e-3), 120)
-    even = np.linspace(max(first, -float(grid.behind[-1]) - last), last, 120)
+    steps = first + np.geomspace(1e-4, max(last - first, 1e-3), KNOTS)
+    even = np.linspace(max(first, -float(grid.behind[-1]) - last), last, KNOTS)
     return np.union1d(steps, even)
 
 

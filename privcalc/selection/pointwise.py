@@ -170,13 +170,13 @@ class Pointwise:
             # On the left the bound is not yet below delta, from where it may drop to 0 at once.
             left, right = self._solve([mixture], delta)
             found = min(found, right)
-            if mixture.improve(np.array([left]), delta):
+            if mixture.improve(left, delta):
                 break
         return min(found, self._solve([mixture], delta)[1])
 
     def _improve(self, mixture: ProfileMixture, epsilon: float) -> None:
         for _ in range(MOST_PASSES):
-            if mixture.improve(np.array([epsilon])):
+            if mixture.improve(epsilon):
                 return
 
     def _with_price(self, delta: float, epsilon: float) -> ProfileMixture:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,9 +13,6 @@ from privcalc.errors import DomainError
 from privcalc.selection.base import GaussianBase, least_log
 from tests.oracles.exact import normal_delta
 from tests.selection.random_bases import DIGITS
-
-if TYPE_CHECKING:
-    from privcalc.numerics.rounding import Array
 
 
 class TestGaussianBase:
@@ -66,19 +62,6 @@ class TestGaussianBase:
 
 class TestLeastLog:
     """The inverse of a profile."""
-
-    def test_few_batches_are_asked_for(self) -> None:
-        """A smooth profile is inverted to ten digits in at most ten calls."""
-        base, calls = GaussianBase(0.25), []
-
-        def upper(logs: Array) -> Array:
-            calls.append(len(logs))
-            assert (np.diff(logs) > 0.0).all()
-            return base.upper(logs)
-
-        assert least_log(upper, 1e-9) == base.epsilon(1e-9)
-        assert len(calls) <= 10
-        assert sum(calls) <= 300
 
     def test_a_profile_that_stays_above_has_no_inverse(self) -> None:
         """What never falls to delta gives infinity."""
