@@ -343,7 +343,7 @@ class _Certifying(Asking):
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question, and write down what proves the answer."""
-        from privcalc.render.certificate import certificate
+        from privcalc.render.data import certificate
 
         [report] = super().__call__(question)
         try:

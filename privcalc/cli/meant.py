@@ -6,10 +6,10 @@ Read only after an error. Each hint says what to write.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from privcalc import package_data
 from privcalc.commands.command import COMMANDS
+from privcalc.opened import table
 from privcalc.spec.entry import snake_case
 from privcalc.spec.hints import for_word
 
@@ -21,10 +21,8 @@ __all__ = ["for_command", "for_option", "for_value"]
 
 def _table(name: str) -> dict[str, str]:
     """Return what to write for each word, from the data of the package."""
-    import tomllib
-
-    found: dict[str, dict[str, str]] = tomllib.loads(package_data.read("cli", "meant.toml"))
-    return found[name]
+    found: Any = table("cli", "meant.toml")
+    return found[name]  # type: ignore[no-any-return]
 
 
 def for_option(option: str, known: Sequence[str], command: str = "") -> str:

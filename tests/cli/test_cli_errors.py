@@ -11,7 +11,7 @@ import pytest
 from privcalc import __version__
 from privcalc.cli.failure import ExitStatus
 from privcalc.errors import DisagreementError, DomainError, NotCertifiedError, UnsupportedError
-from privcalc.render.github import annotation
+from privcalc.render.ci import annotation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

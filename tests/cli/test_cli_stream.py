@@ -265,22 +265,13 @@ class TestAnswersAsQuestions:
         check = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "5", "-q")
         assert [run(*check, stdin=line).status for line in printed] == [2, 1]
 
-    def test_an_answer_of_an_earlier_version(self, run: Callable[..., Outcome]) -> None:
-        """Its specification was that of the mechanism without the sampling."""
-        [line] = run("subsample", "pure:epsilon=1", "--q", "0.1", "--json").stdout.splitlines()
-        fields = json.loads(line)
-        fields["spec"] = fields["spec"]["event"]
-        done = run("compose", "-", "--delta", "1e-5", stdin=json.dumps(fields))
-        assert (done.status, done.stdout) == (2, "")
-        assert "its specification lacks the sampling" in done.stderr
-
     @pytest.mark.parametrize(("change", "message"), [
         ({"schema": "privcalc/result/v2"}, 'an answer has the schema "privcalc/result/v1"'),
         ({"schema": "privcalc/error/v1"}, "an error has no specification"),
         ({"guarantee": {}}, "a later version of privcalc printed it"),
         ({"result": {"epsilon": {"estimate": 1.0}}}, "guarantees nothing"),
         ({"result": {"thresholds": {}}}, "it is no guarantee"),
-        ({"query": []}, 'the field "query" of an answer is an object'),
+        ({"query": []}, 'the fields "query" and "result" of an answer are objects'),
         ({"relation": "replace-one"}, "relation is one of"),
     ])  # fmt: skip
     def test_what_guarantees_nothing(

@@ -17,7 +17,7 @@ from privcalc.cli.output import Output, Printer, Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.relation import Relation
-from privcalc.render import data, github, messages, plain, table, words
+from privcalc.render import ci, data, messages, plain, words
 from privcalc.render.assumptions import assumptions, relation_words, sampling_name
 from privcalc.render.report import Check, Estimate, Report
 from privcalc.spec.parse import parse
@@ -64,7 +64,7 @@ OVER = Check("max_epsilon", 2.0, Verdict.EXCEEDED, "over budget: epsilon >= 2.25
 class TestBoxedTable:
     def test_without_colour_it_has_no_escapes(self) -> None:
         """Boxes, the relation, the sampling; the verdict stands last."""
-        text = table.render([report(BRACKET, check=OVER)], colour=False, width=80)
+        text = plain.boxed([report(BRACKET, check=OVER)], colour=False, width=80)
         lines = text.splitlines()
         assert lines[0] == TEXT
         assert "│  1e-5 │                2.25 │                 2.5 │" in lines
@@ -76,10 +76,10 @@ class TestBoxedTable:
     def test_colour_adds_nothing_but_escapes(self) -> None:
         """Nothing is said by colour alone."""
         reports = [report(BRACKET, check=OVER)]
-        coloured = table.render(reports, colour=True, width=80)
+        coloured = plain.boxed(reports, colour=True, width=80)
         assert "\x1b[1;31mover budget" in coloured
-        plain = table.render(reports, colour=False, width=80)
-        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+        without = plain.boxed(reports, colour=False, width=80)
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == without
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
     def test_terminal_gets_boxes(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ class TestBoxedTable:
         """They take as many lines as they need, at spaces."""
         answers = [report(BRACKET), report(BRACKET)]
         assert "delta  epsilon lower bound  epsilon upper bound" in plain.lines(answers)
-        lines = table.render(answers, colour=False, width=40).splitlines()
+        lines = plain.boxed(answers, colour=False, width=40).splitlines()
         assert lines[2:4] == [
             "│       │ epsilon lower │      epsilon │",
             "│ delta │         bound │  upper bound │",
@@ -138,7 +138,7 @@ class TestEstimates:
 
     def test_github_and_markdown_name_them(self) -> None:
         """The words are in the annotation and in the header."""
-        (line,) = github.lines(report(ESTIMATE))
+        (line,) = ci.github(report(ESTIMATE))
         assert "epsilon about 2.375 (estimate, not certified) at delta 1e-5" in line
         text = "\n".join(plain.markdown_lines([report(ESTIMATE)]))
         assert "| delta | epsilon (estimate, not certified) |" in text
@@ -244,7 +244,7 @@ class TestWithoutLowerEnd:
         """The lower end is called unknown, never 0."""
         assert "1e-5   unknown              2.5" in plain.lines([self.ANSWER])
         assert "| 1e-5 | unknown | 2.5 |" in plain.markdown_lines([self.ANSWER])
-        assert "│             unknown │" in table.render([self.ANSWER], colour=False, width=80)
+        assert "│             unknown │" in plain.boxed([self.ANSWER], colour=False, width=80)
 
     def test_data(self) -> None:
         """JSON leaves the key out, CSV the cell."""
@@ -256,9 +256,9 @@ class TestWithoutLowerEnd:
     def test_lines(self) -> None:
         """The bare number is the upper end; an annotation says at most."""
         assert plain.terse_line(self.ANSWER) == "2.5"
-        assert next(github.lines(self.ANSWER)).startswith("::error title=privacy budget::undecided")
+        assert next(ci.github(self.ANSWER)).startswith("::error title=privacy budget::undecided")
         plain_answer = replace(self.ANSWER, check=None)
-        assert "privacy::epsilon at most 2.5 at delta 1e-5 (" in next(github.lines(plain_answer))
+        assert "privacy::epsilon at most 2.5 at delta 1e-5 (" in next(ci.github(plain_answer))
 
 
 class TestPlainNumbers:
@@ -272,8 +272,8 @@ class TestPlainNumbers:
     def test_grid(self) -> None:
         """Each kind has its columns."""
         (found,) = plain.grids([self.CURVE])
-        assert found.header == ("order", "exact lower bound", "exact upper bound", "tight")
-        assert found.rows == (("2", "0.25", "0.5", "0.5"), ("8", "unknown", "0.75", "0.75"))
+        assert found[0] == ("order", "exact lower bound", "exact upper bound", "tight")
+        assert found[1:] == (("2", "0.25", "0.5", "0.5"), ("8", "unknown", "0.75", "0.75"))
 
     def test_csv(self) -> None:
         """One row for each number of each curve; what bounds nothing has a column of its own."""
@@ -289,21 +289,21 @@ class TestPlainNumbers:
         """A plain number is a column of its own."""
         answer = report({"parameter": 2.0}, query={"epsilon": 1.0})
         (found,) = plain.grids([answer])
-        assert (found.header, found.rows) == (("epsilon", "parameter"), (("1", "2"),))
-        (line,) = github.lines(answer)
+        assert (found[0], found[1:]) == (("epsilon", "parameter"), (("1", "2"),))
+        (line,) = ci.github(answer)
         assert "parameter 2.0 at epsilon 1" in line
 
 
 def test_github_escapes() -> None:
     """Line breaks and percent signs do not end a workflow command."""
-    line = github.annotation("error", "a:b,c", "50%\r\nover")
+    line = ci.annotation("error", "a:b,c", "50%\r\nover")
     assert line == "::error title=a%3Ab%2Cc::50%25%0D%0Aover"
 
 
 def test_one_style_of_exponents() -> None:
     """Where something was asked and what was found are written alike, and read back exactly."""
     (found,) = plain.grids([report({"epsilon": Bound(9.94e-6, 9.5e-6)}, query={"delta": 1e-6})])
-    assert found.rows == (("1e-6", "9.50e-6", "9.94e-6"),)
+    assert found[1:] == (("1e-6", "9.50e-6", "9.94e-6"),)
     for value, text in ((1e-6, "1e-6"), (1.5e-300, "1.5e-300"), (1e30, "1e30"), (0.1, "0.1")):
         assert words.number(value) == text
         assert float(text) == value
@@ -314,7 +314,7 @@ def test_sampling_of_a_part_only() -> None:
     text = dict(assumptions([report(BRACKET)]))["sampling"]
     assert text.startswith("Poisson where sampled (")
     assert "sampling Poisson where sampled, sensitivity 1 (assumed))" in next(
-        github.lines(report(BRACKET))
+        ci.github(report(BRACKET))
     )
 
 
@@ -477,8 +477,8 @@ def test_a_column_has_one_notation() -> None:
         curve = replace(report(BRACKET), query={})
         curve = replace(curve, result={"epsilon": [0.0, 1e-5, 2.0], "delta": [*deltas]})
         (found,) = plain.grids([curve])
-        assert found.header == ("epsilon", "delta lower bound", "delta upper bound")
-        return found.rows
+        assert found[0] == ("epsilon", "delta lower bound", "delta upper bound")
+        return found[1:]
 
     assert rows(Bound(0.25, 0.125), Bound(2.0**-20, 2.0**-21), Bound(0.0, 0.0)) == (
         ("0", "1.25e-1", "2.5e-1"),

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import privcalc
-from privcalc.spec.loops import LOOPS
+from privcalc.spec.describe import loops
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "man" / "privcalc-sampling.7").read_text(encoding="utf-8").replace("\\-", "-")
@@ -64,7 +64,7 @@ def test_every_loop_is_on_the_page() -> None:
     """With its code, its specification, and the one that it is not."""
     # One that is too long is broken as a shell takes it, inside quotes.
     text = PAGE.replace('"', "").replace("\\e\n ", "")
-    for loop in LOOPS:
+    for loop in loops():
         assert f".Ss {loop.title}\n" in text
         assert all(line in text for line in (*loop.code, loop.spec, loop.other))
 

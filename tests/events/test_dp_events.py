@@ -16,7 +16,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError, UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.events.data import FIELDS, REFUSED
-from privcalc.spec.events.to_event import event_text
+from privcalc.spec.events.dp_events import event_text
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from tests.cli.test_cli_process import modules
@@ -152,7 +152,7 @@ def test_reads(event: str, text: str, relation: Relation | None) -> None:
         ("GaussianDpEvent(1, 2)", "has 1 fields, got 2"),
         ("GaussianDpEvent(1, noise_multiplier=2)", "noise_multiplier twice"),
         ("GaussianDpEvent(sigma=2)", "no field sigma"),
-        ("GaussianDpEvent(**{})", "plain data"),
+        ("GaussianDpEvent(**{})", "has no field \\*\\*"),
         ("GaussianDpEvent(noise_multiplier=0)", "must be > 0, got 0"),
         ("GaussianDpEvent(noise_multiplier=-1.5)", "must be > 0, got -1.5"),
         ("GaussianDpEvent(noise_multiplier=inf)", "takes a finite number"),
@@ -170,7 +170,7 @@ def test_reads(event: str, text: str, relation: Relation | None) -> None:
         ("SelfComposedDpEvent(GaussianDpEvent(1.0), 0)", "count must be >= 1"),
         ("SelfComposedDpEvent(GaussianDpEvent(1.0), 2.5)", "whole number"),
         ("SelfComposedDpEvent(3, 3)", "event takes a DpEvent, got 3"),
-        ("ComposedDpEvent(events=[])", "at least one DpEvent, got none"),
+        ("ComposedDpEvent(events=[])", "at least one DpEvent"),
         ("ComposedDpEvent(events=[3])", r"events\[0\] takes a DpEvent, got 3"),
         (
             "ComposedDpEvent([ComposedDpEvent([GaussianDpEvent(0)])])",
@@ -454,30 +454,6 @@ class TestCommandLine:
                 "replace-one",
                 "gaussian:sigma=1.5,sensitivity=2@wor:n=100,m=3@7",
             ),
-            *(
-                (
-                    f"SingleEpochTreeAggregationDpEvent(3.0, {steps})",
-                    "replace-special",
-                    f"gaussian:noise_multiplier=3{nodes}",
-                )
-                for steps, nodes in (
-                    ("1", ""),
-                    ("2", "@2"),
-                    ("3", "@2"),
-                    ("4", "@3"),
-                    ("100", "@7"),
-                    ("127", "@7"),
-                    ("128", "@8"),
-                    ("[5, 100, 64]", "@7"),
-                    ("1000", "@10"),
-                )
-            ),
-            ("SingleEpochTreeAggregationDpEvent(3.0, [0, 0])", "replace-special", "pure:epsilon=0"),
-            (
-                "ComposedDpEvent([SingleEpochTreeAggregationDpEvent(3, 8), GaussianDpEvent(2)])",
-                "replace-special",
-                "gaussian:noise_multiplier=3@4+gaussian:noise_multiplier=2",
-            ),
         ],
     )
     def test_with_the_relation_given(
@@ -498,15 +474,6 @@ class TestCommandLine:
         ("event", "relation", "message"),
         [
             (
-                "SingleEpochTreeAggregationDpEvent(1, 4)",
-                "replace-one",
-                "pass --relation replace-sp",
-            ),
-            ("SingleEpochTreeAggregationDpEvent(1, 2.5)", "replace-special", "takes whole numbers"),
-            ("SingleEpochTreeAggregationDpEvent(1, -1)", "replace-special", "takes whole numbers"),
-            ("SingleEpochTreeAggregationDpEvent(1, [])", "replace-special", "at least one number"),
-            ("SingleEpochTreeAggregationDpEvent(0, 4)", "replace-special", "must be > 0, got 0"),
-            (
                 "SampledWithoutReplacementDpEvent(9, 3, MixtureOfGaussiansDpEvent(2, [1], [1]))",
                 "replace-one",
                 "stated for adding or removing a record",
@@ -520,20 +487,6 @@ class TestCommandLine:
         found = run("compose", event, "--delta", "1e-5", "--relation", relation)
         assert (found.status, found.stdout) == (2, "")
         assert message in found.stderr
-
-    def test_trees_by_a_published_accountant(self, run: Callable[..., Outcome]) -> None:
-        """Its Renyi divergences are the same; its epsilon is that of the best order of a list."""
-        rdp = pytest.importorskip("dp_accounting.rdp")
-        events = pytest.importorskip("dp_accounting")
-        event = events.SingleEpochTreeAggregationDpEvent(3.0, [64, 100])
-        relation = events.NeighboringRelation.REPLACE_SPECIAL
-        orders = [2.0, 8.0]
-        known = rdp.RdpAccountant(orders, relation).compose(event)
-        words = ("--to", "rdp", "--orders", "2,8", "--relation", "replace-special", "--json")
-        found = json.loads(run("convert", repr(event), *words).stdout)["result"]["renyi_epsilon"]
-        for bound, value in zip(found, known._rdp, strict=True):
-            assert bound["lower"] <= value * (1 + 1e-12)
-            assert bound["upper"] >= value * (1 - 1e-12)
 
     def test_replaced_contributions_by_listed_outcomes(self) -> None:
         """Two contributions of opposite sign, seen through a fair coin of lattice noise.
@@ -583,5 +536,5 @@ def test_a_plain_question_loads_nothing_of_it() -> None:
     loaded = modules("compose", "gaussian:sigma=2", "--delta", "1e-5", "-q")
     assert "privcalc.spec.read" in loaded
     ours = {each for each in loaded if each.startswith("privcalc.")}
-    assert not {each for each in ours if "events" in each or "gate" in each or "opened" in each}
+    assert not {each for each in ours if "events" in each or "gate" in each}
     assert "tomllib" not in loaded

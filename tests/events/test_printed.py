@@ -164,7 +164,7 @@ def test_fields_are_read_by_name(text: str, spec: str) -> None:
         ("[(1.1, 0.1, 5)] + [(1.1, 0.1, 5)]", "expected here, got [(1.1", "[(1.1"),
         ("[(1.1, 0.1, 5)], 3", "is no DpEvent", ""),
         ("[__import__('os').system('x')]", "expected here, got system", "__import__"),
-        ("[(lambda: 3)()]", "nor plain data", ")("),
+        ("[(lambda: 3)()]", "expected here, got (lambda: 3)()", "(lambda"),
         ("{'history': [x for x in (1, 2)]}", "expected here, got [x", "[x"),
         ("[" * 150 + "(1,)" + "]" * 150, "brackets are nested deeper than 100", ""),
         (f"[({'1,' * 600_000})]", "what Python prints has at most 1,000,000 characters", ""),
@@ -182,11 +182,6 @@ def test_fields_are_read_by_name(text: str, spec: str) -> None:
         (
             f"_GaussianDpEvent{TUPLE}'GaussianDpEvent', std=2.0)",
             "GaussianDpEvent has no field std",
-            "_GaussianDpEvent",
-        ),
-        (
-            f"_GaussianDpEvent{TUPLE}'LaplaceDpEvent', noise_multiplier=2.0)",
-            "the named tuple of a GaussianDpEvent says so in class_name",
             "_GaussianDpEvent",
         ),
         ("[(1.1, 0.1, 010)]", "nor plain data", "0"),

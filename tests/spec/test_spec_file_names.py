@@ -83,14 +83,14 @@ def test_names_without_quotes_stay_so(name: str) -> None:
         ('pmf:file="t.csv"x', "'x' is not expected here", "compose with +"),
         ('gaussian:sigma="1"', "sigma takes a number, got 1", "write sigma=1"),
         ('rr:epsilon=1,categories="4"', "categories takes a whole number, got 4", "categories=4"),
-        ("pmf:file=my table.csv", "file takes a file, got my", "'pmf:file=\"my table.csv\"'"),
+        ("pmf:file=my table.csv", "file takes a file, got my", 'file="NAME"'),
         (
             "max(pure:epsilon=1,pmf:file=my table.csv)",
             "file takes a file, got my",
-            "'pmf:file=\"my table.csv\"'",
+            'file="NAME"',
         ),
         ("pmf:file=~/t.csv", "no value, got '~'", "write $HOME"),
-        ("pmf:file=C:/t.csv", "stands in parentheses", "'pmf:file=\"C:/t.csv\"'"),
+        ("pmf:file=C:/t.csv", "stands in parentheses", 'file="NAME"'),
     ],
 )
 def test_refusals(text: str, message: str, hint: str) -> None:
