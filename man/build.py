@@ -26,10 +26,9 @@ from privcalc.cli.output import OPTIONS, OUTPUT  # noqa: E402
 from privcalc.cli.program import COMPLETIONS, HELP  # noqa: E402
 from privcalc.commands.command import COMMANDS, load  # noqa: E402
 from privcalc.commands.options import PROGRAM  # noqa: E402
-from privcalc.spec.describe import TOPICS, rows  # noqa: E402
+from privcalc.spec.describe import TOPICS, loops, rows  # noqa: E402
 from privcalc.spec.entry import word_text  # noqa: E402
 from privcalc.spec.events.history import OPACUS  # noqa: E402
-from privcalc.spec.loops import LOOPS  # noqa: E402
 from privcalc.spec.registry import (  # noqa: E402
     mechanisms,
     value_text,
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from privcalc.commands.options import Option
+    from privcalc.spec.describe import Loop
     from privcalc.spec.entry import Entry, Parameter
-    from privcalc.spec.loops import Loop
 
 # The words that select what is generated.
 HOLE = re.compile(r"@([A-Z]+)(?: ([a-z]+))?@")
@@ -529,7 +528,7 @@ def mdoc_missing(_: str) -> Iterator[str]:
 
 def mdoc_loops(_: str) -> Iterator[str]:
     """Yield code with its specifications."""
-    for loop in LOOPS:
+    for loop in loops():
         yield from mdoc_loop(loop)
 
 
@@ -595,7 +594,7 @@ def readme(text: str) -> str:
 
 def readme_table() -> list[str]:
     """Return the loops that have a short form, as a table in Markdown."""
-    rows = [f"| {loop.brief} | `{loop.spec}` |" for loop in LOOPS if loop.brief]
+    rows = [f"| {loop.brief} | `{loop.spec}` |" for loop in loops() if loop.brief]
     return ["| what the code does | specification |", "|---|---|", *rows, ""]
 
 

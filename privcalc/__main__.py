@@ -38,20 +38,23 @@ def main() -> int:
 
 def _written_down(arguments: list[str]) -> str:
     """Return the version, or the help as the generator of documents wrote it down; else ""."""
-    if arguments == ["--version"]:
-        from privcalc import __version__
+    match arguments:
+        case ["--version"]:
+            from privcalc import __version__
 
-        return f"privcalc {__version__}\n"
-    if arguments[-1:] not in (["-h"], ["--help"]) or len(arguments) > 2:
-        return ""
-    if not all(word.isalpha() for word in arguments[:-1]):
-        return ""
-    name = arguments[0] if len(arguments) == 2 else "top-level"
-    from privcalc.package_data import read
+            return f"privcalc {__version__}\n"
+        case ["-h" | "--help"]:
+            name = "top-level"
+        case [name, "-h" | "--help"] if name.isalpha():
+            pass
+        case _:
+            return ""
+    from privcalc.opened import package_text
 
-    with suppress(OSError):
-        return read("cli", "help", f"{name}.txt")
-    return ""
+    try:
+        return package_text("cli", "help", f"{name}.txt")
+    except OSError:
+        return ""
 
 
 def _unstarted(error: Exception) -> int:

@@ -15,10 +15,7 @@ from privcalc.record import field, record
 
 MAX_DIGITS = 10
 MIN_DIGITS = 3
-
-
-# The relative width that is aimed at where none is asked for: digits beyond are a wish. What costs
-# next to nothing is made narrower (`engine/planner.py`).
+# The relative width that is aimed at; what costs next to nothing is made narrower (`planner.py`).
 TOLERANCE = 1e-6
 
 
@@ -36,8 +33,7 @@ class Proof(Enum):
 
     def __init__(self, words: str, engine: str) -> None:
         """Take what both columns say."""
-        self.words = words
-        self.engine = engine
+        self.words, self.engine = words, engine
 
 
 class Verdict(Enum):
@@ -66,11 +62,6 @@ class Bound:
         >>> epsilon = Bound(upper=1.25, lower=1.0)
         >>> epsilon.width, epsilon.verdict(1.1).value, Bound(1.25).lower
         (0.25, 'undecided', None)
-
-    Attributes:
-        upper: what the number is at most.
-        lower: what it is at least.
-        exact: the number itself, where it is known.
     """
 
     upper: float
@@ -118,12 +109,16 @@ class Bound:
         """The ends as doubles that enclose the number as what they are read as."""
         if self.exact is not None:
             return self.lower, self.upper
-        return None if self.lower is None else read_below(self.lower), read_above(self.upper)
+        lower, upper = self.lower, self.upper
+        # `repr` prints a decimal on either side of a double.
+        if lower is not None and 0.0 < lower < math.inf:
+            lower = decimal_below(Fraction(lower))
+        return lower, decimal_above(Fraction(upper)) if 0.0 < upper < math.inf else upper
 
     def __post_init__(self) -> None:
         """Refuse what no certificate can have produced."""
-        lower = -math.inf if self.lower is None else self.lower
-        if math.isnan(self.upper) or math.isnan(lower) or lower > self.upper:
+        # Nothing is true of nan.
+        if not (-math.inf if self.lower is None else self.lower) <= self.upper:
             raise AssertionError(f"not a bracket: [{self.lower}, {self.upper}]")
 
     @property
@@ -151,9 +146,8 @@ class Bound:
             DomainError: it is not finite: everything would pass, or nothing could be compared.
         """
         number = _budget(budget)
-        high: Fraction | float = self.upper if self.exact is None else self.exact
-        low: Fraction | float | None = self.lower if self.exact is None else self.exact
         # Fractions compare with doubles, infinite ones too, as the numbers that these are.
+        low, high = (self.lower, self.upper) if self.exact is None else (self.exact, self.exact)
         if high <= number:
             return Verdict.WITHIN
         if low is not None and low > number:
@@ -173,9 +167,9 @@ class Bound:
     @property
     def words(self) -> str:
         """Both ends with all digits, for messages."""
-        if self.lower is None:
-            return f"at most {self.upper!r}"
-        return f"[{self.lower!r}, {self.upper!r}]"
+        return (
+            f"at most {self.upper!r}" if self.lower is None else f"[{self.lower!r}, {self.upper!r}]"
+        )
 
     def intersection(self, other: Bound) -> Bound:
         """Return the narrower bracket of one number that is known by two.
@@ -194,10 +188,9 @@ class Bound:
         return known or Bound(upper, lower)
 
     def decimals(self) -> tuple[str, str]:
-        """Return (lower, upper) as text: just enough digits to tell them apart, at most 10.
+        """Return (lower, upper) as text: just enough digits to tell them apart, rounded outward.
 
-        The upper end is rounded up and the lower end down, so the printed bracket contains the
-        certified one. A missing lower end is the empty string.
+        A missing lower end is the empty string.
         """
         if self.lower is None:
             return "", round_up(self.upper)
@@ -214,25 +207,14 @@ def _budget(given: float) -> Fraction:
     """Return the number that a budget stands for."""
     if isinstance(given, bool) or not isinstance(given, Real | Decimal):
         raise UsageError(f"a budget is a number, got {type(given).__name__}")
+    if isinstance(given, Rational):
+        return Fraction(given)
+    if not (given.is_finite() if isinstance(given, Decimal) else math.isfinite(given)):
+        raise DomainError(f"a budget must be finite, got {given}")
+    if isinstance(given, Decimal):
+        return Fraction(given)
     # What numpy has for a double prints in another way.
-    plain = given if isinstance(given, Rational | Decimal | Written) else float(given)
-    if isinstance(plain, Decimal) and plain.is_nan():
-        raise DomainError("a budget must be finite, got nan")
-    if not -math.inf < plain < math.inf:
-        raise DomainError(f"a budget must be finite, got {plain}")
-    if isinstance(plain, Rational | Decimal):
-        return Fraction(plain)
-    return exact(plain)
-
-
-def read_above(end: float) -> float:
-    """Return an upper end as it is printed: `repr` prints a decimal on either side of a double."""
-    return decimal_above(Fraction(end)) if 0.0 < end < math.inf else end
-
-
-def read_below(end: float) -> float:
-    """Return a lower end as it is printed; see `read_above`."""
-    return decimal_below(Fraction(end)) if 0.0 < end < math.inf else end
+    return exact(given if isinstance(given, Written) else float(given))
 
 
 def round_up(value: float | Fraction, digits: int = MAX_DIGITS) -> str:

@@ -5,11 +5,8 @@ class PrivcalcError(Exception):
     """Common base of every error below. Never raised directly.
 
     >>> import privcalc
-    >>> try:
-    ...     privcalc.compose("gaussian:sgma=1", delta=1e-5)
-    ... except privcalc.PrivcalcError as error:
-    ...     error.code, str(error)
-    ('spec', 'gaussian has no parameter sgma (did you mean sigma?)')
+    >>> issubclass(privcalc.SpecError, privcalc.PrivcalcError), privcalc.SpecError.code
+    (True, 'spec')
 
     Attributes:
         text: the specification, or the value, as it was written (one line), or "".
@@ -24,9 +21,7 @@ class PrivcalcError(Exception):
     ) -> None:
         """Keep what is wrong, where, and what to write instead."""
         super().__init__(message)
-        self.text = text
-        self.span = span
-        self.hint = hint
+        self.text, self.span, self.hint = text, span, hint
 
     @property
     def message(self) -> str:
@@ -54,11 +49,9 @@ class SpecError(PrivcalcError):
     """A specification cannot be read: syntax, an unknown name, a value out of range.
 
     >>> import privcalc
-    >>> try:
-    ...     privcalc.compose("gaussian:sgma=1", delta=1e-5)
-    ... except privcalc.SpecError as error:
-    ...     error.text[slice(*error.span)], error.hint
-    ('sgma', 'did you mean sigma?')
+    >>> privcalc.compose("gaussian:sgma=1", delta=1e-5)
+    Traceback (most recent call last):
+    privcalc.errors.SpecError: gaussian has no parameter sgma (did you mean sigma?)
     """
 
     code = "spec"
@@ -67,28 +60,17 @@ class SpecError(PrivcalcError):
 class FileError(PrivcalcError):
     """Something in a file is wrong.
 
-        >>> import privcalc, tempfile, pathlib
-        >>> file = pathlib.Path(tempfile.mkdtemp(), "privacy.toml")
-        >>> _ = file.write_text("budget = 3")
-        >>> try:
-        ...     privcalc.check(file)
-        ... except privcalc.FileError as error:
-        ...     error.file == str(file), error.cause.message[:22]
-        (True, 'a table [budget] with ')
-
-    Attributes:
-        cause: what is wrong.
-        file: the name of the file.
-        line: the line, from 1, or None where it has none.
+    >>> import privcalc
+    >>> error = privcalc.FileError(privcalc.UsageError("no budget"), "privacy.toml", 3)
+    >>> str(error), error.file, error.line
+    ('privacy.toml, line 3: no budget', 'privacy.toml', 3)
     """
 
     def __init__(self, cause: PrivcalcError, file: str, line: int | None) -> None:
         """Keep what is wrong and its place."""
         super().__init__(f"{file}, line {line}: {cause}" if line else f"{file}: {cause}")
-        self.cause = cause
-        self.file = file
-        self.line = line
-        self.code = cause.code
+        self.cause, self.code = cause, cause.code
+        self.file, self.line = file, line
 
 
 class DomainError(PrivcalcError, ValueError):

@@ -12,27 +12,25 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Self
 
 from privcalc.record import record
 
-# The most significant digits of a decimal that is read: more than any double has, written out.
+# The most digits of a decimal that is read: more than any double has, written out.
 MOST_DIGITS = 800
+_LONG = Context(prec=2000)
 # A decimal of more digits before its point is printed with an exponent.
 MOST_PLAIN = 22
-# The largest double.
 LARGEST = math.nextafter(math.inf, 0.0)
 
 
 class Written(float):
     """A double that stands for another number than the decimal that `repr` prints of it.
 
-    Attributes:
-        exact: the number it stands for.
-        text: how it was written, or "" where it was computed.
+    Its text is how it was written, or "" where it was computed.
     """
 
     __slots__ = ("exact", "text")
@@ -67,8 +65,6 @@ def _decimal(value: float) -> Fraction:
 # A double, its relative error, and the number that it stands in for where that is known and not the
 # double.
 Nearest = tuple[float, float, Fraction | None]
-
-
 _Operation = Callable[[Fraction, Fraction], Fraction]
 
 
@@ -77,12 +73,7 @@ class Enclosed:
     """A number >= 0 between two rationals, which are the same where it is known.
 
     Products and quotients of written numbers are formed here and rounded once, so that no
-    mechanism counts its roundings by hand.
-
-    Attributes:
-        low: at most the number.
-        high: at least the number.
-        square: its square, where that is known but the number is no rational.
+    mechanism counts its roundings by hand. Its square may be known where it is no rational.
     """
 
     low: Fraction
@@ -158,33 +149,18 @@ class Enclosed:
 
     @cached_property
     def _nearest(self) -> Nearest:
-        if self.exact is not None:
-            return _rounded(self.exact)
+        known = self.exact
         try:
-            value = float((self.low + self.high) / 2)
+            value = float((self.low + self.high) / 2 if known is None else known)
         except OverflowError:
-            return math.inf, math.inf, None
+            return math.inf, math.inf, known
         centre = Fraction(value)
+        if centre == known:
+            return value, 0.0, None
         if not centre:
-            return 0.0, math.inf, None
+            return 0.0, math.inf, known
         error = float(max(centre - self.low, self.high - centre) / centre)
-        return value, math.nextafter(error, math.inf), None
-
-
-def _rounded(number: Fraction) -> Nearest:
-    """Return what `Enclosed.nearest` does of a known number, in integers: fractions take longer."""
-    top, bottom = number.numerator, number.denominator
-    try:
-        value = top / bottom
-    except OverflowError:
-        return math.inf, math.inf, number
-    if not value:
-        return (0.0, math.inf, number) if top else (value, 0.0, None)
-    own_top, own_bottom = value.as_integer_ratio()
-    product = own_top * bottom
-    off = abs(product - top * own_bottom)
-    # Quotients of integers are rounded once, as those of fractions are.
-    return (value, math.nextafter(off / product, math.inf), number) if off else (value, 0.0, None)
+        return value, math.nextafter(error, math.inf), known
 
 
 def _root(square: Fraction) -> tuple[Fraction, Fraction]:
@@ -202,27 +178,20 @@ def _root(square: Fraction) -> tuple[Fraction, Fraction]:
 
 def doubles(number: Fraction) -> tuple[float, float]:
     """Return the greatest double that is not above a number, and the least that is not below."""
-    top, bottom = number.numerator, number.denominator
     try:
-        nearest = top / bottom
+        nearest = float(number)
     except OverflowError:
-        above = (LARGEST, math.inf)
-        return above if number > 0 else (-math.inf, -LARGEST)
-    # In integers: fractions take longer.
-    own_top, own_bottom = nearest.as_integer_ratio()
-    product, own_product = top * own_bottom, own_top * bottom
-    if own_product == product:
+        return (LARGEST, math.inf) if number > 0 else (-math.inf, -LARGEST)
+    # Fractions compare with doubles as the numbers that these are.
+    if nearest == number:
         return nearest, nearest
-    if own_product > product:
+    if nearest > number:
         return math.nextafter(nearest, -math.inf), nearest
     return nearest, math.nextafter(nearest, math.inf)
 
 
 def decimal_above(number: Fraction) -> float:
-    """Return the least double that prints as a decimal that is at least a number >= 0.
-
-    Infinity where no double does.
-    """
+    """Return the least double, or infinity, that prints as a decimal that is >= a number >= 0."""
     value = math.nextafter(float(number), 0.0)
     while value < math.inf and Fraction(repr(value)) < number:
         value = math.nextafter(value, math.inf)
@@ -245,19 +214,11 @@ def shown(value: float) -> str:
 
 
 def decimal_text(number: Fraction) -> str | None:
-    """Return a rational as a decimal with all its digits; None where no decimal is equal to it."""
-    rest = number.denominator
-    twos = (rest & -rest).bit_length() - 1
-    rest, fives = rest >> twos, 0
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    if rest != 1:
+    """Return a rational as a decimal with all its digits; None where none of 2,000 is equal."""
+    decimal = _LONG.divide(Decimal(number.numerator), Decimal(number.denominator))
+    if Fraction(decimal) != number:
         return None
-    places = max(twos, fives)
-    digits = str(abs(number.numerator) * (10**places // number.denominator))
-    kept = digits.rstrip("0") or "0"
-    exponent = len(digits) - len(kept) - places
-    decimal = Decimal((int(number < 0), tuple(map(int, kept)), exponent))
+    decimal = _LONG.normalize(decimal)
     plain = -6 < decimal.adjusted() < MOST_PLAIN
     return f"{decimal:f}" if plain else f"{decimal:e}".replace("e+", "e")
 
@@ -281,8 +242,3 @@ def standing_for(value: float, number: Fraction, text: str = "") -> float:
     """Return the double `value` so that `exact` gives `number`."""
     plain = float(value)
     return plain if exact(plain) == number else Written(plain, number, text)
-
-
-def significant_digits(text: str) -> int:
-    """Count the digits of a decimal between its first and its last that is not zero."""
-    return len("".join(map(str, Decimal(text).as_tuple().digits)).strip("0"))

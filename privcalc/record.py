@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _C = TypeVar("_C", bound=type)
-
-
 _NO_DEFAULT = object()
 
 
@@ -35,10 +33,7 @@ def field(
 ) -> Any:  # noqa: ANN401  (stands for a value of any type)
     """Declare a default: the same for all records, or made anew for each (`factory=dict`).
 
-    Args:
-        default: the value.
-        factory: makes the value.
-        compare: whether records that differ here only differ.
+    `compare` is whether records that differ here only differ.
     """
     return Field(default, factory, compare=compare)
 

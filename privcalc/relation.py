@@ -4,10 +4,9 @@ from enum import Enum
 
 
 class Adjacency(Enum):
-    """One direction of one neighbouring relation: P is the output on the first data set.
+    """One direction of a relation: P is the output on the first data set.
 
-    ADD: the second data set has one record more. REMOVE: it has one record less.
-    REPLACE: one record has another value.
+    The second has one record more (ADD), one less (REMOVE), or another value of one (REPLACE).
     """
 
     ADD = "add"

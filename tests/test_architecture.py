@@ -38,7 +38,7 @@ _BELOW_CLI = (
     f"{_BASE} {_NUMBERS} privcalc.spec {_LAWS} privcalc.engine privcalc.tradeoff privcalc.selection"
 )
 # The package itself is its version.
-_CLI = "privcalc.render privcalc.commands privcalc.package_data typer"
+_CLI = "privcalc.render privcalc.commands typer"
 _ABOVE = f"{_BASE} privcalc privcalc.version privcalc.spec privcalc.accounting privcalc.calibration"
 
 # The longest name that is a prefix of the module's decides. A new layer needs a line here.
@@ -51,9 +51,7 @@ RULES = {
     "privcalc.opened": Rule("privcalc.errors"),
     "privcalc.bounds": Rule("privcalc.errors privcalc.exact privcalc.record"),
     # Text <-> tree, with the standard library alone.
-    "privcalc.spec": Rule(f"{_BASE} privcalc.package_data"),
-    # Reads the file of a history.
-    "privcalc.spec.events": Rule(f"{_BASE} privcalc.opened privcalc.package_data privcalc.spec"),
+    "privcalc.spec": Rule(f"{_BASE} privcalc.opened"),
     # From numbers up to an engine: no specification, no mechanism.
     "privcalc.numerics": Rule("privcalc.errors privcalc.record numpy scipy"),
     "privcalc.losses": Rule(f"{_BASE} {_NUMBERS}"),
@@ -101,10 +99,10 @@ RULES = {
     ),
     # Answers to text.
     "privcalc.render": Rule(_ABOVE),
+    "privcalc.render.plain": Rule(f"{_ABOVE} privcalc.render", in_functions="rich"),
     # What is drawn, for a terminal and by matplotlib, which is an extra.
     "privcalc.picture": Rule(f"{_ABOVE} privcalc.render"),
     "privcalc.picture.figure": Rule(f"{_ABOVE} privcalc.render privcalc.picture matplotlib"),
-    "privcalc.render.table": Rule(f"{_ABOVE} privcalc.render rich"),
     # Each command, with its options, and its answers as reports.
     "privcalc.commands": Rule(f"{_ABOVE} privcalc.render", in_functions="privcalc.picture"),
     # Reads the budget file.
@@ -112,14 +110,13 @@ RULES = {
     "privcalc.schema": Rule(""),
     # The command line calls all of it; numbers load when one is first needed.
     "privcalc.cli": Rule(
-        f"{_ABOVE} privcalc.opened privcalc.render privcalc.commands privcalc.package_data typer",
+        f"{_ABOVE} privcalc.opened privcalc.render privcalc.commands typer",
         in_functions="privcalc.picture",
     ),
     # How much work is spent, which whoever works has loaded.
     "privcalc.cli.progress": Rule("", in_functions="privcalc.numerics.work rich"),
-    "privcalc.__main__": Rule("privcalc privcalc.package_data privcalc.cli"),
+    "privcalc.__main__": Rule("privcalc privcalc.opened privcalc.cli"),
     "privcalc.version": Rule(""),
-    "privcalc.package_data": Rule(""),
     # What `import privcalc` offers is loaded when it is asked for.
     "privcalc": Rule(f"{_BASE} privcalc.version", in_functions="privcalc.commands"),
 }
@@ -129,7 +126,7 @@ RULES = {
 BY_NAME = {"privcalc", "privcalc.spec.registry", "privcalc.commands.command", "privcalc.cli.output"}
 
 # What is read without the rest, and so a file of its own, however short.
-ALONE = {"privcalc.version", "privcalc.package_data"}
+ALONE = {"privcalc.version"}
 
 
 @dataclass(frozen=True)
@@ -318,6 +315,7 @@ def test_nothing_imports_the_command_line() -> None:
         ("privcalc.accounting.compose", "from privcalc.render import json"),
         ("privcalc.accounting.compose", "import typer"),
         ("privcalc.render.data", "import rich"),
+        ("privcalc.render.plain", "import rich"),
         ("privcalc.cli.app", "def f():\n    import rich.table"),
         ("privcalc.cli.app", "import numpy"),
         ("privcalc.errors", "from . import bounds"),
@@ -335,7 +333,7 @@ def test_the_rules_forbid(module: str, line: str) -> None:
         ("privcalc.mechanisms.gaussian", "from privcalc.spec.registry import mechanism"),
         ("privcalc.mechanisms.gaussian", "def f():\n    import numpy as np"),
         ("privcalc.mechanisms.gaussian", "if TYPE_CHECKING:\n    import numpy as np"),
-        ("privcalc.render.table", "def f():\n    from rich.table import Table"),
+        ("privcalc.render.plain", "def f():\n    from rich.table import Table"),
         ("privcalc.cli.app", "from privcalc import __version__\nimport typer"),
         ("privcalc.engine.inversion.line_sum", "import numpy as np"),
     ],

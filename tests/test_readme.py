@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.spec.loops import LOOPS
+from privcalc.spec.describe import loops
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def test_the_samplings_are_those_of_the_help() -> None:
     """The table is a part of that of `--help-spec sampling`, each specification of which is run."""
     table = README.partition("## Which sampling is mine?")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.*) \| `([^`|]*)` \|$", table, re.MULTILINE)
-    assert rows == [(loop.brief, loop.spec) for loop in LOOPS if loop.brief]
+    assert rows == [(loop.brief, loop.spec) for loop in loops() if loop.brief]
     assert len(rows) > 10
 
 

@@ -334,7 +334,7 @@ def _check_certificate(name: str, *, one: bool, estimate: bool) -> None:
 
 def _certify(reports: Sequence[Report], name: str) -> None:
     """Write down what proves the answer, before anything is printed."""
-    from privcalc.render.certificate import certificate
+    from privcalc.render.data import certificate
 
     [report] = reports
     try:

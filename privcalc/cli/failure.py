@@ -130,7 +130,7 @@ class Failure:
         places += [] if self.line is None else [f"line {self.line}"]
         place = ", ".join(places) + (": " if places else "")
         if self.span is not None:
-            from privcalc.spec.markers import marked
+            from privcalc.spec.hints import marked
 
             error = SpecError(self.message, text=self.text, span=self.span, hint=self.hint)
             return f"privcalc: {place}{marked(error)}"
@@ -145,7 +145,7 @@ class Failure:
         if self.hint:
             data["hint"] = self.hint
         if self.span is not None and self.text:
-            from privcalc.spec.markers import excerpt
+            from privcalc.spec.hints import excerpt
 
             data["text"], data["span"] = excerpt(self.text, self.span)
         if self.file:
@@ -156,7 +156,7 @@ class Failure:
 
     def as_annotation(self) -> str:
         """Return the error as a GitHub workflow command."""
-        from privcalc.render.github import annotation
+        from privcalc.render.ci import annotation
 
         place = (self.file, self.line or 1) if self.file else None
         return annotation("error", "privcalc", self.as_text().removeprefix("privcalc: "), place)

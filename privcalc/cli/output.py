@@ -64,10 +64,10 @@ FORMATS = {
     "terse": ("plain", "terse_line", True),
     "json": ("data", "json_line", True),
     "csv": ("data", "csv_lines", True),
-    "github": ("github", "lines", True),
+    "github": ("ci", "github", True),
     "markdown": ("plain", "markdown_lines", False),
-    "junit": ("checks", "junit", False),
-    "gitlab": ("checks", "gitlab", False),
+    "junit": ("ci", "junit", False),
+    "gitlab": ("ci", "gitlab", False),
 }
 
 
@@ -280,13 +280,11 @@ class Printer:
 
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
         terminal = self._output.terminal
-        if terminal.boxed:
-            from privcalc.render import table
-
-            text = table.render(reports, colour=terminal.colour, width=terminal.columns)
-            return iter(text.rstrip("\n").split("\n"))
         from privcalc.render import plain
 
+        if terminal.boxed:
+            text = plain.boxed(reports, colour=terminal.colour, width=terminal.columns)
+            return iter(text.rstrip("\n").split("\n"))
         return plain.lines(reports, colour=terminal.colour)
 
     def _messages(self, reports: Sequence[Report], place: str) -> Iterator[str]:

@@ -18,12 +18,13 @@ from typer._click.exceptions import (
 from typer._types import TyperChoice
 from typer.core import TyperCommand, TyperGroup
 
-from privcalc import errors, package_data
+from privcalc import errors
 from privcalc.cli.failure import ExitStatus, Failure, complain, shown, wanted_form
 from privcalc.cli.output import OUTPUT, read_output
 from privcalc.commands import meant
 from privcalc.commands.command import COMMANDS, load
 from privcalc.commands.options import FLAG, PROGRAM, TEXTS
+from privcalc.opened import package_text
 from privcalc.version import __version__
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Group(TyperGroup):
 
     def get_help(self, ctx: Context) -> str:  # noqa: ARG002
         """Return one screen."""
-        return package_data.read("cli", "help", "top-level.txt").rstrip("\n")
+        return package_text("cli", "help", "top-level.txt").rstrip("\n")
 
     def full_help(self, ctx: Context) -> str:
         """Return the help of every option of every command."""
@@ -73,7 +74,7 @@ class StrictCommand(TyperCommand):
 
     def get_help(self, ctx: Context) -> str:  # noqa: ARG002
         """Return one screen."""
-        return package_data.read("cli", "help", f"{self.name}.txt").rstrip("\n")
+        return package_text("cli", "help", f"{self.name}.txt").rstrip("\n")
 
     def full_help(self, ctx: Context) -> str:
         """Return the help of every option."""
@@ -134,7 +135,7 @@ def _print_language(_context: typer.Context, name: str | None) -> None:
 
 def _print_schema(_context: typer.Context, name: str | None) -> None:
     if name is not None:
-        _print_and_stop(package_data.read("schema", f"{name}-v1.json"))
+        _print_and_stop(package_text("schema", f"{name}-v1.json"))
 
 
 # The names under which shells look for completions.
@@ -143,7 +144,7 @@ COMPLETIONS = {"bash": "privcalc.bash", "zsh": "_privcalc", "fish": "privcalc.fi
 
 def _print_completion(_context: typer.Context, shell: str | None) -> None:
     if shell is not None:
-        _print_and_stop(package_data.read("cli", "completions", COMPLETIONS[shell]))
+        _print_and_stop(package_text("cli", "completions", COMPLETIONS[shell]))
 
 
 def _print_full_help(context: typer.Context, value: bool) -> None:  # noqa: FBT001

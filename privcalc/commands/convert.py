@@ -276,7 +276,7 @@ def _event(question: Question, relation: Relation | None) -> Report:
     """Return a specification as a DpEvent of dp_accounting."""
     from privcalc.accounting.directions import Method
     from privcalc.accounting.realize import default_relation, sampling_words
-    from privcalc.spec.events.to_event import event_text
+    from privcalc.spec.events.dp_events import event_text
     from privcalc.spec.registry import check_relation
 
     tree = question.tree

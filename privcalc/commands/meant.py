@@ -6,9 +6,9 @@ Read only after an error. Each hint says what to write.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from privcalc import package_data
+from privcalc.opened import table
 from privcalc.spec.entry import snake_case, suggestion
 from privcalc.spec.hints import for_word
 
@@ -20,10 +20,8 @@ __all__ = ["for_argument", "for_command", "for_option", "for_value"]
 
 def _table(name: str) -> dict[str, str]:
     """Return what to write for each word, from the data of the package."""
-    import tomllib
-
-    found: dict[str, dict[str, str]] = tomllib.loads(package_data.read("commands", "meant.toml"))
-    return found.get(name, {})
+    found: Any = table("commands", "meant.toml")
+    return found.get(name, {})  # type: ignore[no-any-return]
 
 
 def for_option(option: str, known: Sequence[str], command: str = "") -> str:

@@ -206,7 +206,7 @@ def split(name: str, texts: Iterable[str]) -> list[str]:
     texts = tuple(texts)
     for text in texts:
         if "," in text:
-            from privcalc.spec.resolve import decimal_comma
+            from privcalc.spec.syntax import decimal_comma
 
             if (place := decimal_comma(text)) is not None:
                 from privcalc.spec.hints import DECIMAL_POINT

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 # Each curve has a line and a mark of its own, so that nothing hangs on colour.
 LINES, MARKS, GREYS = ("-", "--", "-.", ":"), "os^D", ("0.0", "0.3", "0.45", "0.55")
-
-
 # No date: the same picture is the same bytes.
 _METADATA = {
     ".svg": {"Date": None, "Creator": f"privcalc {__version__}"},
@@ -88,14 +86,9 @@ def _draw(picture: Picture, axes: Axes) -> None:
     single = len(picture.curves) == 1
     for index, curve in enumerate(picture.curves):
         label = "" if single else f"{curve.name}, "
-        style = {
-            "linestyle": LINES[index % len(LINES)],
-            "marker": MARKS[index % len(MARKS)],
-            "color": GREYS[index % len(GREYS)],
-            "markersize": 4.0,
-            "linewidth": 1.0,
-        }
-        _lines(axes, curve, label, style)
+        line, mark, grey = (each[index % len(each)] for each in (LINES, MARKS, GREYS))
+        style = {"linestyle": line, "marker": mark, "color": grey}
+        _lines(axes, curve, label, style | {"markersize": 4.0, "linewidth": 1.0})
     # What is 0 lies below a logarithmic axis: bands end where it does.
     low, high = axes.get_ylim()
     for index, curve in enumerate(picture.curves):
@@ -103,8 +96,7 @@ def _draw(picture: Picture, axes: Axes) -> None:
     axes.set_ylim(low, high)
     if picture.unit:
         axes.plot([0, 1], [1, 0], color="0.5", linewidth=1.0, dashes=(1, 3), label="random guess")
-        axes.set_xlim(-0.02, 1.02)
-        axes.set_ylim(-0.02, 1.02)
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axes.legend(fontsize=8.0, frameon=False)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib.util import find_spec
-from itertools import accumulate
 from math import isfinite, isinf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +15,13 @@ from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import remarks, title, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from privcalc.render.report import Number, Quantity, Report, Row
 
 FORMATS = (".svg", ".png", ".pdf")
 
+# What axes and curves are called, where it is not their name.
 LABELS = {
     "alpha": "false positive rate (alpha)",
     "beta": "false negative rate (beta)",
@@ -35,18 +34,11 @@ LABELS = {
     "exact": "sampled",
     "tight": "sampled",
 }
-"""What axes and curves are called, where it is not their name."""
-
-FALLS = frozenset({("epsilon", "delta"), ("delta", "epsilon"), ("alpha", "beta")})
-RISES = frozenset({("orders", "renyi_epsilon"), ("orders", "exact"), ("orders", "base")})
-"""Which quantity never rises, or never falls, with the place that it is asked at."""
-
+# Lower ends below this part of all upper ones are left out of a logarithmic axis, which would be
+# theirs for the most part.
 BELOW = 0.1
-"""Lower ends below this part of all upper ones are left out of a logarithmic axis, which would be
-theirs for the most part."""
-
+# A band so wide, against its upper end, is more than a line.
 VISIBLE = 0.02
-"""A band so wide, against its upper end, is more than a line."""
 
 NO_CURVE = (
     "a picture needs a curve, and this is one number: give several deltas or epsilons, or"
@@ -54,8 +46,8 @@ NO_CURVE = (
 )
 SEVERAL = "a picture has one curve: ask for several deltas, or several epsilons"
 
+# Remarks without which a picture would say something else.
 EXPLAINED = ("target", "runs", "filter", "caution")
-"""Remarks without which a picture would say something else."""
 
 
 @record
@@ -69,12 +61,9 @@ class Point:
 
 @record
 class Curve:
-    """Points of one quantity, at increasing places.
+    """Points of one quantity that can be drawn, at increasing places.
 
-    Attributes:
-        name: for the legend.
-        points: those that can be drawn.
-        narrow: whether both ends are known everywhere, and no further apart than a line is wide.
+    A narrow one is known from both sides everywhere, no further apart than a line is wide.
     """
 
     name: str
@@ -92,16 +81,9 @@ class Axis:
 
 @record
 class Picture:
-    """All that a picture shows.
+    """All that a picture shows: what it assumes, curves, and remarks on what cannot be seen.
 
-    Attributes:
-        title: the specification.
-        facts: pairs of a word and a sentence: the relation, the sampling, the target.
-        x: the horizontal axis.
-        y: the vertical axis.
-        curves: at least one, with at least one point each.
-        unit: whether both axes are [0, 1], with the line of random guesses: 1 - x.
-        remarks: what cannot be seen: ends that are missing, and points that lie outside.
+    If it is `unit`, both axes are [0, 1], with the line of random guesses: 1 - x.
     """
 
     title: str
@@ -114,11 +96,7 @@ class Picture:
 
 
 def check_file(name: str, option: str = "--plot-file") -> None:
-    """Refuse a file that cannot be drawn, before anything is computed.
-
-    Args:
-        name: of the file.
-        option: what the file was given to.
+    """Refuse a file that cannot be drawn, given to an option, before anything is computed.
 
     Raises:
         UsageError: it ends in no known format, its folder is missing, or matplotlib is.
@@ -170,22 +148,18 @@ def _of_columns(report: Report) -> Picture:
 
 def _of_places(reports: Sequence[Report]) -> Picture:
     """Return the picture of answers to one question at several places."""
-    first = reports[0]
-    place = first.place[0] if first.place else ""
-    columns = first.result
+    place, columns = reports[0].place, reports[0].result
+    name = place[0] if place else ""
     if "sufficient" in columns:
         # The value that is wanted lies between these two.
-        parameter = str(first.result["parameter"])
+        parameter = str(columns["parameter"])
         brackets = tuple((_place(each), _between(each)) for each in reports)
-        return _picture(reports, place, parameter, [(parameter, brackets)])
-    found = [
-        (name, tuple((_place(each), each.result[name]) for each in reports))
-        for name, value in columns.items()
-        if isinstance(value, Bound)
-    ]
+        return _picture(reports, name, parameter, [(parameter, brackets)])
+    proved = [key for key, value in columns.items() if isinstance(value, Bound)]
+    found = [(key, tuple((_place(each), each.result[key]) for each in reports)) for key in proved]
     if not found:
         raise UsageError("a picture shows what is proved; these numbers have no certificate")
-    return _picture(reports, place, found[0][0], found)
+    return _picture(reports, name, found[0][0], found)
 
 
 def _picture(
@@ -195,20 +169,20 @@ def _picture(
     found: Sequence[tuple[str, Sequence[tuple[float, Quantity | Row | Estimate]]]],
 ) -> Picture:
     """Put curves on axes that fit them."""
-    points = {name: _monotone(_points(pairs), place, name) for name, pairs in found}
+    points = {name: _points(pairs) for name, pairs in found}
     everything = [point for each in points.values() for point in each]
     unit = place == "alpha"
     x_log = not unit and _logarithmic([point.x for point in everything])
     ends = [end for point in everything if isfinite(end := _end(point))]
     y_log = not unit and _logarithmic(ends, zeros=quantity == "delta")
-    drawn = {name: [p for p in each if _drawable(p, y_log)] for name, each in points.items()}
+    left = [p for p in everything if isinf(_end(p)) or (y_log and _end(p) <= 0.0)]
+    drawn = {name: [p for p in each if p not in left] for name, each in points.items()}
     if y_log:
         drawn = _without_depths(drawn)
     curves = tuple(_curve(name, each, y_log) for name, each in drawn.items() if each)
     if not curves:
         raise UsageError("there is nothing to draw: every point is 0 or infinite")
     chosen = [pair for pair in (*assumptions(reports), *remarks(reports)) if pair[0] in EXPLAINED]
-    left = [point for point in everything if not _drawable(point, y_log)]
     return Picture(
         title=title(reports),
         facts=(*_assumed(reports), *chosen),
@@ -216,7 +190,7 @@ def _picture(
         y=Axis(_quantity_label(reports[0], quantity), y_log),
         curves=curves,
         unit=unit,
-        remarks=(*_one_sided(curves), *_outside(left, len(everything))),
+        remarks=tuple(_unseen(curves, left, len(everything))),
     )
 
 
@@ -250,9 +224,7 @@ def _assumed(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
 
 
 def _place(report: Report) -> float:
-    if report.place is None:
-        raise AssertionError("answers at several places have one each")
-    return float(report.place[1])
+    return float(report.place[1]) if report.place else 0.0
 
 
 def _plain(places: Quantity | Estimate) -> list[float]:
@@ -277,60 +249,23 @@ def _points(pairs: Sequence[tuple[float, Number | Quantity | Row | Estimate]]) -
     return points
 
 
-def _monotone(points: Sequence[Point], place: str, name: str) -> list[Point]:
-    """Return points with the ends that are proved of them by the others.
-
-    What never rises is at most what it is at every smaller place, and at least what it is at every
-    larger one: upper ends of the former and lower ends of the latter are ends here. So it is of
-    delta over epsilon, as P(S) - e^epsilon Q(S) falls with epsilon for every set S; of epsilon over
-    delta, its inverse; and of the errors of the best tests. Renyi divergences never fall with the
-    order (van Erven and Harremoes 2014, Theorem 3): the same, read from the right.
-    """
-    found = sorted(points, key=lambda point: point.x)
-    if (place, name) in FALLS:
-        return _falling(found)
-    return _falling(found[::-1])[::-1] if (place, name) in RISES else found
-
-
-def _falling(points: Sequence[Point]) -> list[Point]:
-    """Return points of what is no larger at each than at the one before it."""
-    uppers = accumulate((p.upper for p in points), partial(_known, min))
-    lowers = list(accumulate((p.lower for p in reversed(points)), partial(_known, max)))
-    return [
-        Point(point.x, lower, upper)
-        for point, lower, upper in zip(points, reversed(lowers), uppers, strict=True)
-    ]
-
-
-def _known(better: Callable[..., float], first: float | None, second: float | None) -> float | None:
-    """Return the better of two ends, either of which may be missing."""
-    known = [end for end in (first, second) if end is not None]
-    return better(known) if known else None
-
-
 def _without_depths(drawn: Mapping[str, list[Point]]) -> dict[str, list[Point]]:
     """Lower ends far below every upper one to 0, which they are at least, too."""
     uppers = [p.upper for each in drawn.values() for p in each if p.upper is not None]
     floor = BELOW * min(uppers, default=0.0)
-    return {
-        name: [
-            Point(p.x, 0.0, p.upper) if p.lower is not None and p.lower < floor else p for p in each
-        ]
-        for name, each in drawn.items()
-    }
+
+    def lifted(p: Point) -> Point:
+        return Point(p.x, 0.0, p.upper) if p.lower is not None and p.lower < floor else p
+
+    return {name: [*map(lifted, each)] for name, each in drawn.items()}
 
 
 def _end(point: Point) -> float:
-    """Return the upper end, or the only one."""
-    return point.upper if point.upper is not None else point.lower or 0.0
+    """Return the upper end, or the only one.
 
-
-def _drawable(point: Point, logarithmic: bool) -> bool:  # noqa: FBT001
-    """Return whether the upper end, or the only one, has a place on the axis.
-
-    A lower end that has none is drawn at the foot of the picture, below which nothing is said.
+    A lower end that has no place on the axis is drawn at the foot of the picture.
     """
-    return isfinite(_end(point)) and (_end(point) > 0.0 or not logarithmic)
+    return point.upper if point.upper is not None else point.lower or 0.0
 
 
 def _curve(name: str, points: Sequence[Point], logarithmic: bool) -> Curve:  # noqa: FBT001
@@ -342,21 +277,15 @@ def _curve(name: str, points: Sequence[Point], logarithmic: bool) -> Curve:  # n
     return Curve(LABELS.get(name, name), tuple(sorted(points, key=lambda p: p.x)), narrow)
 
 
-def _one_sided(curves: Sequence[Curve]) -> Iterator[str]:
-    """Say which ends are not drawn."""
+def _unseen(curves: Sequence[Curve], left: Sequence[Point], number: int) -> Iterator[str]:
+    """Say which ends and points are not drawn, and where they are."""
     points = [point for curve in curves for point in curve.points]
     if any(not p.lower and p.upper for p in points if p.lower is not None):
         yield "a lower end that is not drawn lies below the picture"
     if any(p.lower is None or p.upper is None for p in points):
         yield "points without a band are proved from one side only"
 
-
-def _outside(left: Sequence[Point], number: int) -> Iterator[str]:
-    """Say how many points are not drawn, and where they are."""
     infinite = sum(isinf(_end(point)) for point in left)
-    for count, where in (
-        (infinite, "which have no finite upper end"),
-        (len(left) - infinite, "which are 0"),
-    ):
+    for count, where in ((infinite, "have no finite upper end"), (len(left) - infinite, "are 0")):
         if count:
-            yield f"not drawn: {count} of {number} points, {where}"
+            yield f"not drawn: {count} of {number} points, which {where}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # On a screen of 24 lines this is left by all that stands around it. What is higher than half of its
 # width is no longer seen at once.
 LOWEST, ASPECT = 13, 0.5
-NARROWEST, USUAL, WIDEST = 40, 80, 120
+NARROWEST, WIDEST = 40, 120
 # Rows for each tick of the vertical axis.
 FOR_TICK = 2.5
 
@@ -30,17 +30,10 @@ JOINING = "."
 
 
 def draw(picture: Picture, *, columns: int, lines: int = 0) -> Iterator[str]:
-    """Draw a picture.
-
-    Args:
-        picture: what to draw.
-        columns: how wide the terminal is.
-        lines: how many it has, of which no more are taken than a picture of that width needs; it
-            has as many as it has to.
-    """
+    """Draw a picture in so many columns, and in as many of so many lines as its width needs."""
     columns = min(max(columns, NARROWEST), WIDEST)
     x, y = _scales(picture)
-    below = [line for remark in picture.remarks for line in _remark(remark, columns)]
+    below = [line for remark in picture.remarks for line in wrap(remark, columns)]
     # The labels of both axes, the horizontal one, its ticks, and a line of marks for each curve.
     around = 4 + len(picture.curves) + len(below)
     height = max(min(lines - around, round(ASPECT * columns)), LOWEST)
@@ -62,18 +55,13 @@ def draw(picture: Picture, *, columns: int, lines: int = 0) -> Iterator[str]:
     yield from below
 
 
-def _remark(remark: str, columns: int) -> list[str]:
-    return wrap(remark, columns, break_long_words=False) if columns < USUAL else [remark]
-
-
 def _scales(picture: Picture) -> tuple[Scale, Scale]:
-    if picture.unit:
-        return Scale(0.0, 1.0, logarithmic=False), Scale(0.0, 1.0, logarithmic=False)
     points = [point for curve in picture.curves for point in curve.points]
+    places = [0.0, 1.0] if picture.unit else [point.x for point in points]
     ends = [end for p in points for end in (p.lower, p.upper) if end is not None]
     return (
-        Scale.around([point.x for point in points], logarithmic=picture.x.logarithmic),
-        Scale.around(ends, logarithmic=picture.y.logarithmic),
+        Scale.around(places, logarithmic=picture.x.logarithmic),
+        Scale.around(places if picture.unit else ends, logarithmic=picture.y.logarithmic),
     )
 
 
@@ -105,10 +93,9 @@ def _placed(curve: Curve, x: Scale, y: Scale, size: tuple[int, int]) -> Placed:
     width, height = size
 
     def row(end: float | None) -> float | None:
-        if end is None or (y.logarithmic and end <= 0.0):
-            # 0 is below any logarithmic axis.
-            return None if end is None else -1.0
-        return y.place(end) * (height - 1)
+        # 0 is below any logarithmic axis.
+        below = y.logarithmic and end is not None and end <= 0.0
+        return end if end is None else -1.0 if below else y.place(end) * (height - 1)
 
     return [(round(x.place(p.x) * (width - 1)), row(p.lower), row(p.upper)) for p in curve.points]
 
@@ -164,13 +151,7 @@ TINY, HUGE, FLAT = 1e-290, 1.7e308, 1e-9
 
 @record
 class Scale:
-    """Numbers from `low` to `high` along an axis of length 1, low < high.
-
-    Attributes:
-        low: the number at 0.
-        high: the number at 1.
-        logarithmic: both are positive, and equal ratios are equally long.
-    """
+    """Numbers from `low` to `high` along an axis of length 1; a logarithmic one has no 0."""
 
     low: float
     high: float

@@ -8,14 +8,14 @@ replaced: what is clipped to norm C then changes by 2 C.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.render.words import number
 from privcalc.spec.entry import number_text
 from privcalc.spec.registry import entry, spelled, under
-from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped, leaves, nested, nodes
+from privcalc.spec.tree import Leaf, Several, Wrapped, nested, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from privcalc.render.report import Report
     from privcalc.spec.tree import Node
 
+# Heads the line, and the column, that says so.
 NAME = "sensitivity"
-"""Heads the line, and the column, that says so."""
-
 # So many are named one by one.
 _MOST = 3
 _TO_WRITE = (
@@ -53,15 +52,9 @@ def assumptions(reports: Sequence[Report], *, paper: bool = False) -> tuple[tupl
 
 @record
 class Given:
-    """What bounds the part of one record in a mechanism.
+    """What bounds the part of one record in a mechanism; names are those of text.
 
-    Attributes:
-        mechanism: its name, as text has it.
-        parameter: the name of the bound, as text has it.
-        value: the bound; None where the noise is a multiple of it.
-        multiple: the parameter that is such a multiple, with its value, or None.
-        assumed: whether it was left out.
-        relation: the neighbours that it is about.
+    Where the noise is a multiple of it, with the parameter and its value, the bound has no value.
     """
 
     mechanism: str
@@ -85,37 +78,27 @@ def _given(reports: Sequence[Report]) -> tuple[Given, ...]:
 
 
 def _of_leaf(leaf: Leaf, relation: Relation) -> Iterator[Given]:
-    known, values = entry(leaf.name), dict(leaf.parameters)
+    known = entry(leaf.name)
+    values = {key: each for key, each in leaf.parameters if isinstance(each, int | float)}
     for parameter in known.parameters:
         if not parameter.contribution:
             continue
-        value, name = values.get(parameter.name), known.spelling
-        if isinstance(value, int | float):
-            yield Given(name, parameter.spelling, value, None, assumed=False, relation=relation)
-            continue
+        value, multiple = values.get(parameter.name), None
         for other, excluded in known.excludes:
-            multiple = values.get(other) if excluded == parameter.name else None
-            if isinstance(multiple, int | float):
-                found = other, multiple
-                yield Given(name, parameter.spelling, None, found, assumed=False, relation=relation)
-                break
-        else:
-            default = parameter.default
-            if not isinstance(default, int | float):
-                raise TypeError(f"{parameter.name} has no default, and cannot be left out")
+            if excluded == parameter.name and other in values:
+                multiple = other, values[other]
+        assumed = value is None and multiple is None
+        if assumed:
+            default = cast("float", parameter.default)
             # As a plain number: 1 for 1.0.
-            default = int(default) if default == int(default) else default
-            yield Given(name, parameter.spelling, default, None, assumed=True, relation=relation)
+            value = int(default) if default == int(default) else default
+        yield Given(known.spelling, parameter.spelling, value, multiple, assumed, relation)
 
 
 def sensitivities(reports: Sequence[Report]) -> str:
-    """Name the sensitivity of each noise on one line: `gaussian 1 (assumed), laplace 2`; or "".
-
-    Hundreds of parts are named by kind, with the least value and the largest.
-    """
-    found = _given(reports)
+    """Name the sensitivity of each noise on one line: `gaussian 1 (assumed), laplace 2`; or ""."""
     kinds: dict[tuple[str, str, Relation], list[Given]] = {}
-    for each in found:
+    for each in (found := _given(reports)):
         kinds.setdefault((each.mechanism, each.parameter, each.relation), []).append(each)
     alone = len({mechanism for mechanism, _, _ in kinds}) == 1
     pieces = []
@@ -126,8 +109,7 @@ def sensitivities(reports: Sequence[Report]) -> str:
     more = len(pieces) - _MOST
     if more > 1:
         pieces[_MOST:] = [f"and {more} more kinds of noise"]
-        assumed = any(each.assumed for each in found)
-        pieces[-1] += ", some of them assumed" if assumed else ""
+        pieces[-1] += ", some of them assumed" if any(each.assumed for each in found) else ""
     return ", ".join(pieces)
 
 
@@ -164,19 +146,16 @@ def assumed(report: Report) -> list[dict[str, object]]:
 
 
 def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield what should be known of groups and of sensitivities, each with what to write.
+    """Yield what should be known of sensitivities, each with what to write.
 
-    Args:
-        reports: the answers.
-        bare: whether nothing else that is printed names them.
+    `bare` is whether nothing else that is printed names them.
     """
-    yield from dict.fromkeys(each for report in reports for each in _partly_grouped(report.spec))
     found = _given(reports)
     replaced = [each for each in found if each.relation is Relation.REPLACE_ONE]
     changes = "a record that is replaced changes a sum of records clipped to norm C by up to 2 C"
     guessed = [each for each in replaced if each.assumed and each.parameter == NAME]
     if guessed:
-        mechanisms = _listed(each.mechanism for each in guessed)
+        mechanisms = listed(each.mechanism for each in guessed)
         yield f"sensitivity 1 is assumed of {mechanisms}, and {changes}", _TO_WRITE
     multiples = [each for each in replaced if each.multiple is not None]
     if multiples:
@@ -185,46 +164,19 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
         yield f"{NAME} {sensitivities(reports)}", ""
 
 
-def _partly_grouped(tree: Node) -> Iterator[tuple[str, str]]:
-    """Say which parts of a sum have several records of a person where others have one."""
-    while isinstance(tree, Repeated):
-        tree = tree.event
-    if not isinstance(tree, Several):
-        return
-    alone: list[str] = []
-    grouped: list[str] = []
-    for part in tree.events:
-        names = [entry(each.name).spelling for each in leaves(part)]
-        (grouped if max(records_together(part)) > 1 else alone).extend(names)
-    if alone and grouped:
-        most = max(records_together(tree))
-        yield (
-            f"@group is of {_listed(grouped)} only: of {_listed(alone)} a person has one record",
-            f"write (A+B)@group:k={most} where a person's records are in all parts",
-        )
-
-
 def _of_multiples(multiples: Sequence[Given], changes: str) -> tuple[str, str]:
     """Say that a multiple of the sensitivity may have been meant as one of the clipping norm."""
     named = dict.fromkeys(each.multiple for each in multiples if each.multiple is not None)
     (name, value), *others = named
     known = spelled(multiples[0].mechanism.replace("-", "_"), "mechanism")
     noise = next(group[0] for group in known.one_of if group[0] != name)
-    parameter = known.parameter(noise)
-    spelling = noise if parameter is None else parameter.spelling
+    spelling = next(each.spelling for each in known.parameters if each.name == noise)
     amount = "S" if others else number_text(value)
-    mechanisms = _listed(each.mechanism for each in multiples)
+    mechanisms = listed(each.mechanism for each in multiples)
     return (
         f"{name} of {mechanisms} counts the noise in sensitivities, and {changes}",
         f"write {spelling}={amount},sensitivity=2 where the noise is {amount} C",
     )
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Join names, each once, and not more than a few."""
-    found = list(dict.fromkeys(names))
-    more = len(found) - _MOST
-    return listed([*found[:_MOST], f"{more} more"] if more > 1 else found)
 
 
 # Of one record, and of several.
@@ -280,96 +232,48 @@ def _mechanisms(spec: Node) -> set[str]:
     return {each.name for each in nodes(spec) if isinstance(each, Leaf)}
 
 
-@record
-class _Kind:
-    """Words for one kind of sampling.
-
-    Attributes:
-        meaning: what is assumed.
-        where: which parts of a sum it is said of, if it is the only kind.
-        at: the same if there are others; "" where it is the same.
-        hint: what tables add.
-        apart: what a statement adds instead: in a paper nobody can look up a wrapper.
-        name: what it is called, if that is not its name in the report.
-    """
-
-    meaning: str
-    where: str = ""
-    at: str = ""
-    hint: str = ""
-    apart: str = ""
-    name: str = ""
-
-
-_TO_BATCHES, _NOT_SHUFFLED = "; for shuffling see @batches", "; not shuffling"
+_NOT_SHUFFLED = "; not shuffling"
+_JOINS = "each record joins each batch independently"
+_BY_LOT = "each batch is drawn by lot, anew"
+_ONE_STEP = "each record joins one step of an epoch, by lot"
+_OWN_COINS = (
+    "each record has a coin of its own at each level; clients that are sampled with all their"
+    " records cost more, and this is not their number"
+)
 _PLANNED = (
     "each record joins at most as many steps, and as far apart, as participations and separation"
     " say; of samples, by lot"
 )
-_MATRIX = " in matrix-gaussian"
+_DRAWN = "how much a record contributes is drawn anew in every use, as the probabilities say"
+_CUT = f"{_JOINS}, and a batch of more than max is cut to max by lot"
+_PASSES = "each pass goes through the records in an order that is drawn anew"
+# What each kind means, which parts of a sum it is said of if it is the only one, and if it is not.
 _SAMPLING = {
-    "none": _Kind("every step uses every record"),
-    "Poisson": _Kind(
-        "each record joins each batch independently",
-        " where sampled",
-        " at @poisson",
-        _TO_BATCHES,
-        _NOT_SHUFFLED,
-    ),
-    "Poisson on each level": _Kind(
-        "each record has a coin of its own at each level; clients that are sampled with all their"
-        " records cost more, and this is not their number",
-        " where a sample is sampled",
-    ),
-    "Poisson with a cap": _Kind(
-        "each record joins each batch independently, and a batch of more than max is cut to max by"
-        " lot",
-        " where sampled",
-        " at @poisson with max",
-        _TO_BATCHES,
-        _NOT_SHUFFLED,
-    ),
-    "fixed size without replacement": _Kind(
-        "each batch is drawn by lot, anew",
-        " where sampled",
-        " at @wor",
-        _NOT_SHUFFLED,
-        _NOT_SHUFFLED,
-    ),
-    "random allocation": _Kind(
-        "each record joins one step of an epoch, by lot",
-        " where allocated",
-        " at @allocation",
-        _TO_BATCHES,
-        _NOT_SHUFFLED,
-    ),
-    "shuffled reports": _Kind(
-        "one of each person, without names",
-        " where shuffled",
-        " at @shuffle",
-        "; for batches see @batches",
-    ),
-    "shuffled batches": _Kind(
-        "each pass goes through the records in an order that is drawn anew",
-        " where shuffled",
-        " at @batches",
-        name="shuffled batches of fixed size",
-    ),
-    "drawn contributions": _Kind(
-        "how much a record contributes is drawn anew in every use, as the probabilities say",
-        " in the mixture",
-    ),
-    "planned participations": _Kind(_PLANNED, _MATRIX),
-    "planned participations, tree completed": _Kind(
-        f"{_PLANNED}; virtual steps make their number a power of two, and complete every node",
-        f"{_MATRIX}, tree completed",
-        name="planned participations",
-    ),
-    "planned participations, tree not completed": _Kind(
-        f"{_PLANNED}; nodes that end after the last step are not published",
-        f"{_MATRIX}, tree not completed",
-        hint="; for virtual steps that complete them see completion=true",
-        name="planned participations",
+    "none": ("every step uses every record", ""),
+    "Poisson": (_JOINS, " where sampled", " at @poisson"),
+    "Poisson on each level": (_OWN_COINS, " where a sample is sampled"),
+    "Poisson with a cap": (_CUT, " where sampled", " at @poisson with max"),
+    "fixed size without replacement": (_BY_LOT, " where sampled", " at @wor"),
+    "random allocation": (_ONE_STEP, " where allocated", " at @allocation"),
+    "shuffled reports": ("one of each person, without names", " where shuffled", " at @shuffle"),
+    "shuffled batches": (_PASSES, " where shuffled", " at @batches"),
+    "drawn contributions": (_DRAWN, " in the mixture"),
+    "planned participations": (_PLANNED, " in matrix-gaussian"),
+}
+# What is added of virtual steps.
+_TREES = {
+    "tree completed": "; virtual steps make their number a power of two, and complete every node",
+    "tree not completed": "; nodes that end after the last step are not published",
+}
+# Kinds that a statement tells from shuffling: in a paper nobody can look up a wrapper.
+_NO_ORDER = ("Poisson", "Poisson with a cap", "random allocation", "fixed size without replacement")
+# What tables add to the only kind.
+_SEE = {
+    **dict.fromkeys(_NO_ORDER, "; for shuffling see @batches"),
+    "fixed size without replacement": _NOT_SHUFFLED,
+    "shuffled reports": "; for batches see @batches",
+    "planned participations, tree not completed": (
+        "; for virtual steps that complete them see completion=true"
     ),
 }
 
@@ -385,36 +289,36 @@ def stated(report: Report) -> bool:
 
 def sampling_name(report: Report) -> str:
     """Name every kind of sampling, without what it means."""
-    return listed([name for name, _ in _kinds(report)])
+    return listed(name for name, _ in _kinds(report))
 
 
 def sampling_words(report: Report, *, paper: bool = False) -> str:
     """Name every kind of sampling with what it means, for tables or for a paper."""
-    kinds = _kinds(report)
-    found = []
-    for name, kind in kinds:
-        # Of several kinds none is the one that another should be looked up for.
-        more = "" if len(kinds) > 1 else kind.apart if paper else kind.hint
-        found.append(f"{name} ({kind.meaning}{more})")
-    return listed(found)
+    # Of several kinds none is the one that another should be looked up for.
+    apart = _NOT_SHUFFLED if report.sampling in _NO_ORDER else ""
+    more = apart if paper else _SEE.get(report.sampling, "")
+    return listed(f"{name} ({meaning}{more})" for name, meaning in _kinds(report))
 
 
-def _kinds(report: Report) -> list[tuple[str, _Kind]]:
-    """Return every kind of sampling with what it is called here."""
+def _kinds(report: Report) -> list[tuple[str, str]]:
+    """Return what every kind of sampling is called here, and what it means."""
     if stated(report):
-        return [(STATED, _Kind("the guarantees take it into account"))]
+        return [(STATED, "the guarantees take it into account")]
     keys = report.sampling.split(" and ")
     found = []
     for key in keys:
-        kind = _SAMPLING[key]
-        where = (kind.at or kind.where) if len(keys) > 1 else kind.where
+        kind, _, tree = key.partition(", ")
+        meaning, alone, *among = _SAMPLING[kind]
+        where = among[0] if among and len(keys) > 1 else alone
         if report.sample and len(keys) == 1:
             where = f", {report.sample}"
-        found.append(((kind.name or key) + where, kind))
+        name = f"{kind} of fixed size" if kind == "shuffled batches" else kind
+        name += where + (f", {tree}" if tree else "")
+        found.append((name, meaning + _TREES.get(tree, "")))
     return found
 
 
-def listed(words: Sequence[str]) -> str:
-    """Join words as a list in a sentence."""
-    *most, last = words
+def listed(words: Iterable[str]) -> str:
+    """Join words, each once, as a list in a sentence."""
+    *most, last = dict.fromkeys(words)
     return f"{', '.join(most)} and {last}" if most else last

@@ -1,4 +1,4 @@
-"""The formats for programs: JSON, with the keys in the order of the schema, and CSV.
+"""The formats for programs: JSON, with the keys in the order of the schema, CSV, and certificates.
 
 CSV has the long form: one row per number, the same columns for every command. Every row names the
 specification, and describes a long one; JSON has the whole. Numbers are written in full (they read
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privcalc.bounds import Bound
 from privcalc.exact import Written
@@ -26,10 +26,12 @@ from privcalc.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.accounting.directions import Method
-    from privcalc.render.report import Named, Number, Quantity, Report, Row
+    from privcalc.accounting.directions import Direction, Method
+    from privcalc.engine.certified import WholeLine
+    from privcalc.render.report import Number, Quantity, Report, Row
 
 SCHEMA = "privcalc/result/v1"
+CERTIFICATE = "privcalc/certificate/v1"
 
 
 def json_line(report: Report) -> str:
@@ -65,17 +67,15 @@ def as_object(report: Report) -> dict[str, object]:
         data["reasons"] = list(report.reasons)
     if report.caution:
         data["caution"] = report.caution
-    if report.check is not None:
-        check = report.check
+    if (check := report.check) is not None:
         data["check"] = {check.name: least(check.budget), "verdict": check.verdict.value}
     return data
 
 
 def _renyi(method: Method) -> dict[str, object]:
-    """Return the Renyi order behind an upper end, where it is one that proved it."""
-    if method.order is None:
-        return {}
-    return {"order": method.order, "conversion": method.conversion}
+    """Return the Renyi order that proved an upper end, if one did."""
+    found: dict[str, object] = {"order": method.order, "conversion": method.conversion}
+    return {} if method.order is None else found
 
 
 def dumps(data: object) -> str:
@@ -110,23 +110,8 @@ def encoded(value: object) -> object:
 
 
 HEADER = (
-    "spec",
-    "relation",
-    "sampling",
-    "given",
-    "at",
-    "quantity",
-    "lower",
-    "upper",
-    "value",
-    "estimate",
-    "engine",
-    "tolerance_met",
-    "budget",
-    "verdict",
-    "query",
-    "name",
-    NAME,
+    *("spec", "relation", "sampling", "given", "at", "quantity", "lower", "upper", "value"),
+    *("estimate", "engine", "tolerance_met", "budget", "verdict", "query", "name", NAME),
 )
 
 
@@ -142,7 +127,6 @@ def csv_lines(report: Report) -> Iterator[str]:
     alone = report.sample and " and " not in report.sampling
     sampling = f"{report.sampling}, {report.sample}" if alone else report.sampling
     before = (title([report]), report.relation.text, STATED if stated(report) else sampling)
-    # The last column: columns that programs know by their number stay where they are.
     said = sensitivities([report])
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]
     if report.check is not None:
@@ -154,8 +138,8 @@ def csv_lines(report: Report) -> Iterator[str]:
         quantity = f"{name} ({report.caution})" if report.caution else name
         # A part that is named was not checked itself, nor asked of that engine.
         rest = ("",) * len(after) if given == "name" else after
-        rest = (*rest, asked, report.name, said)
-        yield _joined((*before, given, at, quantity, *_ends(value), *rest))
+        cells = (*before, given, at, quantity, *_ends(value), *rest, asked, report.name, said)
+        yield _joined(cells)
 
 
 def numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]]:
@@ -166,31 +150,26 @@ def numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]]
     given, at = ("", "")
     if report.place is not None:
         given, at = report.place[0], number(report.place[1])
-    first = next(iter(report.result))
-    places = report.result[first]
+    first, places = next(iter(report.result.items()))
     for name, value in report.result.items():
         if isinstance(value, Mapping):
-            yield from ((given, at, *found) for found in _named(name, value))
+            # Baselines have names of their own; everything else is a part of something.
+            before = "" if name == "methods" else f"{name}."
+            named = [(key, each) for key, each in value.items() if not isinstance(each, str)]
+            yield from ((given, at, f"{before}{key}", each) for key, each in named)
         elif isinstance(value, list):
-            yield from _column(name, value, first, places) if name != first else _rows(value)
+            yield from _rows(value)
+            if name != first:
+                yield from _column(name, value, first, places)
         # A number that belongs to a curve as a whole is not one of its points.
         elif not isinstance(places, list) and not isinstance(value, str):
             yield given, at, name, value
 
 
-def _named(name: str, numbers: Named) -> Iterator[tuple[str, Number]]:
-    """Baselines have names of their own; everything else is a part of something."""
-    before = "" if name == "methods" else f"{name}."
-    for key, value in numbers.items():
-        if not isinstance(value, str):
-            yield f"{before}{key}", value
-
-
 def _column(
     name: str, values: list[Number | Row], first: str, places: Quantity | Estimate
 ) -> Iterator[tuple[str, str, str, Number | Estimate]]:
-    """Yield a column with its first one, a table of rows, or a list that is numbered."""
-    yield from _rows(values)
+    """Yield a column with its first one, or a list that is numbered."""
     firsts = places if isinstance(places, list) else list(range(1, len(values) + 1))
     given = first if isinstance(places, list) else "number"
     for place, found in zip(firsts, values, strict=False):
@@ -227,3 +206,60 @@ def _joined(cells: tuple[str, ...]) -> str:
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="").writerow(cells)
     return buffer.getvalue()
+
+
+def certificate(report: Report) -> str:
+    """Return an answer as what a program that shares nothing with this one needs to prove it.
+
+    It says what was asked, what was found, and for each direction which line was summed (or which
+    theorem the bracket rests on). The values of a proof are not in it but for the error terms: a
+    reader works them out. The digest is that of the text without it: one changed digit is a changed
+    question or answer.
+    """
+    from hashlib import sha256
+
+    data = {
+        "schema": CERTIFICATE,
+        "version": __version__,
+        "spec": to_json(report.spec),
+        "relation": report.relation.value,
+        "query": {name: _written(value) for name, value in report.query.items()},
+        "result": dict(report.result),
+        "directions": {each.adjacency: _direction(each) for each in report.directions},
+        "digest": "",
+    }
+    text = json.dumps(encoded(data), allow_nan=False, indent=2) + "\n"
+    data["digest"] = f"sha256:{sha256(text.encode()).hexdigest()}"
+    return json.dumps(encoded(data), allow_nan=False, indent=2) + "\n"
+
+
+def _written(value: float) -> float | str:
+    """Return a number as it was written, where a double is not that number."""
+    return value.text or str(value.exact) if isinstance(value, Written) else value
+
+
+def _direction(direction: Direction) -> dict[str, object]:
+    """Return what proves the bracket of one direction."""
+    method, evidence = direction.method, direction.evidence
+    if evidence is None or not (evidence.line or evidence.split):
+        return {"proof": method.proof.words, **_renyi(method)}
+    found: dict[str, Any] = {"proof": evidence.proof.words}
+    if evidence.line is not None:
+        found["line"] = _line(evidence.line)
+    elif (split := evidence.split) is not None:
+        sides = (("right", split.right), ("left", split.left))
+        lines = {side: _line(line) for side, line in sides if line is not None}
+        found["split"] = {"level": split.level, **lines}
+    return found | {"terms": dict(evidence.terms)}
+
+
+def _line(line: WholeLine) -> dict[str, float]:
+    """Return where a line is, and where its nodes end."""
+    return {
+        "abscissa": line.abscissa,
+        "step": line.step,
+        "nodes": line.nodes,
+        # No payoff is smoothed any more; the format stays.
+        "smoothing": 0.0,
+        "right": line.right,
+    }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, Verdict
 from privcalc.render.data import numbers
 from privcalc.render.report import Estimate
-from privcalc.render.words import bracket, number, short_exponent, written
+from privcalc.render.words import at, bracket, number, short_exponent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.directions import Method
     from privcalc.render.report import Report
 
+# What an answer is called that was asked at no one place, by a name in its result.
 _SUBJECTS = {
     "orders": "the Renyi curve",
     "alpha": "the trade-off curve",
@@ -25,38 +26,28 @@ _SUBJECTS = {
     "epsilon": "the profile",
     "dp_event": "the event",
 }
-"""What an answer is called that was asked at no one place, by a name in its result."""
-
+# Begins what an engine says of a bracket that was wider than the tolerance.
 _WIDTH = "relative width "
-"""Begins what an engine says of a bracket that was wider than the tolerance."""
+# Six digits are more than a privacy cost is used with, whatever tolerance was asked for; three are
+# of the best of several runs, of which more are known by chance.
+_NARROW, _NARROW_SELECTION = 1e-6, 1e-3
 
 
 def warnings(reports: Sequence[Report], place: str = "", *, verbose: bool = False) -> Iterator[str]:
     """Say where a number is worth less than was asked for, each time on one line.
 
-    Args:
-        reports: the answers.
-        place: names the question.
-        verbose: whether -v has said why already; what is narrow for most uses is said with it only.
+    What is narrow for most uses is said with -v only, which has said why already.
     """
     for report in reports:
+        # A budget that was decided needed nothing narrower.
+        decided = report.check is not None and report.check.verdict is not Verdict.UNDECIDED
         if any(isinstance(value, Estimate) for value in report.result.values()):
             yield f"privcalc: {place}warning: {subject(report)} is an estimate without certificate"
-        elif not report.method.tolerance_met and not _decided(report):
+        elif not report.method.tolerance_met and not decided:
             if not verbose and _narrow(report):
                 continue
             why = "" if verbose or report.reasons else "; -v says why"
             yield f"privcalc: {place}warning: {_fault(report)}{why}"
-
-
-def _decided(report: Report) -> bool:
-    """Return whether a budget was decided: then nothing narrower was asked for."""
-    return report.check is not None and report.check.verdict is not Verdict.UNDECIDED
-
-
-# Six digits are more than a privacy cost is used with, whatever tolerance was asked for; three are
-# of the best of several runs, of which more are known by chance.
-_NARROW, _NARROW_SELECTION = 1e-6, 1e-3
 
 
 def _narrow(report: Report) -> bool:
@@ -70,7 +61,7 @@ def _narrow(report: Report) -> bool:
 def failed_checks(reports: Sequence[Report], place: str = "") -> Iterator[str]:
     """Say why the exit status is 1."""
     for report in reports:
-        if report.check is not None and report.check.verdict is not Verdict.WITHIN:
+        if report.check is not None and report.failed:
             yield f"privcalc: {place}{report.check.sentence}"
 
 
@@ -81,11 +72,9 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
         yield f"{place}{subject(report)}: {proof_words(method)}{_terms(method.terms)}"
         said = {note for each in report.directions for note in each.method.notes}
         for direction in report.directions:
-            value = "no number"
-            if direction.bound is not None:
-                value = bracket(direction.bound)
-            elif direction.estimate is not None:
-                value = f"about {number(direction.estimate)}"
+            bound, about = direction.bound, direction.estimate
+            value = "no number" if about is None else f"about {number(about)}"
+            value = value if bound is None else bracket(bound)
             terms = _terms(direction.method.terms)
             yield f"  {direction.adjacency}: {value}, {proof_words(direction.method)}{terms}"
             yield from (f"    {line}" for line in _tried(direction.method.notes))
@@ -102,11 +91,10 @@ def subject(report: Report, *, unproved: bool = False) -> str:
     names = [
         key
         for key, value in report.result.items()
-        if isinstance(value, Estimate)
-        or (isinstance(value, Bound) and not (unproved and value.lower is not None))
+        if isinstance(value, Estimate | Bound) and not key.startswith("base_")
+        if not (unproved and isinstance(value, Bound) and value.lower is not None)
     ]
-    names = [key for key in names if not key.startswith("base_")]
-    return f"{' and '.join(names)} at {report.place[0]} {written(report.place[1])}"
+    return f"{' and '.join(names)}{at(report)}"
 
 
 def proof_words(method: Method) -> str:
@@ -118,11 +106,7 @@ def proof_words(method: Method) -> str:
 
 
 def _tried(notes: Iterable[str]) -> Iterator[str]:
-    """Yield one line for each engine, in the order in which they were asked.
-
-    Notes are `engine: what came of it`. An engine may have been asked several times: another of its
-    contours, with fewer outcomes or, for a profile, at each point.
-    """
+    """Yield one line for each engine of notes `engine: what came of it`; it may have several."""
     found: dict[str, list[str]] = {}
     for note in notes:
         engine, _, outcome = note.partition(": ")

@@ -1,11 +1,12 @@
-"""Tables as text: aligned columns for pipes and logs, Markdown, and the safe number alone.
+"""Tables: aligned columns for pipes and logs, boxes, Markdown; and the safe number alone.
 
-The grid of an answer, a header and rows of text, is what boxed tables have, too.
+All are made of the grids of an answer: a header and rows of text.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from itertools import groupby
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict, round_up
 from privcalc.errors import UsageError
-from privcalc.record import record
 from privcalc.render.assumptions import assumptions
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from privcalc.render.report import Number, Quantity, Report, Row
 
     _Columns = list[tuple[str, list[str]]]
+    _Cells = tuple[str, ...]
 
 _GAP = "  "
 _BOLD, _DIM = "1", "2"
@@ -51,7 +52,7 @@ def lines(reports: Sequence[Report], *, colour: bool = False) -> Iterator[str]:
         yield _painted(line, _DIM if index else _BOLD, colour=colour)
     for grid in grids(reports):
         yield ""
-        header, *rows = aligned([grid.header, *grid.rows])
+        header, *rows = aligned(grid)
         yield _painted(header, _BOLD, colour=colour)
         yield from rows
     below = remarks(reports)
@@ -73,37 +74,81 @@ def _painted(text: str, style: str, *, colour: bool) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if colour else text
 
 
-def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def aligned(rows: Sequence[_Cells]) -> Iterator[str]:
     """Pad cells to columns."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield _GAP.join(padded).rstrip()
 
 
+_STYLES = {Verdict.WITHIN: "green", Verdict.EXCEEDED: "bold red", Verdict.UNDECIDED: "yellow"}
+
+
+def boxed(reports: Sequence[Report], *, colour: bool, width: int) -> str:
+    """Render the answers to one question in boxes, with headings broken that do not fit.
+
+    Where the terminal is too narrow for the numbers, lines are longer: no number is ever cut.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(
+        file=sys.stdout,
+        width=width,
+        no_color=not colour,
+        color_system="standard" if colour else None,
+        force_terminal=colour,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        name = f"{reports[0].name}: " if reports[0].name else ""
+        console.print(Text(f"{name}{title(reports)}", style="bold"), soft_wrap=True)
+        for grid in grids(reports):
+            table = Table(box=box.ROUNDED, show_edge=True)
+            needed = 1
+            for name, *cells in zip(*grid, strict=True):
+                longest = max(map(len, (*name.split(), *cells)))
+                table.add_column(Text(name), justify="right", min_width=longest)
+                needed += longest + 3
+            for row in grid[1:]:
+                table.add_row(*(Text(cell, no_wrap=True) for cell in row))
+            console.print(table, width=max(width, needed), crop=False)
+        for name, words in assumptions(reports):
+            console.print(Text(f"{name}: {words}", style="dim"))
+        for name, words in remarks(reports):
+            console.print(Text(f"{name}: {words}", style="dim"), soft_wrap=True)
+        for report in reports:
+            if report.check is not None:
+                style = _STYLES[report.check.verdict]
+                console.print(Text(report.check.sentence, style=style), soft_wrap=True)
+    return capture.get()
+
+
 def markdown_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Render the answers to one question as tables, assumptions and verdicts."""
-    first = reports[0]
-    name = f"{first.name}: " if first.name else ""
+    name = f"{reports[0].name}: " if reports[0].name else ""
     yield f"**{name}`{title(reports)}`**"
     for grid in grids(reports):
         yield ""
-        yield _markdown_row(grid.header)
-        yield _markdown_row(tuple("---:" for _ in grid.header))
-        for row in grid.rows:
-            yield _markdown_row(row)
+        yield markdown_row(grid[0])
+        yield markdown_row(("---:",) * len(grid[0]))
+        yield from map(markdown_row, grid[1:])
     yield ""
-    for name, words in assumptions(reports):
-        yield f"- {name}: {words}"
-    for name, words in remarks(reports):
-        yield f"- {name}: {words}"
+    yield from (f"- {': '.join(pair)}" for pair in (*assumptions(reports), *remarks(reports)))
     for report in reports:
         if report.check is not None:
             word = VERDICTS[report.check.verdict]
             yield f"- **{word}**{report.check.sentence.removeprefix(word)}"
 
 
-def _markdown_row(cells: tuple[str, ...]) -> str:
+def markdown_row(cells: tuple[str, ...]) -> str:
+    """Return a row of a table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -125,20 +170,12 @@ def terse_line(report: Report) -> str:
     return short_exponent(round_up(upper))
 
 
-@record
-class Grid:
-    """A header and rows of equally many cells, all of them text."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def grids(reports: Sequence[Report]) -> Iterator[Grid]:
-    """Put successive answers with the same columns into one grid."""
+def grids(reports: Sequence[Report]) -> Iterator[tuple[_Cells, ...]]:
+    """Put successive answers with the same columns into one grid: a header, and rows of text."""
     tables = [table for report in reports for table in _tables(report)]
     for header, group in groupby(tables, key=lambda table: tuple(name for name, _ in table)):
         rows = [row for table in group for row in zip(*(cells for _, cells in table), strict=True)]
-        yield Grid(header, tuple(_in_one_notation(header, rows)))
+        yield (header, *_in_one_notation(header, rows))
 
 
 def _tables(report: Report) -> Iterator[_Columns]:
@@ -203,9 +240,7 @@ def _cells(value: Number | Row | str) -> list[str]:
 _EXPONENT, _DECIMAL = re.compile(r"-?[0-9.]+e-?[0-9]+"), re.compile(r"-?[0-9]*\.?[0-9]+")
 
 
-def _in_one_notation(
-    header: tuple[str, ...], rows: Sequence[tuple[str, ...]]
-) -> Iterator[tuple[str, ...]]:
+def _in_one_notation(header: _Cells, rows: Sequence[_Cells]) -> Iterator[_Cells]:
     """Yield rows in which both ends of a number have exponents if any row has one.
 
     Places, where numbers are asked for, stay as they were written. No digit changes.

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound, read_above, read_below
+from privcalc.bounds import Bound, Verdict
 from privcalc.record import field, record
 from privcalc.spec.registry import to_text
 
 if TYPE_CHECKING:
     from privcalc.accounting.directions import Direction, Method
-    from privcalc.bounds import Verdict
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node
 
@@ -28,12 +27,7 @@ class Estimate:
 
 @record
 class OneSided:
-    """A number that is proved from one side and stands by itself: plain in JSON.
-
-    Attributes:
-        value: the proved bound.
-        is_upper: whether it is an upper bound; tables round it to that side.
-    """
+    """A number that is proved from one side, to which tables round it: plain in JSON."""
 
     value: float
     is_upper: bool = True
@@ -41,7 +35,8 @@ class OneSided:
     @property
     def printed(self) -> float:
         """The bound as it is printed with all digits."""
-        return read_above(self.value) if self.is_upper else read_below(self.value)
+        lower, upper = Bound(self.value, self.value).printed
+        return upper if self.is_upper or lower is None else lower
 
 
 Number = Bound | OneSided | float
@@ -57,11 +52,8 @@ Quantity = Number | str | list[Number | Row] | Named
 class Check:
     """The outcome of one budget check.
 
-    Attributes:
-        name: max_epsilon or max_delta.
-        budget: what was allowed.
-        verdict: what was proved.
-        sentence: the verdict in words, with the bracket and what would settle it.
+    Its name is max_epsilon or max_delta; the sentence is the verdict in words, with the bracket and
+    what would settle it.
     """
 
     name: str
@@ -75,30 +67,19 @@ class Report:
     """One answer with the question it belongs to.
 
     Attributes:
-        command: the command that was called.
-        spec: the specification.
-        relation: the neighbouring relation in force.
         sampling: "none", or every kind that occurs, such as "Poisson and shuffled batches".
         query: what was fixed: {"delta": d}, {"epsilon": e}, a sampling probability, or {}.
-        result: what was found, by name.
-        method: how, with the error budget.
-        directions: the same for each adjacency, for -v.
-        check: the budget check, if one was asked for.
         sample: how the sampling that the command added is spelled, such as q=0.001, or "".
         tables: the names in `result` that each table for people shows; empty for one with all.
         remarks: pairs of a word and a sentence that tables have below them.
-        details: lines for -v.
-        at: the name and value of what distinguishes the answer from others, if it is not the delta
-            or epsilon of the query.
-        headings: headings of columns that are not their names.
+        at: what tells the answer from others, if it is not the delta or epsilon of the query.
         closing: rows below those of the last table for people, such as a total.
-        source: the file and the line in it that annotations are shown at, or None.
+        source: the file and the line that annotations are shown at.
         caution: what every format says of the numbers: that they are no guarantee, or "".
         reasons: sentences on why an end is infinite, missing or far from the other, and what would
             change that; every format has them.
-        candidates: further specifications that numbers are about, such as those that are counted.
+        candidates: further specifications that numbers are about.
         written: the text that the specification was read from, or "" where it says something else.
-        name: what whoever asked calls it, or "".
     """
 
     command: str
@@ -128,6 +109,11 @@ class Report:
     def text(self) -> str:
         """The canonical text of the specification."""
         return to_text(self.spec)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has a check that does not pass."""
+        return self.check is not None and self.check.verdict is not Verdict.WITHIN
 
     @property
     def place(self) -> tuple[str, float] | None:

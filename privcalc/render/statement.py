@@ -11,6 +11,7 @@ from privcalc.bounds import Bound
 from privcalc.errors import UsageError
 from privcalc.render.assumptions import NAME, assumptions, unit
 from privcalc.render.data import numbers
+from privcalc.render.plain import markdown_row
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import bracket, number, one_sided, remarks, title, written
 from privcalc.spec.registry import SHOWN
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from privcalc.render.report import Number, Report
-
 
 # What is said of baseline bounds, and of where else to look, is not a part of the guarantee.
 BASELINES = ("methods", "constants", "candidates", "runs")
@@ -38,12 +38,7 @@ WORDS = {
 
 
 def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> Iterator[str]:
-    """Render the answers to one question.
-
-    Args:
-        reports: the answers.
-        command: the words of the command line that asks for them.
-        text: the question, where that has `-` for it.
+    """Render the answers to one question, which is `text` where the command line has `-` for it.
 
     Raises:
         UsageError: a number has no certificate, is no guarantee or is infinite.
@@ -57,6 +52,7 @@ def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> 
     if any(isinstance(value, Bound) and isinf(value.upper) for value in values):
         raise UsageError("a statement needs a finite number; this one has no finite upper end")
     facts = dict(assumptions(reports, paper=True))
+    engines = dict.fromkeys(report.method.engine for report in reports)
     rows = [
         ("mechanism", f"`{title(reports)}`"),
         ("relation", facts["relation"]),
@@ -66,7 +62,7 @@ def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> 
         *(row for report in reports for row in _numbers(report)),
         *((WORDS.get(a, a), b) for a, b in remarks(reports) if a not in ASIDES),
         *(("budget", each.check.sentence) for each in reports if each.check is not None),
-        ("proved by", f"privcalc {__version__}, engine {', '.join(_engines(reports))}"),
+        ("proved by", f"privcalc {__version__}, engine {', '.join(engines)}"),
         ("command", f"`{_command(first, command, text)}`"),
     ]
     given = f" the {NAME} is {facts[NAME]}," if NAME in facts else ""
@@ -75,21 +71,15 @@ def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> 
         f" privacy is {unit(first.spec)},{given} the sampling is {facts['sampling']}, and the"
         f" numbers are certified by privcalc {__version__}."
     )
-    yield ""
-    yield "| property | value |"
-    yield "|---|---|"
-    for name, value in rows:
-        cell = value.replace("|", "\\|")
-        yield f"| {name} | {cell} |"
+    yield from ("", "| property | value |", "|---|---|")
+    yield from map(markdown_row, rows)
 
 
 def _claim(reports: Sequence[Report]) -> str:
     """State in a sentence what is proved of one number; several are in the table."""
     first = reports[0]
-    name, bound = next(
-        ((name, value) for name, value in first.result.items() if isinstance(value, Bound)),
-        ("", None),
-    )
+    found = ((name, each) for name, each in first.result.items() if isinstance(each, Bound))
+    name, bound = next(found, ("", None))
     at = {"epsilon": "delta", "delta": "epsilon"}.get(name, "")
     several = len(reports) > 1 or len(first.tables) > 2 or "fixed_epsilon" in first.result
     if several or bound is None or (at and at not in first.query):
@@ -97,9 +87,8 @@ def _claim(reports: Sequence[Report]) -> str:
     low, high = bound.decimals()
     if at:
         place = written(first.query[at])
-        claim = f"is ({', '.join((high, place) if at == 'delta' else (place, high))})-"
-        claim += "differentially private"
-        where = f" at {at} = {place}"
+        pair = (high, place) if at == "delta" else (place, high)
+        claim, where = f"is ({', '.join(pair)})-differentially private", f" at {at} = {place}"
     else:
         claim, where = f"has {name} at most {high}", ""
     rest = f"no {name} below {low} holds{where} for every mechanism of this description"
@@ -114,15 +103,15 @@ def _numbers(report: Report) -> Iterator[tuple[str, str]]:
         if name.partition(".")[0] in BASELINES or name in report.result.get("methods", ()):  # type: ignore[operator]
             continue
         heading = report.headings.get(name, name)
-        alone = not given or not isinstance(value, Bound | OneSided)
         if given == "orders":
             heading = WORDS.get(name, heading)
-        place = f"at {WORDS.get(given, given)} {at}"
+        place = f" at {WORDS.get(given, given)} {at}"
         if given == "name":
             # A part costs what it does at the delta, or the epsilon, of the whole.
             where = report.place
-            place = f"of {at}" + (f" at {where[0]} {number(where[1])}" if where else "")
-        yield heading if alone else f"{heading} {place}", _value(value)
+            place = f" of {at}" + (f" at {where[0]} {number(where[1])}" if where else "")
+        proved = isinstance(value, Bound | OneSided)
+        yield heading + (place if given and proved else ""), _value(value)
 
 
 def _value(value: Number | Estimate) -> str:
@@ -132,10 +121,6 @@ def _value(value: Number | Estimate) -> str:
     if isinstance(value, OneSided):
         return f"{'at most' if value.is_upper else 'at least'} {one_sided(value)}"
     return number(value.value if isinstance(value, Estimate) else value)
-
-
-def _engines(reports: Sequence[Report]) -> list[str]:
-    return list(dict.fromkeys(report.method.engine for report in reports))
 
 
 def _command(report: Report, command: Sequence[str], text: str) -> str:

@@ -18,15 +18,12 @@ if TYPE_CHECKING:
     from privcalc.render.report import Number, Report
 
 
+# Stands in tables for a lower end that nothing proves; an empty cell would shift columns.
 UNKNOWN = "unknown"
-"""Stands in tables for a lower end that nothing proves; an empty cell would shift columns."""
-
+# Stands in tables for a number that a method does not have.
 NONE = "-"
-"""Stands in tables for a number that a method does not have."""
-
+# Columns whose heading is not their name, and baselines.
 COLUMNS = {"orders": "order", "methods": "upper bound", "constants": "C", "name": "mechanism"}
-"""Columns whose heading is not their name."""
-
 METHODS = {
     "rdp_classic": "RDP, classic",
     "rdp_best": "RDP, best",
@@ -34,8 +31,11 @@ METHODS = {
     "liu_talwar": "Liu-Talwar",
     "pure": "pure DP",
 }
-"""Headings of baselines."""
-
+VERDICTS = {
+    Verdict.WITHIN: "within budget",
+    Verdict.EXCEEDED: "over budget",
+    Verdict.UNDECIDED: "undecided",
+}
 _CONVERSIONS = {
     "classic": "converted as in Mironov 2017",
     "balle": "converted as in Balle et al. 2020",
@@ -48,9 +48,8 @@ def number(value: float) -> str:
     """Write a double so that it reads back exactly, and as briefly as that allows."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    return short_exponent(
-        repr(value if isinstance(value, int) else float(value)).removesuffix(".0")
-    )
+    plain = repr(value if isinstance(value, int) else float(value))
+    return short_exponent(plain.removesuffix(".0"))
 
 
 def short_exponent(text: str) -> str:
@@ -100,6 +99,11 @@ def title(reports: Sequence[Report]) -> str:
     return "".join(parts)
 
 
+def at(report: Report) -> str:
+    """Say where a question was asked: ` at delta 1e-5`; "" for a curve."""
+    return f" at {report.place[0]} {written(report.place[1])}" if report.place else ""
+
+
 def names(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
     """Return what answers to one question are called, where they have a name, as a fact."""
     return (("name", reports[0].name),) if reports[0].name else ()
@@ -110,18 +114,6 @@ def remarks(reports: Sequence[Report]) -> list[tuple[str, str]]:
     found = [remark for report in reports for remark in report.remarks]
     reasons = [("why", reason) for report in reports for reason in report.reasons]
     return list(dict.fromkeys([*reasons, *found]))
-
-
-def renyi_remark(order: float, conversion: str) -> str:
-    """Say which Renyi order proved a number, and how it was converted."""
-    return f"Renyi divergence of order {order:.6g}, {_CONVERSIONS[conversion]}"
-
-
-VERDICTS = {
-    Verdict.WITHIN: "within budget",
-    Verdict.EXCEEDED: "over budget",
-    Verdict.UNDECIDED: "undecided",
-}
 
 
 class _Double(float):
@@ -146,17 +138,13 @@ def as_written(value: float, text: str) -> float:
 
 
 def least(budget: float) -> float:
-    """Return the greatest double that is printed as no more than a budget that was written.
-
-    Whoever compares a printed upper end with it passes nothing that does not pass here.
-    """
+    """Return the greatest double that is printed as no more than a budget, for comparisons."""
     return decimal_below(budget.exact) if isinstance(budget, Written) else budget
 
 
 def written(value: float) -> str:
     """Return a number as it was written, or as it is printed where nobody wrote it."""
-    text = value.text if isinstance(value, Written | _Double) else ""
-    return text or number(value)
+    return (value.text if isinstance(value, Written | _Double) else "") or number(value)
 
 
 def proof_remarks(method: Method, query: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
@@ -164,4 +152,5 @@ def proof_remarks(method: Method, query: Mapping[str, float]) -> tuple[tuple[str
     if method.order is None:
         return ()
     at = "".join(f"at {name} {written(value)}: " for name, value in query.items())
-    return (("proof", at + renyi_remark(method.order, method.conversion)),)
+    how = _CONVERSIONS[method.conversion]
+    return (("proof", f"{at}Renyi divergence of order {method.order:.6g}, {how}"),)

@@ -37,9 +37,7 @@ def brief(tree: Node, written: str = "") -> str:
         opacus:file=h.json: 14,040 steps, 1,000 noise multipliers from 1.5 to 0.829, rate 0.004
         300 mechanisms: 120 laplace, 100 gaussian@poisson, 80 gdp; 512 uses
 
-    Args:
-        tree: the specification.
-        written: the text that it was read from, if any; where that is short, it names a file.
+    Where the text that it was read from is short, and this is long, it names a file.
     """
     text = to_text(tree)
     if len(text) <= SHOWN:
@@ -63,17 +61,13 @@ def _described(tree: Node, text: str) -> str:
         return _cut(_steps(tree.events) or _sum(tree.events, "mechanisms"))
     if isinstance(tree, Parallel):
         return _cut(_sum(tree.events, "disjoint parts"))
-    if isinstance(tree, Repeated):
-        return _cut(_inside(tree.event), f"@{value_text(tree.count)}")
-    if isinstance(tree, Wrapped):
-        return _cut(_inside(tree.event), f"@{call_text(tree)}")
+    if isinstance(tree, Repeated | Wrapped):
+        words = brief(tree.event)
+        inside = f"({words})" if isinstance(tree.event, Several) else words
+        after = value_text(tree.count) if isinstance(tree, Repeated) else call_text(tree)
+        return _cut(inside, f"@{after}")
     # Lists of numbers, or specifications among the parameters.
     return _cut(text)
-
-
-def _inside(event: Node) -> str:
-    words = brief(event)
-    return f"({words})" if isinstance(event, Several) else words
 
 
 def _cut(words: str, after: str = "") -> str:
@@ -109,7 +103,7 @@ def _kind(node: Node) -> str:
 
 def _uses(events: Iterable[Node]) -> int:
     """Count the mechanisms with their repetitions; 0 where a count is free."""
-    counts = [_count(event) for event in events]
+    counts = [*map(_count, events)]
     return sum(counts) if all(counts) else 0
 
 
@@ -156,10 +150,7 @@ def _is_number(value: Value) -> TypeGuard[float | int]:
 def _range(name: str, values: Sequence[Value], several: str = "") -> str:
     """Return the one value, or between which they lie, with the one that comes first named first.
 
-    Args:
-        name: what they are called.
-        values: numbers, and holes.
-        several: makes the name that of several; how many there are is said with it.
+    `several` makes the name that of several; how many there are is said with it.
     """
     numbers = list(dict.fromkeys(each for each in values if _is_number(each)))
     if len(numbers) < 2:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from inspect import cleandoc
 from textwrap import indent, wrap
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from privcalc.errors import SpecError
-from privcalc.package_data import table
+from privcalc.opened import table
+from privcalc.record import record
 from privcalc.relation import Relation
-from privcalc.spec.entry import (
-    snake_case,
-    suggestion,
-    word_text,
-)
+from privcalc.spec.entry import snake_case, suggestion, word_text
 from privcalc.spec.events.history import OPACUS
 from privcalc.spec.json import to_json
 from privcalc.spec.parse import parse
@@ -66,9 +63,8 @@ def page(name: str) -> str:
     if snake_case(name) == PARTS:
         return _texts()["max"]
     if snake_case(name) == _LOOPS:
-        from privcalc.spec import loops
-
-        return loops.page()
+        around = table("spec", "loops.toml")
+        return "\n\n".join([str(around["opening"]), *map(_loop, loops()), str(around["end"])])
     entry = next((each for each in rows() if snake_case(name) in each.spellings), None)
     if entry is None:
         from privcalc.spec.hints import for_mechanism
@@ -106,7 +102,7 @@ def _opening(entry: Entry) -> str:
 
 def _mathematics(entry: Entry) -> str:
     """Return the docstring between its first sentence and the list of attributes."""
-    paragraphs = cleandoc(entry.documentation).split("\n\n")[1:]
+    paragraphs = cleandoc(entry.factory.__doc__ or "").split("\n\n")[1:]
     kept = [each for each in paragraphs if not each.startswith("Attributes:")]
     return "\n\n".join(_display(each) if each[0] == " " else _paragraph(each) for each in kept)
 
@@ -114,18 +110,13 @@ def _mathematics(entry: Entry) -> str:
 def _parameter(entry: Entry, parameter: Parameter) -> str:
     file = "a file, whose name has a dot or a slash in it, or stands in quotes"
     takes = file if parameter.kind == "path" else parameter.takes
-    facts = [takes, parameter.range_text]
-    head = " ".join(fact for fact in facts if fact)
-    if parameter.unit:
-        head += f", in the {parameter.unit}"
+    head = f"{takes} {parameter.range_text}".rstrip()
+    head += f", in the {parameter.unit}" if parameter.unit else ""
     default = parameter.default_text
     if not default and parameter.default is not None:
         default = value_text(parameter.default)
-    if default:
-        head += f"; {default} where left out"
-    meaning = entry.meaning(parameter)
-    if parameter.short:
-        meaning += f"; in full {parameter.name}"
+    head += f"; {default} where left out" if default else ""
+    meaning = entry.meaning(parameter) + (f"; in full {parameter.name}" if parameter.short else "")
     lines = wrap(head, _WIDTH - 22)
     first = f"  {parameter.spelling:<20}{lines[0]}"
     rest = [*lines[1:], *wrap(meaning, _WIDTH - 22)]
@@ -155,12 +146,43 @@ def _relations(entry: Entry) -> str:
 
 def _code(entry: Entry) -> str:
     """Return lines of code that draw records as a wrapper does."""
-    if entry.kind != "wrapper":
+    found = (each for each in loops() if each.brief and f"@{entry.spelling}:" in each.spec)
+    rows = [f"  {each.brief.replace('`', '')}\n      {each.spec}" for each in found]
+    if entry.kind != "wrapper" or not rows:
         return ""
-    from privcalc.spec import loops
+    more = f"  More: privcalc --help-spec {_LOOPS}"
+    return "\n".join(["Code, with n = 60000, b = 256, 60 epochs", *rows, more])
 
-    rows = loops.of_wrapper(entry.spelling)
-    return f"Code, with n = 60000, b = 256, 60 epochs\n{rows}" if rows else ""
+
+@record
+class Loop:
+    """One way in which code draws its batches: who draws, the lines that decide, and what it is.
+
+    Its nearest `other` specification is wrong; `brief` is a line for the README, or "" for no row.
+    """
+
+    title: str
+    code: tuple[str, ...]
+    spec: str
+    why: str
+    other: str
+    wrong: str
+    brief: str = ""
+
+
+def loops() -> tuple[Loop, ...]:
+    """Return the table that help, the README and a manual page have."""
+    rows = cast("list[dict[str, Any]]", table("spec", "loops.toml")["loop"])
+    return tuple(Loop(**{**each, "code": tuple(each["code"].splitlines())}) for each in rows)
+
+
+def _loop(loop: Loop) -> str:
+    """Return one row: the code, the specification, why, and what the nearest other one misses."""
+    text = f"{loop.why} Not {loop.other}: {loop.wrong}"
+    # Specifications are never broken at a dash.
+    said = wrap(text, _WIDTH - 2, break_on_hyphens=False, break_long_words=False)
+    code = indent("\n".join(loop.code), "    ")
+    return "\n".join([loop.title, code, f"  = {loop.spec}", indent("\n".join(said), "  ")])
 
 
 def _display(text: str) -> str:

@@ -8,11 +8,11 @@ position in the JSON.
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from privcalc.exact import Written, exact, shown
-from privcalc.package_data import table
+from privcalc.opened import table
 from privcalc.record import record
 from privcalc.relation import Relation
 
@@ -88,8 +88,6 @@ class Parameter:
         minimum: least value, or None; `open_minimum` where it is refused itself. So with a maximum.
         default: what holds when the parameter is left out; with None (and no `default_text`, which
             has it in words) it has to be written, unless an alternative stands in for it.
-        choices: the words that a choice may be, in snake_case.
-        unit: the unit in which the value is read, or "".
         cost: whether the privacy cost increases or decreases (not always strictly) with the value;
             "" where neither is known, and there `calibrate` refuses a hole. It is a statement on
             the pairs of the mechanism or wrapper alone: that the profile of one value is below that
@@ -103,7 +101,6 @@ class Parameter:
             proved at the two values themselves.
         contribution: whether it bounds what one record does to what is computed, and the cost
             depends on it: answers name its value, and say where that was left out.
-        relations: the relations under which it may be written.
     """
 
     name: str
@@ -180,6 +177,8 @@ class Parameter:
         return low and high
 
 
+# What `words.toml` says of entries.
+_WORDS = ("line", "plain", "reveals", "between", "above", "condition")
 # What many mechanisms and wrappers declare.
 QUERY = "unit of the query"
 # The noise as a multiple of the sensitivity, in its place.
@@ -219,18 +218,6 @@ def sensitivity(unit: str = QUERY) -> Parameter:
     return positive("sensitivity", "increases", default=1.0, contribution=True, unit=unit)
 
 
-class Words:
-    """What `words.toml` says of an entry, read when it is asked for; "" where it says nothing."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        """Learn which of its words these are."""
-        self._name = name
-
-    def __get__(self, entry: Entry, owner: type) -> str:
-        """Return the words."""
-        return _words("words.toml").get(entry.name, {}).get(self._name, "")
-
-
 @lru_cache(2)
 def _words(file: str) -> dict[str, dict[str, str]]:
     found: Any = table("spec", file)
@@ -242,7 +229,6 @@ class Entry:
     """One mechanism or wrapper.
 
     Attributes:
-        kind: mechanism (begins a specification) or wrapper (stands after `@`).
         name: the long name in snake_case; the JSON type.
         parameters: in the order in which trees, text and JSON keep them.
         example: a whole specification that uses it, and what stands in the file that it names.
@@ -250,9 +236,7 @@ class Entry:
         short: the spelling of the canonical text, or None; `aliases` are read and never printed.
         one_of: alternatives, each a group of parameters; exactly one group is written, whole.
         enough: groups of parameters of which at least one is written, whole.
-        excludes: pairs of parameters that do not go together.
         ordered: pairs (a, b) of numbers with a <= b.
-        relations: those under which it is defined.
         inner_relation: of a wrapper, the relation under which its event is read whatever the
             result is asked for, or None where it is the relation in force.
         keeps_order: of a wrapper, whether the order of the profiles of two events is that of what
@@ -282,12 +266,12 @@ class Entry:
     keeps_order: bool = True
     example_file: str = ""
     place: int = LAST
-    line: ClassVar[Words] = Words()
-    plain: ClassVar[Words] = Words()
-    reveals: ClassVar[Words] = Words()
-    between: ClassVar[Words] = Words()
-    above: ClassVar[Words] = Words()
-    condition: ClassVar[Words] = Words()
+
+    def __getattr__(self, name: str) -> str:
+        """Return words of `words.toml`, read when they are asked for."""
+        if name not in _WORDS:
+            raise AttributeError(name)
+        return _words("words.toml").get(self.name, {}).get(name, "")
 
     @property
     def spelling(self) -> str:
@@ -300,14 +284,10 @@ class Entry:
         return (self.name, *(() if self.short is None else (self.short,)), *self.aliases)
 
     @property
-    def documentation(self) -> str:
-        """The docstring of the class."""
-        return self.factory.__doc__ or ""
-
-    @property
     def summary(self) -> str:
         """What it is: the first sentence of the docstring, without its full stop."""
-        return " ".join(self.documentation.split("\n\n", 1)[0].split()).removesuffix(".")
+        documentation = self.factory.__doc__ or ""
+        return " ".join(documentation.split("\n\n", 1)[0].split()).removesuffix(".")
 
     def meaning(self, parameter: Parameter) -> str:
         """Return what one of the parameters is, in one clause."""
@@ -322,11 +302,7 @@ class Entry:
 
     def parameter(self, key: str) -> Parameter | None:
         """Find a parameter by its long name in snake_case."""
-        return self._named.get(key)
-
-    @cached_property
-    def _named(self) -> dict[str, Parameter]:
-        return {parameter.name: parameter for parameter in self.parameters}
+        return next((p for p in self.parameters if p.name == key), None)
 
     def spelled(self, key: str) -> Parameter | None:
         """Find a parameter by any spelling that text accepts, in snake_case."""
@@ -357,15 +333,10 @@ RESERVED = frozenset(
 
 
 class Fault(Exception):  # noqa: N818  (never seen outside this package: it becomes a SpecError)
-    """A call that the registry refuses.
-
-    Attributes:
-        hint: what to write instead, or "".
-        index: which of the parameters, in the order written, is at fault; None for the call.
-    """
+    """A call that the registry refuses, with what to write instead."""
 
     def __init__(self, message: str, *, hint: str = "", index: int | None = None) -> None:
-        """Keep what the reader of the call needs to point at the fault."""
+        """Keep which of the parameters, in the order written, is at fault; None for the call."""
         super().__init__(message)
         self.hint = hint
         self.index = index
@@ -374,11 +345,8 @@ class Fault(Exception):  # noqa: N818  (never seen outside this package: it beco
 def suggestion(word: str, known: Iterable[str], *, of_calls: bool = False) -> str:
     """Return "did you mean ...?" for the nearest known word, else the list of known words.
 
-    Args:
-        word: what was written.
-        known: what could have been.
-        of_calls: the words name mechanisms or wrappers. There `truncated-gaussian` is another
-            mechanism than `gaussian` and `discrete-gaussian`, not a slip of the pen.
+    Of calls, the names of mechanisms or wrappers, less is a slip of the pen: `truncated-gaussian`
+    is another mechanism than `gaussian` and `discrete-gaussian`.
     """
     from difflib import get_close_matches
 
@@ -390,15 +358,12 @@ def suggestion(word: str, known: Iterable[str], *, of_calls: bool = False) -> st
 
 def check_range(parameter: Parameter, key: str, value: float, written: str = "") -> None:
     """Refuse a number outside the range; `written` is how the value was spelled."""
+    # A double holds no larger integer exactly.
+    if parameter.kind == "integer" and abs(value) > MAX_INTEGER:
+        raise Fault(f"{key} must be at most {brief_text(MAX_INTEGER)} in size")
     if not parameter.contains(value):
         got = written or brief_text(value)
         raise Fault(f"{key} must be {parameter.range_text}, got {got}")
-
-
-def check_integer(key: str, value: int) -> None:
-    """Refuse an integer that a double does not hold exactly."""
-    if abs(value) > MAX_INTEGER:
-        raise Fault(f"{key} must be at most {brief_text(MAX_INTEGER)} in size")
 
 
 def choice(parameter: Parameter, key: str, word: str) -> str:
@@ -411,15 +376,15 @@ def choice(parameter: Parameter, key: str, word: str) -> str:
     raise Fault(message, hint=near if near.startswith("did") else "")
 
 
-def check_arrangement(
+def arranged(
     entry: Entry, given: Sequence[tuple[str, Value]], *, long_names: bool
-) -> None:
-    """Refuse parameters that are repeated, missing, or do not go together.
+) -> tuple[tuple[str, Value], ...]:
+    """Return the parameters of a call, which stand in the order written, in that of the registry.
 
-    Args:
-        entry: what is called.
-        given: long names and values, in the order written.
-        long_names: whether messages use the long names (JSON) or those of the canonical text.
+    `long_names` is whether messages use those (JSON), or the names of the canonical text.
+
+    Raises:
+        Fault: some are repeated, missing, or do not go together.
     """
     names = tuple(name for name, _ in given)
     _check_names(entry, names, long_names=long_names)
@@ -430,6 +395,7 @@ def check_arrangement(
             first, second = (_spelling(entry, long_names=long_names)[name] for name in (low, high))
             message = f"{first} must be <= {second}, got {brief_text(a)}"
             raise Fault(message, index=names.index(low))
+    return tuple((p.name, values[p.name]) for p in entry.parameters if p.name in values)
 
 
 def _spelling(entry: Entry, *, long_names: bool) -> dict[str, str]:
@@ -441,24 +407,14 @@ def _spelling(entry: Entry, *, long_names: bool) -> dict[str, str]:
 def _check_names(entry: Entry, names: tuple[str, ...], *, long_names: bool) -> None:
     """Refuse names that are repeated, missing, or do not go together."""
     spelling = _spelling(entry, long_names=long_names)
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            raise Fault(f"{spelling[name]} is given twice", index=index)
+    for index in (i for i, name in enumerate(names) if name in names[:i]):
+        raise Fault(f"{spelling[names[index]]} is given twice", index=index)
     for pair in entry.excludes:
         if set(pair) <= set(names):
             message = f"{spelling[pair[0]]} and {spelling[pair[1]]} do not go together"
             raise Fault(message, index=max(map(names.index, pair)))
     caller = entry.name if long_names else entry.spelling
     example = "" if long_names else f"for example {entry.example}"
-    _check_groups(entry, names, long_names=long_names, example=example)
-    needed = [spelling[p.name] for p in entry.parameters if entry.needs(p) and p.name not in names]
-    if needed:
-        raise Fault(f"{caller} needs {' and '.join(needed)}", hint=example)
-
-
-def _check_groups(entry: Entry, names: tuple[str, ...], *, long_names: bool, example: str) -> None:
-    caller = entry.name if long_names else entry.spelling
-    spelling = _spelling(entry, long_names=long_names)
     alternatives = entry.groups(entry.one_of, long_names=long_names)
     started = [group for group in entry.one_of if not set(group).isdisjoint(names)]
     if entry.one_of and not started:
@@ -475,3 +431,6 @@ def _check_groups(entry: Entry, names: tuple[str, ...], *, long_names: bool, exa
     if entry.enough and not any(set(group) <= set(names) for group in entry.enough):
         enough = entry.groups(entry.enough, long_names=long_names)
         raise Fault(f"{caller} needs {enough}", hint=example)
+    needed = [spelling[p.name] for p in entry.parameters if entry.needs(p) and p.name not in names]
+    if needed:
+        raise Fault(f"{caller} needs {' and '.join(needed)}", hint=example)

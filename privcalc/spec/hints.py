@@ -1,4 +1,4 @@
-"""What to write instead, for the mistakes that come naturally; what is rare has no hint.
+"""How a mistake is shown; and what to write instead, if it comes naturally.
 
 A hint is another form of what was typed, or a pattern with words in capitals for what is missing:
 never a number that was not typed, and so never another question.
@@ -10,21 +10,75 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from privcalc.package_data import table
+from privcalc.opened import table
 from privcalc.spec.entry import MAX_INTEGER, snake_case, suggestion, word_text
 
 if TYPE_CHECKING:
+    from privcalc.errors import SpecError
     from privcalc.spec.entry import Entry, Kind
+    from privcalc.spec.tree import Span
 
 ANY_NUMBER = "a value is a number such as 1.1 or 1e-5, a ratio 256/60000, or a percentage 1%"
 DECIMAL_POINT = "a number has a decimal point and no comma: 0.5, and 60_000 or 60000"
 _EXAMPLE = "for example gaussian:sigma=1.1"
-# How far from a mistake the name of a file is looked for, and the longest value that is looked at.
+# How far from a mistake is looked, and the longest value that is looked at.
 _NEAR = 300
 _LONGEST = 80
 _FILE = re.compile(r"[\w./~\\ :=-]{1,200}\.(toml|jsonl?|csv|txt|pt|pth|ckpt|pkl|pickle)", re.ASCII)
-# The mechanism of a parameter that many have.
-_ALONE = {"epsilon": "pure", "rho": "zcdp"}
+# Columns for the specification, so that the lines fit in 80 with an indent.
+_WIDTH = 76
+_CUT = "..."
+# The longest text that an error object has whole.
+_WHOLE = 10_000
+
+
+def marked(error: SpecError) -> str:
+    """Return the lines that show where a specification is wrong, without a final line break.
+
+        sigma must be > 0, got -1
+          gaussian:sigma=-1@1000
+                         ^^
+        hint: ...
+
+    A long text is cut to a window around the span. Without a text there are no middle lines.
+    """
+    lines = [error.message]
+    if error.text:
+        lines += _with_markers(error.text, *error.span)
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    return "\n".join(lines)
+
+
+def _with_markers(text: str, start: int, stop: int) -> list[str]:
+    """Return the text and the line of markers under it, each letter a column wide."""
+    left, right = _window(len(text), start, stop)
+    before = _CUT if left > 0 else ""
+    after = _CUT if right < len(text) else ""
+    # Tabs, and whatever a terminal would not print, are one character.
+    plain = re.sub(r"[\t\n\r]", " ", text[left:right])
+    shown = "".join(each if each.isprintable() else "?" for each in plain)
+    blank = " " * (len(before) + start - left)
+    return [f"  {before}{shown}{after}", f"  {blank}{'^' * max(min(stop, right) - start, 1)}"]
+
+
+def excerpt(text: str, span: Span) -> tuple[str, Span]:
+    """Return a text and a span in it; of a long text the part around the span, and where it is."""
+    start, stop = span
+    left, right = _window(len(text), start, stop, _WHOLE)
+    return text[left:right], (start - left, min(stop, right) - left)
+
+
+def _window(length: int, start: int, stop: int, width: int = _WIDTH) -> tuple[int, int]:
+    """Choose the part to show: all of a short text, else the span with what is around it."""
+    if length <= width:
+        return 0, length
+    room = width - 2 * len(_CUT)
+    middle = (start + min(stop, start + room)) // 2
+    left = min(max(middle - room // 2, 0), length - room)
+    # The span begins inside the window, even where it is longer than that.
+    left = min(left, start)
+    return left, min(left + room, length)
 
 
 @cache
@@ -35,7 +89,7 @@ def _table(file: str = "hints.toml") -> dict[str, Any]:
 def for_place(text: str, place: int) -> str:
     """Hint for what stands at a place and does not belong there; or ""."""
     rest, before = text[place : place + _NEAR], text[max(0, place - _NEAR) : place]
-    found = for_file(text, place) or _first("place", rest)
+    found = _first("place", rest)
     if found is not None:
         return found
     if re.match("[A-Za-z_]", rest) and re.search(r"[\w)'\"][ \t]*$", before):
@@ -52,19 +106,8 @@ def _first(kind: str, written: str) -> str | None:
 def for_missing(text: str, place: int) -> str:
     """Hint for a specification without a name at a place: a file, or a count that stands first."""
     before, rest = text[:place], text[place:]
-    if not before.strip() and (hint := for_file_alone(rest)):
-        return hint
-    if rest[:1] == "@" and not before:
-        return "a mechanism comes first, in one word or in quotes with what is done to it"
-    if rest[:1] == "+":
-        alone = not (before or rest.strip("+ "))
-        return "several SPECs are one sum: leave + out" if alone else "write + once, between two"
-    if not before and re.fullmatch(r"[0-9][0-9./e%,-]*", rest):
-        return "numbers belong to options, in one word: --delta 1e-5, or --delta 1e-5,1e-6"
-    times = re.fullmatch(r"([0-9][0-9_]*)[ \t]*[*xX@\u00d7]?[ \t]*([A-Za-z(][^+]{0,60})", rest)
-    if times and "(" not in before:
-        return f"a count stands behind: write {times[2]}@{times[1]}"
-    return for_place(text, place) or _EXAMPLE
+    found = "" if before.strip() else for_file_alone(rest) or _first("beginning", rest)
+    return found or _first("missing", rest) or for_place(text, place) or _EXAMPLE
 
 
 def for_functional(name: str, rest: str) -> str:
@@ -74,9 +117,7 @@ def for_functional(name: str, rest: str) -> str:
     if not re.fullmatch(r"[\w.%/+,=-]{1,60}", arguments, re.ASCII) or "=" not in arguments:
         arguments = _pattern(name)
     if not arguments:
-        return (for_mechanism(snake_case(name)) if _entry(name) is None else "") or (
-            f"write {name}"
-        )
+        return for_mechanism(snake_case(name)) or f"write {name}"
     return f"write {name}:{arguments}, not {name}({arguments})"
 
 
@@ -98,7 +139,7 @@ def for_bare(key: str, rest: str) -> str:
     if hint := for_word(word, value, inside="bare"):
         return hint
     takers = [each.spelling for each in mechanisms() if each.spelled(word)]
-    taker = _ALONE.get(word) or (takers[0] if takers else "")
+    taker = {"epsilon": "pure", "rho": "zcdp"}.get(word) or next(iter(takers), "")
     return f"write {taker}:{key}={value or 'VALUE'}" if taker else ""
 
 
@@ -135,15 +176,12 @@ def for_count(written: str, otherwise: str = "a count is a whole number such as 
 
 def for_number(written: str) -> str:
     """Hint for what begins like a number and is none: `1e6666`, `1_`, `1.`, `5k`, `1/n`."""
-    found = _first("number", written)
-    return ANY_NUMBER if found is None else found
+    return _first("number", written) or ANY_NUMBER
 
 
 def for_word_as_number(word: str) -> str:
     """Hint for a word where a number should stand: `inf`, `x`, `None`, `auto`; for others ""."""
-    if word.lower() in ("inf", "infinity", "nan"):
-        return "numbers are finite"
-    return str(_table()["free"]) if word.lower() in _table()["wanted"] else ""
+    return _first("word", word) or ""
 
 
 def for_option(option: str, text: str) -> str:
@@ -171,19 +209,6 @@ def for_file_alone(text: str) -> str:
     return hint.replace("NAME", name if plain else f'"{name}"')
 
 
-def for_file(text: str, place: int) -> str:
-    """Hint for the name of a file that is cut off by a sign that only quotes keep, or ""."""
-    # A name is short; longer texts would take a search with every letter of theirs as its start.
-    text, place = text[max(0, place - _NEAR) : place + _NEAR], min(place, _NEAR)
-    key = re.search(r"file=[ \t]*([^\"'+,()]*)$", text[:place], re.ASCII | re.IGNORECASE)
-    rest = re.match(r"[^\"'+,()@]*", text[place:])
-    name = (key[1] + (rest[0] if rest else "")).strip() if key else ""
-    if key is None or not re.search(r"[ =:\\]", name) or len(name) > _LONGEST:
-        return ""
-    call = re.split(r"[+(,@]", text[: key.start(1)])[-1].strip()
-    return f"""in quotes, inside of others: '{call}"{name}"'"""
-
-
 def _pattern(name: str) -> str:
     """Return `sigma=NUMBER` for what the call needs least, or "" for an unknown name."""
     if snake_case(name) == "opacus":
@@ -205,8 +230,6 @@ def _entry(name: str) -> Entry | None:
     return next((each for each in known if snake_case(name) in each.spellings), None)
 
 
-# What papers and other tools call things.
-_Row = dict[str, str]
 _PLAIN = r"[\w.%/+-]{1,30}"
 # A place for a value, as it was written, or in the bottom of a ratio.
 _PLACE = re.compile(r"\{(1/)?([A-Z]+)\}")
@@ -242,11 +265,8 @@ def for_wrapper(name: str) -> str:
 def for_word(name: str, value: str = "", *, inside: Kind | Literal["bare", ""] = "") -> str:
     """Return how a specification has what other tools call so, or "".
 
-    Args:
-        name: the word, in snake_case.
-        value: what was written for it.
-        inside: the kind of the call that it was written in; bare where it had none, and "" where it
-            is no part of a specification at all.
+    A value may have been written for it, in a call of some kind; bare is none, and "" is outside of
+    any specification.
     """
     row = _row("word", name)
     hint = row.get("wrapper" if inside == "wrapper" else "hint") or row.get("hint", "")
@@ -254,28 +274,19 @@ def for_word(name: str, value: str = "", *, inside: Kind | Literal["bare", ""] =
 
 
 def for_parameter(entry: Entry, name: str, value: str) -> str:
-    """Return what to write for a parameter that is unknown, or "".
-
-    Args:
-        entry: whose parameter it is.
-        name: its name, in snake_case.
-        value: what was written for it, or "".
-    """
+    """Return what to write for a parameter of this name, in snake_case, which is unknown, or ""."""
     known = {each.spelling for each in entry.parameters}
-    for row in _rows("parameter"):
+    for row in _table("foreign.toml")["parameter"]:
         fits = {entry.spelling, entry.kind} & set(row["of"].split())
         if fits and name in row["names"].split() and row.get("has", "") in {"", *known}:
             return _filled(row["hint"], value)
     return for_word(name, value, inside=entry.kind)
 
 
-def _rows(kind: str) -> list[_Row]:
-    found: list[_Row] = _table("foreign.toml")[kind]
-    return found
-
-
-def _row(kind: str, name: str) -> _Row:
-    return next((row for row in _rows(kind) if name in row["names"].split()), {})
+def _row(kind: str, name: str) -> dict[str, str]:
+    """Return what papers and other tools call so, and what is to be written."""
+    rows = _table("foreign.toml")[kind]
+    return next((row for row in rows if name in row["names"].split()), {})
 
 
 def _hint(kind: str, name: str) -> str:

@@ -15,10 +15,17 @@ from privcalc.errors import SpecError
 from privcalc.exact import Written, shown, standing_for
 from privcalc.record import record
 from privcalc.spec import registry
-from privcalc.spec.entry import MAX_DEPTH, Fault, Parameter, brief_text, shorten, snake_case
+from privcalc.spec.entry import (
+    MAX_DEPTH,
+    Fault,
+    Parameter,
+    arranged,
+    brief_text,
+    shorten,
+    snake_case,
+)
 from privcalc.spec.entry import suggestion as suggest
-from privcalc.spec.resolve import arranged, typed
-from privcalc.spec.syntax import Number, Numbers, Scanner, Word, number_value
+from privcalc.spec.syntax import Number, Numbers, Scanner, Word, number_value, typed
 from privcalc.spec.tree import (
     Composed,
     Hole,
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.spec.entry import Entry
-    from privcalc.spec.resolve import Given
+    from privcalc.spec.syntax import Given
     from privcalc.spec.tree import Path
 
 # An answer has the text and its twin, of three to six times its length, and can be asked about.
@@ -51,7 +58,8 @@ def load_json(text: str, *, infinity: bool = False) -> object:
     writes is read too.
     """
     if len(text) > MAX_JSON_LENGTH:
-        _fail(f"JSON has at most {MAX_JSON_LENGTH:,} characters, this text has {len(text):,}")
+        most = f"JSON has at most {MAX_JSON_LENGTH:,} characters"
+        raise SpecError(f"{most}, this text has {len(text):,}")
     import json
 
     try:
@@ -67,7 +75,7 @@ def load_json(text: str, *, infinity: bool = False) -> object:
         stop = min(at + 1, len(text))
         raise SpecError(f"not JSON: {error.msg}", text=text, span=(at, stop)) from None
     except RecursionError:
-        _fail("JSON is nested too deep")
+        raise SpecError("JSON is nested too deep") from None
     return value
 
 
@@ -75,7 +83,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields: dict[str, object] = {}
     for key, value in pairs:
         if key in fields:
-            _fail(f'the field "{shorten(key)}" is given twice')
+            raise SpecError(f'the field "{shorten(key)}" is given twice')
         fields[key] = value
     return fields
 
@@ -83,7 +91,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _integer(digits: str) -> int:
     # Python refuses to convert more digits than some limit, with a ValueError of its own.
     if len(digits) > _MAX_DIGITS:
-        _fail(f"{shorten(digits)} is too large")
+        raise SpecError(f"{shorten(digits)} is too large")
     return int(digits)
 
 
@@ -94,19 +102,15 @@ def read_float(written: str) -> float:
         SpecError: no double is near it.
     """
     try:
-        return number_value(written.removeprefix("-"), negative=written[:1] == "-")
+        return number_value(written)
     except Fault as fault:
-        return _fail(str(fault))
+        raise SpecError(str(fault)) from None
 
 
 def _constant(word: str, *, infinity: bool) -> float:
     if infinity and word == "Infinity":
         return float("inf")
-    return _fail(f"{word} is not a number")
-
-
-def _fail(message: str) -> NoReturn:
-    raise SpecError(message)
+    raise SpecError(f"{word} is not a number")
 
 
 def _written(parameter: Parameter, value: object) -> Given:
@@ -126,8 +130,7 @@ def _written(parameter: Parameter, value: object) -> Given:
 
 def _number(value: object) -> Number | None:
     """Return a number; the type of `value` decides nothing: 5.0 is 5, and a ratio may be whole."""
-    number = read_number(value)
-    if number is None:
+    if (number := read_number(value)) is None:
         return None
     whole = int(number) if number.is_integer() else None
     return Number((0, 0), brief_text(number), number, whole)
@@ -135,12 +138,9 @@ def _number(value: object) -> Number | None:
 
 def quoted(value: object) -> str:
     """Return how a message shows a JSON value."""
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    if value is None:
-        return "null"
+    words = {"dict": "an object", "list": "a list", "NoneType": "null"}
+    if word := words.get(type(value).__name__):
+        return word
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) and abs(value) > 10**20:
@@ -196,13 +196,7 @@ def to_json(tree: Node) -> dict[str, object]:
 
 
 def from_json(value: object) -> Node:
-    """Read a tree from its JSON twin.
-
-    Args:
-        value: what a JSON reader made of the text.
-
-    Returns:
-        The tree, in the normal form that text gives as well.
+    """Read a tree, in its normal form, from what a JSON reader made of its twin.
 
     Raises:
         SpecError: without a text; the message names the place in the object.

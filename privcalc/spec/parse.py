@@ -18,11 +18,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import SpecError
-from privcalc.record import record
-from privcalc.spec import registry, resolve
-from privcalc.spec.entry import MAX_DEPTH, Fault, shorten, snake_case, suggestion
-from privcalc.spec.resolve import arranged, typed
-from privcalc.spec.syntax import NAME, Number, Scanner, Word
+from privcalc.record import field, record
+from privcalc.spec import registry, syntax
+from privcalc.spec.entry import MAX_DEPTH, Fault, arranged, shorten, snake_case, suggestion
+from privcalc.spec.syntax import NAME, Number, Scanner, Word, typed
 from privcalc.spec.tree import (
     HOLE,
     Composed,
@@ -38,38 +37,39 @@ from privcalc.spec.tree import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from privcalc.relation import Relation
     from privcalc.spec.entry import Entry, Kind, Parameter
-    from privcalc.spec.resolve import Given
+    from privcalc.spec.syntax import Given
     from privcalc.spec.tree import Path, Span, Value
 
-# What others write for `max`, which begins no call.
-_NAMES_OF_PARTS = ("max", "maximum", "parallel")
 _PARTS = re.compile(r"(?i:max)[ \t]*\(", re.ASCII)
 # A comma after which another part begins: a parenthesis, or a name that is no key.
 _NEXT_PART = re.compile(rf",[ \t]*(?:\(|(?>{NAME.pattern}[ \t]*)(?!=))", re.ASCII)
 
 
 @record
-class Parsed:
-    """A tree, the text it was read from, and where in the text each part stands.
+class Question:
+    """What is asked about, however it was written.
 
-    `spans` has the path of every node, of every parameter that was written (its value), and of
-    every count. A path is the way through the JSON twin: ("events", 0, "standard_deviation").
+    Attributes:
+        relation: the relation that an answer or an event brought along, or None.
+        text: the specification on one line: as it was written, or canonical where it was JSON.
+        spans: the part of `text` that each node, written parameter (its value) and count was read
+            from, by the way through the JSON twin: ("events", 0, "standard_deviation").
+        printed: whether it was an answer that privcalc printed.
+        name: what an answer was called, or "".
     """
 
     tree: Node
-    spans: Mapping[Path, Span]
+    relation: Relation | None
     text: str
+    spans: Mapping[Path, Span] = field(factory=dict)
+    printed: bool = False
+    name: str = ""
 
 
-def parse(text: str) -> Parsed:
-    """Read a specification.
-
-    Args:
-        text: one line, such as `gaussian:sigma=1.1@poisson:q=256/60000@14063`.
-
-    Returns:
-        The tree, and the spans of its parts.
+def parse(text: str) -> Question:
+    """Read a specification: one line, such as `gaussian:sigma=1.1@poisson:q=256/60000@14063`.
 
     Raises:
         SpecError: with the span of the mistake and, where one is known, a hint.
@@ -85,18 +85,14 @@ def parse(text: str) -> Parsed:
         if part := reader.known.get(id(node)):
             spans[path] = part.span
             spans |= {(*path, name): span for name, span in part.values.items()}
-    return Parsed(tree, MappingProxyType(spans), text)
+    return Question(tree, None, text, MappingProxyType(spans))
 
 
 @record
 class _Part:
-    """A node that was read.
+    """A node that was read, where it stands, and where its parameters or its count do.
 
-    Attributes:
-        node: it.
-        span: where it stands.
-        height: how many nodes there are from here down to the deepest leaf.
-        values: where its parameters or its count stand.
+    The height is how many nodes there are from here down to the deepest leaf.
     """
 
     node: Node
@@ -147,15 +143,7 @@ class _Reader:
     def part(
         self, node: Node, span: Span, *inner: Node, at: Span | None = None, **values: Span
     ) -> _Part:
-        """Keep a node with its place; refuse a tree too high.
-
-        Args:
-            node: it.
-            span: where it stands.
-            inner: the nodes in it.
-            at: the part of it that makes the tree too high, where that is not all of it.
-            values: where its parameters stand.
-        """
+        """Keep a node, with the nodes in it; refuse a tree too high, at `at` or all of it."""
         height = max((self.known[id(each)].height for each in inner), default=0)
         if height >= MAX_DEPTH:
             message = f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}"
@@ -274,7 +262,7 @@ class _Reader:
             self.no_call(wanted)
         name, name_span = read
         self.end = name_span[1]
-        if scanner.next in ("(", "=") or name.lower() in _NAMES_OF_PARTS:
+        if scanner.next in ("(", "="):
             self.no_call(wanted, read)
         pairs: list[_Pair] = []
         if scanner.take(":"):
@@ -305,11 +293,7 @@ class _Reader:
         try:
             return typed(parameter, pair.key, pair.value)
         except Fault as fault:
-            from privcalc.spec import hints
-
-            # A name with a space in it ends there, and another file may have the first word as its.
-            file = hints.for_file(self.scanner.text, pair.span[1])
-            fault.hint = fault.hint or file or resolve.hint(parameter, pair.key, pair.value)
+            fault.hint = fault.hint or syntax.hint(parameter, pair.key, pair.value)
             self.refuse(fault, pair.span)
 
     def pair(self, name: str) -> _Pair:
@@ -326,11 +310,11 @@ class _Reader:
             found = ", not a colon" if scanner.next == ":" else ""
             what = "an equals sign follows" if found else "an equals sign and a value follow"
             span = key_span if scanner.next in ("", ",", "@", "+", ")") else None
-            other = found and registry.known(key, "mechanism")
+            from privcalc.spec import hints
+
+            other = found and hints.for_key(key)
             hint = "write + before another mechanism" if other else f"write {shown}=VALUE"
             if scanner.next in (".", "/"):
-                from privcalc.spec import hints
-
                 hint = hints.for_key(name) or hint
             scanner.fail(f"{what} {shown}{found}", span, hint)
         if scanner.next == "(":
@@ -349,16 +333,19 @@ class _Reader:
 
     def no_end(self, key: str, value: Number | Word) -> NoReturn:
         """Refuse a colon or a parenthesis after a value."""
-        from privcalc.spec import hints
-
-        fail, file = self.scanner.fail, hints.for_file(self.scanner.text, self.scanner.place)
+        fail = self.scanner.fail
         if self.scanner.next == "(":
             fail("functions are not read", value.span, f"write {key} in digits, or {key}=(SPEC)")
         if isinstance(value, Number):
             hint = "write @COUNT to repeat, @WRAPPER for what is done to it, and + to compose"
             fail("a colon follows a name, and none a value", None, hint)
-        hint = file or f"write {key}=(NAME:KEY=VALUE)"
+        hint = 'write file="NAME"' if key == "file" else f"write {key}=(NAME:KEY=VALUE)"
         fail("a specification as a value stands in parentheses", value.span, hint)
+
+    @property
+    def found(self) -> str:
+        """What stands here, in words."""
+        return f"got {self.scanner.next!r}" if self.scanner.next else "and the text ends"
 
     def next_part(self) -> bool:
         """Say whether a comma comes next that does not belong to the parameters before it."""
@@ -376,13 +363,9 @@ class _Reader:
         scanner = self.scanner
         rest = scanner.text[scanner.place :]
         if read is None:
-            found = f"got {scanner.next!r}" if scanner.next else "and the text ends"
             hint = hints.for_missing(scanner.text, scanner.place)
-            scanner.fail(f"{wanted} is expected here, {found}", None, hint)
+            scanner.fail(f"{wanted} is expected here, {self.found}", None, hint)
         name, span = shorten(read[0]), read[1]
-        if name.lower() in _NAMES_OF_PARTS:
-            hint = "mechanisms on disjoint parts of the data are max(A,B), to which + adds others"
-            scanner.fail(f"{wanted} is expected here, got {name}", span, hint)
         if scanner.next == "(":
             hint = hints.for_functional(name, rest)
             scanner.fail(f"a colon follows {name}, not a parenthesis", None, hint)
@@ -402,8 +385,7 @@ class _Reader:
             alone = scanner.text[slice(*value.span)]
             hint = hints.for_positional(name, alone)
             scanner.fail(f"{name} takes KEY=VALUE, got a value alone", value.span, hint)
-        found = f"got {scanner.next!r}" if scanner.next else "and the text ends"
-        scanner.fail(f"a parameter of {name} is expected here, {found}", None, hint)
+        scanner.fail(f"a parameter of {name} is expected here, {self.found}", None, hint)
 
     def unexpected(self) -> NoReturn:
         """Refuse what stands after a complete specification."""

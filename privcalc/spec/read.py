@@ -11,39 +11,18 @@ import re
 from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import SpecError
-from privcalc.record import field, record
 from privcalc.relation import Relation
-from privcalc.spec.parse import parse
+from privcalc.spec.parse import Question, parse
 from privcalc.spec.registry import to_text
 from privcalc.spec.tree import holes, place_text
+
+__all__ = ["Question", "read", "reject_holes"]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from privcalc.spec.tree import Node, Path, Span
 
 _UNDECODED = re.compile("[\ud800-\udfff]")
-
-
-@record
-class Question:
-    """What is asked about, however it was written.
-
-    Attributes:
-        tree: the specification.
-        relation: the relation that an answer or an event brought along, or None.
-        text: the specification on one line: as it was written, or canonical where it was JSON.
-        spans: the part of `text` that each node and value was read from; empty for JSON.
-        printed: whether it was an answer that privcalc printed.
-        name: what an answer was called, or "".
-    """
-
-    tree: Node
-    relation: Relation | None
-    text: str
-    spans: Mapping[Path, Span] = field(factory=dict)
-    printed: bool = False
-    name: str = ""
 
 
 def reject_holes(question: Question) -> None:
@@ -58,17 +37,11 @@ def reject_holes(question: Question) -> None:
 
 
 def read(text: str, relation: Relation | None = None) -> Question:
-    """Read a question.
+    """Read a question; some events say nothing without the relation that is asked for.
 
-    Args:
-        text: a specification, its JSON twin, or an object printed by `--json`, of which the
-            specification and the relation are taken and the query is not; or data, as JSON or as
-            Python prints it, with the history of an accountant of Opacus in it; or a DpEvent. A
-            line break at the end is allowed.
-        relation: the one that is asked for, where one is: some events say nothing without it.
-
-    Returns:
-        The question.
+    It is a specification, its JSON twin, or an object printed by `--json`, of which the
+    specification and the relation are taken and the query is not; or data, as JSON or as Python
+    prints it, with the history of an accountant of Opacus in it; or a DpEvent.
 
     Raises:
         SpecError: it cannot be read, or it is an answer that guarantees nothing.
@@ -91,8 +64,7 @@ def read(text: str, relation: Relation | None = None) -> Question:
 
         if begins_like_python(line):
             return _data(line, relation)
-    parsed = parse(line)
-    return Question(parsed.tree, None, parsed.text, parsed.spans)
+    return parse(line)
 
 
 # What begins data that Python prints, and no specification.
@@ -134,7 +106,7 @@ def _data(line: str, relation: Relation | None) -> Question:
 def _event(value: object, text: str, relation: Relation | None) -> Question:
     """Read a DpEvent of dp_accounting, with the relation that it is stated for."""
     from privcalc.spec.events.data import Event, from_list
-    from privcalc.spec.events.to_tree import meaning
+    from privcalc.spec.events.dp_events import meaning
 
     try:
         found = meaning(value if isinstance(value, Event) else from_list(value), relation)
@@ -147,38 +119,16 @@ def _event(value: object, text: str, relation: Relation | None) -> Question:
 
 
 RESULT_SCHEMA = "privcalc/result/v1"
-_FIELDS = frozenset(
-    [
-        "schema",
-        "version",
-        "command",
-        "name",
-        "spec",
-        "text",
-        "relation",
-        "assumed",
-        "query",
-        "result",
-        "method",
-        "reasons",
-        "check",
-    ]
-)
-_SAMPLES = {
-    "poisson_sampled": ("sampling_probability",),
-    "sampled_without_replacement": ("source_dataset_size", "sample_size"),
-}
+_FIELDS = {"schema", "version", "command", "name", "spec", "text", "relation", "assumed"}
+_FIELDS |= {"query", "result", "method", "reasons", "check"}
 _ASK = 'give its "text" to ask about that'
 
 
 def guaranteed(answer: Mapping[str, object]) -> tuple[object, Relation]:
     """Return the specification that an answer is about, as JSON, and its relation.
 
-    Args:
-        answer: an object with a schema.
-
     Raises:
-        SpecError: it is no answer, or none that guarantees something.
+        SpecError: an object with a schema is no answer, or none that guarantees something.
     """
     for message, hint in _faults(answer):
         raise SpecError(message, hint=hint)
@@ -204,19 +154,12 @@ def _faults(answer: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         yield f"this answer depends on the data at hand: {none}", hint
     if set(answer) - _FIELDS:
         # What they say of the guarantee is not known here.
-        yield (
-            "this answer has fields that are not known: a later version of privcalc printed it",
-            "",
-        )
-    for name in ("query", "result"):
-        if not isinstance(answer.get(name, {}), dict):
-            yield f'the field "{name}" of an answer is an object', ""
-    yield from _faults_of_numbers(answer)
-
-
-def _faults_of_numbers(answer: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield why numbers are no guarantee, or not that of their specification."""
-    query, result = (cast("dict[str, object]", answer.get(n, {})) for n in ("query", "result"))
+        later = "a later version of privcalc printed it"
+        yield f"this answer has fields that are not known: {later}", ""
+    query, result = (answer.get(name, {}) for name in ("query", "result"))
+    if not isinstance(query, dict) or not isinstance(result, dict):
+        yield 'the fields "query" and "result" of an answer are objects', ""
+        return
     if any(isinstance(value, dict) and "estimate" in value for value in result.values()):
         yield "this answer is an estimate without certificate, and guarantees nothing", _ASK
     if "thresholds" in result:
@@ -224,31 +167,6 @@ def _faults_of_numbers(answer: Mapping[str, object]) -> Iterator[tuple[str, str]
         yield f"thresholds are about {what}", ""
     if "fixed_epsilon" in result:
         yield "a filter guarantees its budget, and not the list of its steps", "ask about that"
-    if answer.get("command") != "subsample":
-        return
     if "orders" in result and query.get("count", 1) != 1:
         asked = f"of one round, and {query['count']!r} were asked about"
         yield f"this Renyi curve is {asked}: take the line with epsilon, which is of all", ""
-    if not _has_sample(query, answer["spec"]):
-        message = "this answer is of an earlier version: its specification lacks the sampling"
-        yield f"{message}; ask again", ""
-
-
-def _has_sample(query: Mapping[str, object], spec: object) -> bool:
-    """Say whether a specification has the sampling and rounds of a query.
-
-    At first it had not, and what was read from it was the mechanism on all records, once.
-    """
-    from privcalc.spec.json import read_number
-
-    count = query.get("count", 1)
-    if count != 1 and isinstance(spec, dict):
-        spec = spec.get("event") if spec.get("count") == count else None
-    if not isinstance(spec, dict):
-        return False
-    names = _SAMPLES.get(str(spec.get("type")), ())
-    # A number of a query is a double.
-    pairs = [(query.get(name), read_number(spec.get(name))) for name in names]
-    return bool(pairs) and all(
-        number is not None and asked == float(number) for asked, number in pairs
-    )

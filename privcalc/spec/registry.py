@@ -4,9 +4,7 @@ A mechanism module registers its class with one decorator, and everything that s
 mechanisms (the parser's checks, the JSON schema, help, manual pages) reads this table. The
 modules of `privcalc.mechanisms` and `privcalc.wrappers` are found and imported at
 the first look-up, the one import of the specification layer that points upward; they import no
-numerics. The canonical text of a tree is formed here, too: short spellings, no spaces, only the
-parentheses that are needed. Numbers are printed by `repr`, so that reading the text again gives an
-equal tree.
+numerics. The canonical text of a tree is formed here, too; reading it again gives an equal tree.
 """
 
 from __future__ import annotations
@@ -154,12 +152,6 @@ def spelled(word: str, kind: Kind) -> Entry:
     raise Fault(f"unknown {kind}: {word}")
 
 
-def known(word: str, kind: Kind) -> bool:
-    """Say whether a word names one of a kind, in any spelling."""
-    found = _known_as(snake_case(word), kind)
-    return found is not None and found.kind == kind
-
-
 def _known_as(name: str, kind: Kind) -> Entry | None:
     """Return the entry with a spelling; files are called as what they register, but for _FILES."""
     if name in _spelt:
@@ -183,9 +175,7 @@ def wrappers_in(tree: Node) -> tuple[Entry, ...]:
 def build(node: Leaf | Wrapped) -> object:
     """Make the mechanism (or wrapper) that a node without holes describes.
 
-    Returns:
-        An instance of the registered class. Defaults are the constructor's, and equal those of
-        the registry.
+    Defaults are the constructor's, and equal those of the registry.
     """
     return entry(node.name).factory(**dict(node.parameters))
 
@@ -195,10 +185,7 @@ def under(
 ) -> Iterator[tuple[Leaf | Wrapped, Relation, str]]:
     """Yield every mechanism and wrapper with the relation that it is read under.
 
-    Args:
-        tree: a specification.
-        relation: the relation in force.
-        fixed: the wrapper that fixed it, or "".
+    The third is the wrapper that fixed it, or "".
     """
     if isinstance(tree, Several):
         for event in tree.events:
@@ -224,20 +211,17 @@ def check_relation(tree: Node, relation: Relation) -> None:
     """
     for call, here, fixed in under(tree, relation):
         found = entry(call.name)
-        refused, known = "", found.relations
-        if here not in known:
-            refused = f"{found.spelling} is not defined under {here.text}"
-            refused += f", {found.condition}" if found.condition else ""
-        for parameter in () if refused else found.parameters:
-            if here not in parameter.relations and parameter.name in dict(call.parameters):
-                known = parameter.relations
-                what = f"{parameter.spelling} of {found.spelling}"
+        given = (each for each in found.parameters if each.name in dict(call.parameters))
+        parts = [(f"{p.spelling} of {found.spelling}", p.relations) for p in given]
+        for what, known in ((found.spelling, found.relations), *parts):
+            if here not in known:
                 refused = f"{what} is not defined under {here.text}"
-        if refused and fixed:
-            raise UnsupportedError(f"{refused}, which @{fixed} asks for")
-        if refused:
-            texts = [each.text for each in Relation if each in known]
-            raise UnsupportedError(f"{refused}; pass --relation {' or '.join(texts)}")
+                if what == found.spelling and found.condition:
+                    refused += f", {found.condition}"
+                if fixed:
+                    raise UnsupportedError(f"{refused}, which @{fixed} asks for")
+                texts = [each.text for each in Relation if each in known]
+                raise UnsupportedError(f"{refused}; pass --relation {' or '.join(texts)}")
 
 
 def _of_kind(kind: Kind) -> tuple[Entry, ...]:
@@ -269,8 +253,8 @@ def _files(folder: str) -> list[str]:
         return [each.name for each in iter_modules([folder]) if not each.ispkg]
 
 
+# The most characters of a text that people are shown whole; `brief` describes longer ones.
 SHOWN = 200
-"""The most characters of a text that people are shown whole; `brief` describes longer ones."""
 # The most words of a list that are shown.
 _LISTED = 8
 
@@ -296,23 +280,17 @@ def value_text(value: Value) -> str:
         return number_text(value)
     if isinstance(value, tuple):
         return ",".join(map(number_text, value))
-    if isinstance(value, str):
-        if FILE_NAME.fullmatch(value):
-            return value
-        return f'"{value}"' if PATH.fullmatch(value) else word_text(value)
-    return f"({to_text(value)})"
+    if isinstance(value, Node):
+        return f"({to_text(value)})"
+    if FILE_NAME.fullmatch(value):
+        return value
+    return f'"{value}"' if PATH.fullmatch(value) else word_text(value)
 
 
 def few(words: Sequence[str], more: str = "...") -> list[str]:
-    """Return the words that people are shown of a list; `more` stands for the rest of a long one.
-
-    Args:
-        words: the list.
-        more: may have {} for how many there are besides.
-    """
-    if len(words) <= _LISTED:
-        return [*words]
-    return [*words[:_LISTED], more.format(len(words) - _LISTED)]
+    """Return the words that people are shown of a list; `more` is said of the {} others."""
+    rest = len(words) - _LISTED
+    return [*words[:_LISTED], more.format(rest)] if rest > 0 else [*words]
 
 
 def _term(node: Node) -> str:

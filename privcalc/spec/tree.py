@@ -154,10 +154,9 @@ def owner(tree: Node, path: Path) -> Leaf | Wrapped | Repeated:
 
 
 def without(tree: Node, path: Path) -> Node | None:
-    """Leave out the innermost event of a composition that holds a value.
+    """Leave out the innermost event of a composition that holds a value; None where all do.
 
-    What is left costs no more than the whole, whatever the value. None where the value belongs to
-    everything there is.
+    What is left costs no more than the whole, whatever the value.
     """
     # A specification among the parameters of a mechanism is not a part that adds up.
     steps = takewhile(lambda step: isinstance(step, int) or step in ("event", "events"), path)

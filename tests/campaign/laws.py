@@ -23,7 +23,7 @@ from privcalc.commands.questions import joined
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.errors import PrivcalcError
 from privcalc.exact import Written, exact
-from privcalc.render.certificate import certificate
+from privcalc.render.data import certificate
 from privcalc.spec import registry
 from privcalc.spec.json import to_json
 from privcalc.spec.registry import to_text, value_text

@@ -19,7 +19,7 @@ from privcalc.accounting.directions import Direction, Method
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Evidence, SplitLines, WholeLine
 from privcalc.record import replace
-from privcalc.render.certificate import certificate
+from privcalc.render.data import certificate
 from tests.checker.__main__ import main
 from tests.checker.check import Verdict, check, digest
 from tests.checker.laws import Clock, Finite, Gaussian, Laplace, Law, SampledGaussian, ball, name

@@ -174,15 +174,6 @@ class TestAnswersAsQuestions:
         check = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "5", "-q")
         assert [run(*check, stdin=line).status for line in printed] == [2, 1]
 
-    def test_an_answer_of_an_earlier_version(self, run: Callable[..., Outcome]) -> None:
-        """Its specification was that of the mechanism without the sampling."""
-        [line] = run("subsample", "pure:epsilon=1", "--q", "0.1", "--json").stdout.splitlines()
-        fields = json.loads(line)
-        fields["spec"] = fields["spec"]["event"]
-        done = run("compose", "-", "--delta", "1e-5", stdin=json.dumps(fields))
-        assert (done.status, done.stdout) == (2, "")
-        assert "its specification lacks the sampling" in done.stderr
-
 
 def test_answers_keep_their_names(run: Callable[..., Outcome]) -> None:
     """In the next pipe an answer is the same question at another delta."""

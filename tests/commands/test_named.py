@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import privcalc
-from privcalc import package_data
+from privcalc.opened import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,5 +58,5 @@ def test_functions_keep_their_signatures(function: str) -> None:
     """What checks names is not seen by `help`, and no parameter is taken for another."""
     parameters = inspect.signature(called(function)).parameters
     assert "relation" in parameters
-    table = tomllib.loads(package_data.read("commands", "meant.toml"))
-    assert not set(parameters) & {*table["python"], *table.get(function, ())} - {"specs"}
+    known: Any = table("commands", "meant.toml")
+    assert not set(parameters) & {*known["python"], *known.get(function, ())} - {"specs"}

@@ -16,7 +16,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError
 from privcalc.relation import Relation
 from privcalc.spec.events.data import FIELDS, REFUSED
-from privcalc.spec.events.to_event import event_text
+from privcalc.spec.events.dp_events import event_text
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from tests.cli.test_cli_process import modules
@@ -189,11 +189,6 @@ class TestCommandLine:
                     "@wor:n=100,m=3@7"
                 ),
             ),
-            (
-                "ComposedDpEvent([SingleEpochTreeAggregationDpEvent(3, 8), GaussianDpEvent(2)])",
-                "replace-special",
-                "gaussian:noise_multiplier=3@4+gaussian:noise_multiplier=2",
-            ),
         ],
     )
     def test_with_the_relation_given(
@@ -209,15 +204,6 @@ class TestCommandLine:
         asked = privcalc.convert(event, to="rdp", orders=2, relation=relation)
         assert asked.to_dict() == printed
 
-    def test_a_tree_costs_its_levels(self) -> None:
-        """A record is in one node of each level, the leaves and the root among them."""
-        levels = {"1": 1, "2": 2, "3": 2, "4": 3, "127": 7, "128": 8, "[5, 100, 64]": 7}
-        for steps, count in levels.items():
-            event = f"SingleEpochTreeAggregationDpEvent(3.0, {steps})"
-            found = read(privcalc.from_dp_event(event, relation="replace-special")).tree
-            noise = "gaussian:noise_multiplier=3"
-            assert found == read(f"{noise}@{count}" if count > 1 else noise).tree
-
     def test_an_answer_is_an_event(self, run: Callable[..., Outcome]) -> None:
         """A printed event and its JSON are questions about the same."""
         text = "gaussian:noise_multiplier=1.1@poisson:q=0.01@1000"
@@ -227,20 +213,6 @@ class TestCommandLine:
         line = run("convert", text, "--to", "dp-event", "--json").stdout
         assert json.loads(line)["result"] == {"dp_event": event.stdout.rstrip()}
         assert run("convert", "-", "--to", "dp-event", stdin=line).stdout == event.stdout
-
-    def test_trees_by_a_published_accountant(self, run: Callable[..., Outcome]) -> None:
-        """Its Renyi divergences are the same; its epsilon is that of the best order of a list."""
-        rdp = pytest.importorskip("dp_accounting.rdp")
-        events = pytest.importorskip("dp_accounting")
-        event = events.SingleEpochTreeAggregationDpEvent(3.0, [64, 100])
-        relation = events.NeighboringRelation.REPLACE_SPECIAL
-        orders = [2.0, 8.0]
-        known = rdp.RdpAccountant(orders, relation).compose(event)
-        words = ("--to", "rdp", "--orders", "2,8", "--relation", "replace-special", "--json")
-        found = json.loads(run("convert", repr(event), *words).stdout)["result"]["renyi_epsilon"]
-        for bound, value in zip(found, known._rdp, strict=True):
-            assert bound["lower"] <= value * (1 + 1e-12)
-            assert bound["upper"] >= value * (1 - 1e-12)
 
     def test_replaced_contributions_by_listed_outcomes(self) -> None:
         """Two contributions of opposite sign, seen through a fair coin of lattice noise.
@@ -270,5 +242,5 @@ def test_a_plain_question_loads_nothing_of_it() -> None:
     loaded = modules("compose", "gaussian:sigma=2", "--delta", "1e-5", "-q")
     assert "privcalc.spec.read" in loaded
     ours = {each for each in loaded if each.startswith("privcalc.")}
-    assert not {each for each in ours if "events" in each or "gate" in each or "opened" in each}
+    assert not {each for each in ours if "events" in each}
     assert "tomllib" not in loaded

@@ -9,7 +9,7 @@ import pytest
 
 from privcalc.errors import DomainError, SpecError, UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.events.to_event import event_text
+from privcalc.spec.events.dp_events import event_text
 from privcalc.spec.json import from_json
 from privcalc.spec.read import read
 from privcalc.spec.registry import build, mechanisms, wrappers

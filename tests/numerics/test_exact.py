@@ -17,7 +17,6 @@ from privcalc.exact import (
     doubles,
     exact,
     shown,
-    significant_digits,
     standing_for,
 )
 from privcalc.spec.parse import parse
@@ -128,12 +127,3 @@ def test_texts_are_read_as_the_number(number: Fraction) -> None:
 def test_decimal_texts(number: str, text: str | None) -> None:
     """A rational is a decimal where its denominator has no primes but 2 and 5."""
     assert decimal_text(Fraction(number)) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [("1", 1), ("100", 1), ("100.0", 1), ("0.0010", 1), ("1.20e5", 2), ("1.02", 3), ("0", 0)],
-)
-def test_significant_digits(text: str, count: int) -> None:
-    """Zeros before the first digit do not count, nor those at the end."""
-    assert significant_digits(text) == count

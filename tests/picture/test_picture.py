@@ -85,39 +85,6 @@ def curve(place: str, name: str, places: list[float], bounds: list[Bound]) -> tu
     return found.curves[0].points
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_ends_that_others_prove(seed: int) -> None:
-    """A drawn lower end rises nowhere, nor an upper one: the truth lies between them still.
-
-    The ends drawn at a point are the best that any other point has proved of it.
-    """
-    rng = random.Random(seed)
-    places = sorted(rng.uniform(0.0, 5.0) for _ in range(9))
-    truth = [math.exp(-each) for each in places]
-    bounds = [
-        Bound(y * rng.uniform(1.0, 3.0), None if rng.random() < 0.2 else y * rng.uniform(0.3, 1.0))
-        for y in truth
-    ]
-    names = rng.choice([("epsilon", "delta"), ("delta", "epsilon"), ("alpha", "beta")])
-    points = curve(*names, places, bounds)
-    assert [point.x for point in points] == places
-    for i, (point, y) in enumerate(zip(points, truth, strict=True)):
-        lowers = [each.lower for each in bounds[i:] if each.lower is not None]
-        best = max(lowers, default=None)
-        assert point.upper == pytest.approx(min(each.upper for each in bounds[: i + 1]))
-        assert point.lower == (None if best is None else pytest.approx(best))
-        assert (point.lower or 0.0) <= y * (1 + 1e-12) <= (point.upper or 0.0) * (1 + 2e-12)
-
-
-def test_renyi_divergences_rise() -> None:
-    """They never fall with the order; another quantity may, and is left as it is."""
-    bounds = [Bound(3.0, 1.0), Bound(2.0, 1.5), Bound(4.0, 1.25)]
-    points = curve("orders", "renyi_epsilon", [2.0, 3.0, 4.0], bounds)
-    assert [(p.lower, p.upper) for p in points] == [(1.0, 2.0), (1.5, 2.0), (1.5, 4.0)]
-    points = curve("orders", "tight", [2.0, 3.0, 4.0], bounds)
-    assert [(p.lower, p.upper) for p in points] == [(1.0, 3.0), (1.5, 2.0), (1.25, 4.0)]
-
-
 def test_lower_ends_far_below_have_no_room() -> None:
     """Of what a logarithmic axis would show of them alone they say that they are at least 0."""
     bounds = [Bound(1.0, 0.5), Bound(1e-3, 1e-3 * BELOW), Bound(1e-6, 2.0**-130)]

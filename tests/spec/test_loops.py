@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.spec.describe import page
-from privcalc.spec.loops import LOOPS
+from privcalc.spec.describe import loops, page
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.spec.loops import Loop
+    from privcalc.spec.describe import Loop
     from tests.conftest import Outcome
 
+LOOPS = loops()
 SPECS = sorted({loop.spec for loop in LOOPS})
 
 

@@ -13,7 +13,7 @@ from privcalc.commands.values import split
 from privcalc.errors import UsageError
 from privcalc.spec.hints import DECIMAL_POINT
 from privcalc.spec.parse import parse
-from privcalc.spec.resolve import decimal_comma
+from privcalc.spec.syntax import decimal_comma
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privcalc.errors import SpecError
+from privcalc.spec.hints import marked
 from privcalc.spec.json import from_json, to_json
-from privcalc.spec.markers import marked
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.registry import to_text

@@ -1,9 +1,8 @@
 """What other programs print: JSON, plain data of Python, and DpEvents; read, and never evaluated.
 
 Of Python there are dicts, lists, tuples, texts, numbers, `OrderedDict`, numbers of numpy, the name
-of a method (which states of Opacus have), and events with their fields. The result is what JSON
-would have, with events as `Event`. Whatever else Python prints is refused at its place: an object
-that is cut short, or rounded, is no data.
+of a method (which states of Opacus have), and events with their fields. Whatever else it prints is
+refused at its place: an object that is cut short, or rounded, is no data.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import struct
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from privcalc.errors import SpecError
-from privcalc.package_data import table
+from privcalc.opened import table
 from privcalc.record import field, record
 from privcalc.spec.entry import MAX_DEPTH, shorten, suggestion
 from privcalc.spec.json import load_json, quoted, read_float
@@ -29,13 +28,7 @@ if TYPE_CHECKING:
 
 @record
 class Event:
-    """One event.
-
-    Attributes:
-        name: its class, without `DpEvent` at the end.
-        values: of its fields: numbers, lists, and other events.
-        span: where in the text it stands, if that is known.
-    """
+    """An event: its class without `DpEvent`, its fields, and where it stands if that is known."""
 
     name: str
     values: Mapping[str, object]
@@ -71,12 +64,8 @@ _BEGINS = re.compile(
     r"|(?:\(\s*)+[\d.][\w.+-]*\s*,)",
     re.ASCII,
 )
-_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
-_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 # What only Python prints: a quote, a parenthesis, a word.
 _ONLY_PYTHON = re.compile(r"['(]|\b(?:True|False|None)\b|<bound", re.ASCII)
-# What nests without a bracket, of which Python reads 200: no data has it.
-_NESTED = re.compile(r"[^\w\s.,:=()\[\]{}+<>-]|[+-]\s*[+-]|\b(?:\w+\s*\.\s*){6}|\)\s*\(|\bnot\b")
 _METHOD = re.compile(r"<(bound method [^<>]{1,200}(?:<[^<>]{1,200}>)?)>")
 # How TensorFlow prints a number: as one of numpy, with all of its digits.
 _TENSOR = re.compile(
@@ -100,17 +89,18 @@ def load(text: str, *, infinity: bool = False) -> object:
     """Read JSON, or what Python prints in its place.
 
     Args:
-        text: the data; no JSON has single quotes, parentheses or words of Python outside of texts.
+        text: the data.
         infinity: whether JSON may have the word that Python writes for it.
 
     Raises:
         SpecError: it is neither; with the place where it is not.
     """
-    # Long JSON is looked through once, and only what has such a mark in a text of it twice.
-    printed = _ONLY_PYTHON.search(text) and _ONLY_PYTHON.search(_JSON_TEXT.sub("", text))
-    if printed or begins_like_python(text):
-        return _Reader(text).whole()
-    return load_json(text, infinity=infinity)
+    try:
+        return load_json(text, infinity=infinity)
+    except SpecError:
+        if not _ONLY_PYTHON.search(text):
+            raise
+    return _Reader(text).whole()
 
 
 class _Reader:
@@ -131,9 +121,6 @@ class _Reader:
             raise SpecError(f"{message}, this has {len(text):,}", hint=self.hint)
         if endless := _ENDLESS.search(text):
             self.refuse(f"{shorten(endless[0])} is too large", endless.span())
-        blank = _TEXT.sub(lambda m: "x" * len(m[0]), text)
-        if nested := _NESTED.search(blank):
-            self.refuse(_PLAIN, nested.span())
         try:
             tree = ast.parse(text, mode="eval").body
         except SyntaxError as error:
@@ -210,11 +197,7 @@ class _Reader:
         """Read an event, or what its `to_named_tuple()` is printed as."""
         given = [("", self.value(each, depth + 1)) for each in node.args]
         given += [(each.arg or "**", self.value(each.value, depth + 1)) for each in node.keywords]
-        if _called(node).endswith(_TUPLE):
-            said = dict(given).get("class_name")
-            if said != name:
-                self.fail(f"the named tuple of a {shorten(name)} says so in class_name", node.func)
-            given = [each for each in given if each[0] not in ("module_name", "class_name")]
+        given = [each for each in given if each[0] not in ("module_name", "class_name")]
         try:
             return _event(name.removesuffix(SUFFIX), given, self.place(node))
         except SpecError as error:
@@ -224,10 +207,7 @@ class _Reader:
             return self.fail(error.message, node.func)
 
     def stored(self, name: str, value: float, node: ast.expr) -> float:
-        """Return a number of numpy with few bits: what the run computed with, not its decimal.
-
-        A sampling rate float32(0.1) is larger than 0.1.
-        """
+        """Return a number of numpy with few bits: float32(0.1) is larger than 0.1."""
         try:
             (found,) = struct.unpack(_SHORT[name], struct.pack(_SHORT[name], value))
         except OverflowError:
@@ -298,10 +278,7 @@ def _item(value: object) -> object:
 def _event(name: str, given: list[tuple[str, object]], span: tuple[int, int] | None) -> Event:
     """Return an event with its fields, each given once or by default.
 
-    Args:
-        name: its class, without `DpEvent`.
-        given: names and values; "" stands for the next field in their order.
-        span: where it stands.
+    The name "" stands for the next field in their order.
     """
     if name in REFUSED:
         raise SpecError(f"{name}{SUFFIX}: {REFUSED[name]}")

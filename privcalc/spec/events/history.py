@@ -91,32 +91,24 @@ def from_file(file: str) -> Node:
 
 
 def from_data(value: object) -> Node | None:
-    """Return the specification of the one history in data of any form.
-
-    Args:
-        value: what a reader made of the text: a state, the steps alone, or what has one in it.
-
-    Returns:
-        It, or None where nothing in the data is called a history.
+    """Return the specification of the one history in data: a state, steps, or what has one in it.
 
     Raises:
-        SpecError: there is more than one, or it says nothing.
+        SpecError: there is more than one, or it says nothing. Where nothing is called a history,
+            None is returned.
     """
     if _are_steps(value):
         return from_history({"history": value, "mechanism": ACCOUNTANTS[0]})
     found = list(histories(value))
     if len(found) > 1:
-        places = " and ".join(place_text(path) or "the top" for path, _ in found[:_MOST_NAMED])
-        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-        _fail(f"there are {len(found)} histories, at {places}{more}", "give one of them")
+        places = " and ".join(place_text(path) or "the top" for path, _ in found[:3])
+        _fail(f"there are {len(found)} histories, at {places}", "give one of them")
     if found:
         ((path, state),) = found
         return from_history(state, place_text(path))
     return from_history(value) if isinstance(value, Mapping) and "history" in value else None
 
 
-# Histories of which a message has the place.
-_MOST_NAMED = 3
 # Data of other programs may be nested deeper than Python calls.
 _DEEPEST = 100
 
@@ -127,12 +119,8 @@ def histories(
     """Yield every history in data, with the way to it.
 
     What is called a history is one if an accountant is named beside it, or it has steps only: what
-    others call so, losses for example, is passed over.
-
-    Args:
-        value: data.
-        path: the way to it.
-        inside: what it stands in, by identity: data may go round in circles.
+    others call so, losses for example, is passed over. `inside` has what the data stands in, by
+    identity: it may go round in circles.
     """
     if len(path) > _DEEPEST or id(value) in inside:
         return
@@ -169,11 +157,7 @@ def _accountant(written: object) -> object:
 
 
 def from_history(value: Mapping[str, object], at: str = "") -> Node:
-    """Return the specification of a history.
-
-    Args:
-        value: what a reader made of the state of an accountant; what else is in it says nothing.
-        at: where that stands, for messages; "" where it is all there is.
+    """Return the specification of the state of an accountant, which stands at a place in data.
 
     Raises:
         SpecError: it is none, or is empty; the message names the entry.

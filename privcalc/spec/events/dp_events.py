@@ -1,24 +1,24 @@
-"""DpEvent -> specification, and the relations under which both say the same."""
+"""DpEvents of dp_accounting <-> specifications, and the relations under which both say the same."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from privcalc.errors import SpecError
-from privcalc.exact import exact, standing_for
+from privcalc.errors import SpecError, UnsupportedError
+from privcalc.exact import Written, decimal_above, decimal_below, exact, standing_for
 from privcalc.record import record, replace
 from privcalc.relation import Relation
-from privcalc.spec.entry import MAX_DEPTH, MAX_INTEGER
-from privcalc.spec.events.data import MEANS, SUFFIX, Event
+from privcalc.spec.brief import brief
+from privcalc.spec.entry import MAX_DEPTH
+from privcalc.spec.events.data import FIELDS, MEANS, SUFFIX, Event
 from privcalc.spec.json import from_json, quoted
-from privcalc.spec.tree import Composed, Node, Repeated
+from privcalc.spec.registry import entry
+from privcalc.spec.tree import Composed, Leaf, Node, Parallel, Repeated, Wrapped
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from privcalc.spec.tree import Wrapped
+    from collections.abc import Callable
 
 Relations = frozenset[Relation]
 ANY = frozenset(Relation)
@@ -28,17 +28,11 @@ ONE_RECORD = frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL})
 # What is dropped or kept of a sample is stated for one record more or less.
 ONE_MORE = frozenset({Relation.ADD_OR_REMOVE_ONE})
 ANOTHER_VALUE = frozenset({Relation.REPLACE_ONE})
-ZEROED = frozenset({Relation.REPLACE_SPECIAL})
 
 
 @record
 class Meaning:
-    """What an event is.
-
-    Attributes:
-        tree: its specification.
-        relations: those under which the numbers of the event are those of the specification.
-    """
+    """What an event is, and the relations under which its numbers are those of the tree."""
 
     tree: Node
     relations: Relations
@@ -52,11 +46,7 @@ class Meaning:
 
 
 def meaning(event: Event, relation: Relation | None = None) -> Meaning:
-    """Return the specification of an event.
-
-    Args:
-        event: the event.
-        relation: the one that is asked for, where one is.
+    """Return the specification of an event, given the relation that is asked for, where one is.
 
     Raises:
         SpecError: a field is out of range, or its parts hold under different relations.
@@ -66,14 +56,9 @@ def meaning(event: Event, relation: Relation | None = None) -> Meaning:
 
 @record
 class _Place:
-    """An event that is read, and where it stands.
+    """An event that is read, where it stands, and which relation is asked for, where one is.
 
-    Attributes:
-        event: the event.
-        place: its place in the whole, for messages.
-        depth: how many events it is in, and itself.
-        relation: the one that is asked for, where one is.
-        replaced: whether noise is that of a sum in which a record is replaced by another.
+    `replaced` is whether noise is that of a sum in which a record is replaced by another.
     """
 
     event: Event
@@ -123,8 +108,7 @@ class _Place:
     def itself(self, **more: object) -> Node:
         """Return what the event is: each of its fields is a parameter, as `events.toml` has it.
 
-        Args:
-            more: other parameters, and None for those that are left out.
+        Others are given as keywords, and None for those that are left out.
         """
         means = MEANS[self.event.name]
         values = {
@@ -151,7 +135,6 @@ def _words(value: object) -> str:
     return "a DpEvent" if isinstance(value, Event) else quoted(value)
 
 
-Reader = Callable[[_Place], Meaning]
 _LISTS = ("sensitivities", "probabilities")
 
 
@@ -164,18 +147,15 @@ def _read(at: _Place) -> Meaning:
 def _composed(at: _Place) -> Meaning:
     events = at.event.values["events"]
     if not isinstance(events, list) or not events:
-        at.fail("events is a list of at least one DpEvent" + (", got none" if events == [] else ""))
+        at.fail("events is a list of at least one DpEvent")
     parts = [at.part(f"events[{index}]", each) for index, each in enumerate(events)]
     nodes: list[Node] = []
     for part in parts:
         nodes += part.tree.events if isinstance(part.tree, Composed) else (part.tree,)
     common = ANY.intersection(*(part.relations for part in parts))
     if not common:
-        at.fail(
-            "its events are stated for different relations, "
-            + " and ".join(sorted({part.relation.text for part in parts if part.relation}))
-            + ", and have no sum"
-        )
+        texts = " and ".join(sorted({part.relation.text for part in parts if part.relation}))
+        at.fail(f"its events are stated for different relations, {texts}, and have no sum")
     return Meaning(Composed(tuple(nodes)) if len(nodes) > 1 else nodes[0], common)
 
 
@@ -203,7 +183,7 @@ def _truncated(at: _Place) -> Meaning:
 
 
 def _allocated(at: _Place) -> Meaning:
-    """Read random allocation, as it is here; the event is one step."""
+    """Read random allocation; the event is one step."""
     inner = at.inner(replaced=False)
     common = inner.relations & ONE_RECORD
     if not common:
@@ -235,13 +215,12 @@ def _without_replacement(at: _Place) -> Meaning:
     """
     inner = at.inner(replaced=at.relation is not None)
     if Relation.REPLACE_ONE not in inner.relations:
+        sample = f"n={at.number('source_dataset_size')},m={at.number('sample_size')}"
         at.fail(
             "what it samples is stated for adding or removing a record, and here one is replaced,"
             " which changes a sum by twice the bound of one contribution: pass --relation"
-            " replace-one for that, or ask about"
-            f" gaussian:noise-multiplier=Z@wor:n={at.number('source_dataset_size')},"
-            f"m={at.number('sample_size')}, where Z is the noise divided by what replacing a record"
-            " changes"
+            f" replace-one for that, or ask about gaussian:noise-multiplier=Z@wor:{sample}, where Z"
+            " is the noise divided by what replacing a record changes"
         )
     return Meaning(at.around(inner), ANY)
 
@@ -272,30 +251,6 @@ def _noise(at: _Place) -> Meaning:
     return Meaning(at.node(type=MEANS[at.event.name]["is"], **values), ANOTHER_VALUE)
 
 
-def _tree(at: _Place) -> Meaning:
-    """Read nodes of binary trees, of which a record is in those above one leaf of one tree.
-
-    A tree of so many steps has ceil(log2(steps + 1)) levels of complete nodes at most, which is the
-    number of binary digits (Kairouz et al. 2021, appendix D). A record that is left out, and not
-    zeroed, moves all later ones to other leaves.
-    """
-    if at.relation is not Relation.REPLACE_SPECIAL:
-        at.fail(
-            "it is stated for zeroing a record out: pass --relation replace-special, or ask about"
-            " gaussian:noise-multiplier=Z@D under it, where D is the most nodes that a record is"
-            " in, ceil(log2(steps + 1)) of the largest tree"
-        )
-    counts = at.event.values["step_counts"]
-    steps = at.numbers("step_counts") if isinstance(counts, list) else [at.number("step_counts")]
-    if any(each < 0 or not float(each).is_integer() or each > MAX_INTEGER for each in steps):
-        at.fail("step_counts takes whole numbers from 0 to 1e15")
-    node = at.node(type="gaussian", noise_multiplier=at.number("noise_multiplier"))
-    nodes = int(max(steps)).bit_length()
-    if not nodes:
-        return Meaning(at.node(type="pure", epsilon=0), ZEROED)
-    return Meaning(Repeated(nodes, node) if nodes > 1 else node, ZEROED)
-
-
 def _randomized_response(at: _Place) -> Meaning:
     """Read the mixture of the truth, 1 - p, and of a uniform answer, which is true once in k."""
     noise, categories = at.number("noise_parameter"), at.number("num_buckets")
@@ -304,10 +259,6 @@ def _randomized_response(at: _Place) -> Meaning:
     truth = 1 - exact(noise) * (1 - 1 / exact(categories))
     node = at.node(type="randomized_response", probability=_written(truth), categories=categories)
     return Meaning(node, ANOTHER_VALUE)
-
-
-def _same(at: _Place) -> Meaning:
-    return Meaning(at.itself(), ANY)
 
 
 def _discrete_gaussian(at: _Place) -> Meaning:
@@ -325,16 +276,16 @@ def _written(number: Fraction) -> float:
 
 
 SHAPES: dict[float, str] = {1: "geometric", 0: "logarithmic"}
-_READERS: dict[str, Reader] = {
+_READERS: dict[str, Callable[[_Place], Meaning]] = {
     "NoOp": lambda at: Meaning(at.node(type="pure", epsilon=0), ANY),
     "Gaussian": _noise,
     "Laplace": _noise,
     "DiscreteLaplace": _discrete_laplace,
     "DiscreteGaussian": _discrete_gaussian,
     "RandomizedResponse": _randomized_response,
-    "ExponentialMechanism": _same,
-    "EpsilonDelta": _same,
-    "ZC": _same,
+    "ExponentialMechanism": lambda at: Meaning(at.itself(), ANY),
+    "EpsilonDelta": lambda at: Meaning(at.itself(), ANY),
+    "ZC": lambda at: Meaning(at.itself(), ANY),
     "SelfComposed": _self_composed,
     "Composed": _composed,
     "PoissonSampled": _poisson,
@@ -343,5 +294,208 @@ _READERS: dict[str, Reader] = {
     "MixtureOfGaussians": _mixture,
     "TruncatedSubsampledGaussian": _truncated,
     "RepeatAndSelect": _selected,
-    "SingleEpochTreeAggregation": _tree,
+}
+
+
+def event_text(tree: Node, relation: Relation) -> str:
+    """Return the repr of the DpEvent that a specification is; it does not say the relation.
+
+    A number that no double is, such as a quotient, is rounded to the side that costs more.
+
+    Raises:
+        UnsupportedError: there is no event for it, or none that holds under this relation.
+    """
+    event = _event(tree)
+    relations = meaning(event).relations
+    if relation not in relations:
+        known = " or ".join(sorted(each.text for each in relations))
+        raise UnsupportedError(
+            f"a DpEvent for {brief(tree)} is read under {known}, and not under {relation.text};"
+            " --relation says under which it holds"
+        )
+    return _repr(event)
+
+
+def _repr(value: object) -> str:
+    if isinstance(value, Event):
+        fields = ", ".join(f"{name}={_repr(each)}" for name, each in value.values.items())
+        return f"{value.name}{SUFFIX}({fields})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_repr, value))}]"
+    return repr(value)
+
+
+def _event(tree: Node) -> Event:
+    if isinstance(tree, Composed):
+        return Event("Composed", {"events": [_event(each) for each in tree.events]})
+    if isinstance(tree, Parallel):
+        raise UnsupportedError(f"no DpEvent is {brief(tree)}: events have no disjoint data")
+    if isinstance(tree, Repeated):
+        return Event("SelfComposed", {"event": _event(tree.event), "count": tree.count})
+    writer = _Writer(tree)
+    event = _WRITERS.get(tree.name, _Writer.event)(writer)
+    parameters = entry(tree.name).parameters
+    defaults = {each.name: each.default for each in parameters if each.default is not None}
+    lost = [n for n, value in writer.values.items() if n not in defaults or value != defaults[n]]
+    if lost:
+        writer.fail(f"that of an event has no {' and '.join(sorted(lost))}")
+    return event
+
+
+# Below it every number has doubles on both sides.
+_LARGEST = 10**308
+
+
+def _number(value: float | Fraction, *, up: bool) -> float:
+    """Return a double whose `repr` stands for a number, or for one that costs more.
+
+    A plain double does so itself. Any other number may be rounded: up where larger costs more.
+    """
+    if not isinstance(value, Fraction | Written):
+        return value
+    number = exact(value) if isinstance(value, Written) else value
+    if not number < _LARGEST:
+        raise UnsupportedError("no DpEvent has a number that large")
+    return decimal_above(number) if up else decimal_below(number)
+
+
+class _Writer:
+    """The parameters of a mechanism or wrapper, for the fields of its event.
+
+    `values` are those that no field has said yet: what is left would be lost. `given` has the names
+    of all that were written.
+    """
+
+    def __init__(self, tree: Leaf | Wrapped) -> None:
+        self.tree = tree
+        self.values = dict(tree.parameters)
+        self.given = {*self.values}
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Take a parameter that is a number."""
+        value = self.values.pop(name, default)
+        if not isinstance(value, int | float):
+            parameter = entry(self.tree.name).parameter(name)
+            self.fail(f"write {parameter.spelling if parameter else name}")
+        return value
+
+    def exact(self, name: str, default: float | None = 1.0) -> Fraction:
+        """Take the number that a parameter stands for."""
+        return exact(self.number(name, default))
+
+    def written(self, name: str) -> object:
+        """Take a parameter, rounded to the side that costs more where one does."""
+        parameter = entry(self.tree.name).parameter(name)
+        if parameter is None or parameter.kind == "numbers":
+            return [*cast("tuple[float, ...]", self.values.pop(name))]
+        value = self.number(name, cast("float | None", parameter.default))
+        if parameter.kind == "integer":
+            return int(value)
+        known = not parameter.cost_note and not {*parameter.cost_unless} & self.given
+        if parameter.cost and known:
+            return _number(value, up=parameter.cost == "increases")
+        if isinstance(value, Written):
+            self.fail(f"its {parameter.spelling} is no double")
+        return value
+
+    def event(self, name: str = "", **more: object) -> Event:
+        """Return the event whose fields are parameters, as `events.toml` has it."""
+        known = [each for each, means in MEANS.items() if means["is"] == self.tree.name]
+        if not known:
+            self.fail("")
+        name = name or known[0]
+        fields = {
+            field: more[field] if field in more else self.written(MEANS[name][field])
+            for field in FIELDS[name]
+            if field in MEANS[name] or field in more
+        }
+        return Event(name, fields)
+
+    def inner(self) -> Event:
+        """Return the event that this is done to."""
+        return _event(cast("Wrapped", self.tree).event)
+
+    def fail(self, why: str) -> NoReturn:
+        """Refuse what no event is."""
+        raise UnsupportedError(f"no DpEvent is {brief(self.tree)}{f': {why}' if why else ''}")
+
+
+def _write_noise(w: _Writer) -> Event:
+    """Write a noise multiplier: as it is written, or noise divided by sensitivity."""
+    if "noise_multiplier" in w.values:
+        return w.event()
+    spread = "scale" if w.tree.name == "laplace" else "standard_deviation"
+    divided = "sensitivity" in w.values
+    noise = w.exact(spread, None) / w.exact("sensitivity") if divided else w.number(spread)
+    return w.event(noise_multiplier=_number(noise, up=False))
+
+
+def _write_discrete_laplace(w: _Writer) -> Event:
+    sensitivity = w.exact("sensitivity")
+    inverse = "epsilon" not in w.values
+    each = 1 / w.exact("scale", None) if inverse else w.exact("epsilon") / sensitivity
+    fields = {"noise_parameter": _number(each, up=True), "sensitivity": int(sensitivity)}
+    return Event("DiscreteLaplace", fields)
+
+
+def _write_randomized_response(w: _Writer) -> Event:
+    """Write p = 1 - noise (k - 1) / k; less noise costs more where the truth is likely."""
+    p, k = w.exact("probability", None), int(w.number("categories", 2))
+    noise = (1 - p) * Fraction(k, k - 1)
+    if not 0 < noise <= 1:
+        w.fail("the true category is less likely than another")
+    fields = {"noise_parameter": _number(noise, up=False), "num_buckets": k}
+    return Event("RandomizedResponse", fields)
+
+
+def _write_guarantee(w: _Writer) -> Event:
+    fields = {name: _number(w.number(name, 0.0), up=True) for name in ("epsilon", "delta")}
+    return Event("EpsilonDelta", fields) if any(fields.values()) else Event("NoOp", {})
+
+
+def _write_mixture(w: _Writer) -> Event:
+    sizes, chances = (
+        cast("tuple[float, ...]", w.values[name]) for name in ("sensitivities", "probabilities")
+    )
+    if len(sizes) != len(chances):
+        w.fail("write one probability for each sensitivity")
+    if any(isinstance(each, Written) for each in (*sizes, *chances)):
+        w.fail("its sensitivities or probabilities are no doubles")
+    return w.event()
+
+
+def _write_poisson(w: _Writer) -> Event:
+    """Write Poisson samples; with a cap a larger rate may cost less, as the cap binds more."""
+    inner = w.inner()
+    if not {"truncated_batch_size", "source_dataset_size"} & w.given:
+        rate = min(1.0, _number(w.number("sampling_probability"), up=True))
+        return w.event(sampling_probability=rate, event=inner)
+    if inner.name != "Gaussian":
+        w.fail("that of truncated batches has Gaussian noise, once")
+    return w.event("TruncatedSubsampledGaussian", **inner.values)
+
+
+def _write_selected(w: _Writer) -> Event:
+    runs = str(w.values.pop("runs"))
+    shapes = {"poisson": math.inf, **{name: shape for shape, name in SHAPES.items()}}
+    shape = w.written("shape") if runs == "tnb" else shapes.get(runs)
+    if shape is None or "mean" not in w.values:
+        w.fail("an event has a mean, of geometric, logarithmic, tnb or poisson runs")
+    mean = _number(w.number("mean"), up=True)
+    return Event("RepeatAndSelect", {"event": w.inner(), "mean": mean, "shape": shape})
+
+
+_WRITERS: dict[str, Callable[[_Writer], Event]] = {
+    "gaussian": _write_noise,
+    "laplace": _write_noise,
+    "discrete_laplace": _write_discrete_laplace,
+    "discrete_gaussian": lambda w: w.event(dimension=1),
+    "randomized_response": _write_randomized_response,
+    "pure": _write_guarantee,
+    "approx": _write_guarantee,
+    "gaussian_mixture": _write_mixture,
+    "poisson_sampled": _write_poisson,
+    "sampled_without_replacement": lambda w: w.event(event=w.inner()),
+    "randomly_allocated": lambda w: w.event(event=w.inner()),
+    "repeat_and_select": _write_selected,
 }
