@@ -21,7 +21,6 @@ class FakeAccounting:
 
     bound: Bound = Bound(2.5, 2.25)  # noqa: RUF009  (frozen)
     tolerance_met: bool = True
-    sampling: str = "none"
     notes: tuple[str, ...] = ()
     terms: dict[str, float] = field(default_factory=lambda: {"aliasing": 1e-12})
     error: Exception | None = None
@@ -59,9 +58,7 @@ class FakeAccounting:
         answers += [self._answer("delta", {"epsilon": e}, engine) for e in epsilons]
         if not answers:
             answers = [self._profile()]
-        return ComposedAnswers(
-            relation or Relation.ADD_OR_REMOVE_ONE, self.sampling, tuple(answers)
-        )
+        return ComposedAnswers(tree, relation or Relation.ADD_OR_REMOVE_ONE, tuple(answers))
 
     def _answer(self, quantity: str, query: dict[str, float], engine: str) -> Answer:
         estimate = 2.375 if engine == "afa" else None

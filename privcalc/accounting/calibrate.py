@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privcalc.accounting.realize import default_relation, sampling_words
+from privcalc.accounting.realize import default_relation
 from privcalc.bounds import TOLERANCE, Verdict, round_down, round_up
 from privcalc.calibration.holes import Unknown, unknown
 from privcalc.calibration.search import Crossing, ValueSearch
@@ -290,7 +290,6 @@ class _Calibrator:
             insufficient_bound=None if below is None else below.bound,
             method=replace(good.method, tolerance_met=met, notes=tuple(notes)),
             relation=self.relation,
-            sampling=sampling_words(wanted.tree),
             asked=asked,
         )
 

@@ -17,7 +17,7 @@ from privcalc.accounting.directions import (
     Quantity,
     round_points,
 )
-from privcalc.accounting.realize import alternatives, default_relation, realize, sampling_words
+from privcalc.accounting.realize import alternatives, default_relation, realize
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance, share
@@ -83,7 +83,7 @@ def compose(
             answers.append(solver.answer("delta", epsilon, max_delta))
     if not answers:
         answers = [_profile(solver)]
-    return ComposedAnswers(relation, sampling_words(tree), tuple(answers))
+    return ComposedAnswers(tree, relation, tuple(answers))
 
 
 def _lone_selection(tree: Node) -> Wrapped | None:

@@ -18,7 +18,7 @@ from privcalc.accounting.directions import (
     error_rates,
     profile_points,
 )
-from privcalc.accounting.realize import default_relation, realize, sampling_words
+from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine.terms import Realized
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
@@ -110,14 +110,12 @@ class Conversion:
     Attributes:
         tree: the specification, with its group.
         relation: the neighbouring relation in force.
-        sampling: as `compose` names it.
         kind: whether the conversion loses anything, in words.
         answers: in the order of the question.
     """
 
     tree: Node
     relation: Relation
-    sampling: str
     kind: str
     answers: tuple[ConvertedAnswer, ...]
 
@@ -163,7 +161,7 @@ def convert(
             ) from None
         answers = _along(chain, question)
         kind = f"lossy: {chain.words}"
-        return Conversion(whole, relation, sampling_words(tree), kind, answers)
+        return Conversion(whole, relation, kind, answers)
     if question.to in CURVES:
         parts = {name: part.for_curves for name, part in parts.items()}
     directions = Directions(parts, tolerance, engine)
@@ -175,7 +173,7 @@ def convert(
     kind = lossless(answers) if known else APART if directions.bracketed else UPPER
     if question.to in ("zcdp", "gdp") and known:
         kind = SUMMARY
-    return Conversion(whole, relation, sampling_words(tree), kind, tuple(answers))
+    return Conversion(whole, relation, kind, tuple(answers))
 
 
 def lossless(answers: Iterable[ConvertedAnswer]) -> str:
@@ -543,7 +541,7 @@ def on_data(
             result: dict[str, Value] = {answer.quantity: answer.proved}
             found.append(ConvertedAnswer(answer.query, result, answer.method, answer.directions))
     kind = lossless(found) if directions.known else UPPER
-    return Conversion(tree, relation, sampling_words(tree), kind, tuple(found))
+    return Conversion(tree, relation, kind, tuple(found))
 
 
 def _leaf(tree: Node) -> Leaf:

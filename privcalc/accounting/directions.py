@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.numerics.rounding import Array
     from privcalc.relation import Relation
+    from privcalc.spec.tree import Node
 
     # A line of a table, and what may stand in an answer under one name.
     Row = Mapping[str, float | Bound]
@@ -139,13 +140,13 @@ class ComposedAnswers:
     """All answers to one question, and the assumptions they share.
 
     Attributes:
+        tree: the specification.
         relation: the neighbouring relation in force.
-        sampling: "none", or every kind that occurs, joined by "and".
         answers: in the order of the deltas, then of the epsilons.
     """
 
+    tree: Node
     relation: Relation
-    sampling: str
     answers: tuple[Answer, ...]
 
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, cast
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import UPPER, Conversion, ConvertedAnswer, check_question
 from privcalc.accounting.directions import Directions
-from privcalc.accounting.realize import default_relation, realize, sampling_words
+from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import TOLERANCE, Bound
 from privcalc.errors import NotCertifiedError, UsageError
 from privcalc.exact import doubles, exact
@@ -109,7 +109,7 @@ def filtered(
             fixed = Bound(min(fixed.upper, guaranteed.upper), fixed.lower)
         result: dict[str, Value] = {"epsilon": Bound(guaranteed.upper), "fixed_epsilon": fixed}
         found.append(ConvertedAnswer({"delta": delta}, result | facts, method))
-    return Conversion(tree, relation, sampling_words(tree), UPPER, tuple(found))
+    return Conversion(tree, relation, UPPER, tuple(found))
 
 
 def _answered(

@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import contextmanager
 from copy import copy
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.terms import Realized
@@ -60,17 +60,6 @@ def default_relation(tree: Node) -> Relation:
     """Return the relation of a specification that names none."""
     asked = {each.inner_relation for each in wrappers_in(tree)}
     return Relation.REPLACE_ONE if Relation.REPLACE_ONE in asked else Relation.ADD_OR_REMOVE_ONE
-
-
-def sampling_words(tree: Node) -> str:
-    """Name every sampling that a tree assumes, as the documentation has them, or say none."""
-    found: dict[str, int] = {}
-    for each in calls(tree):
-        entry = registry.entry(each.name)
-        name = cast("Any", entry.factory).sampled_how(each)
-        if name:
-            found[name] = entry.place
-    return " and ".join(sorted(found, key=lambda name: (found[name], name))) or "none"
 
 
 def realize(tree: Node, relation: Relation, *, rough: bool = False) -> dict[str, Realized]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from privcalc.accounting.compose import check
 from privcalc.accounting.directions import FLOORS, Answer, Direction, Method, Quantity
-from privcalc.accounting.realize import default_relation, sampling_words
+from privcalc.accounting.realize import default_relation
 from privcalc.accounting.selection import SelectionBrackets, facts_of
 from privcalc.bounds import TOLERANCE, Bound, Verdict
 from privcalc.errors import NotCertifiedError, UsageError
@@ -73,7 +73,6 @@ class Selection:
     Attributes:
         tree: the specification with its selection.
         relation: the neighbouring relation in force.
-        sampling: as `compose` names it.
         runs: what is known of the number of runs, by name.
         mean: its expectation.
         answers: in the order of the deltas, then of the epsilons.
@@ -82,7 +81,6 @@ class Selection:
 
     tree: Node
     relation: Relation
-    sampling: str
     runs: dict[str, float | str]
     mean: float
     answers: tuple[Selected, ...]
@@ -131,7 +129,6 @@ def select(
     return Selection(
         whole,
         relation,
-        sampling_words(tree),
         facts_of(number),
         number.mean.upper,
         tuple(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
-from privcalc.accounting.realize import has_parts, realize, sampling_words
+from privcalc.accounting.realize import has_parts, realize
 from privcalc.bounds import TOLERANCE
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.exact import shown
@@ -53,7 +53,6 @@ class Subsampled:
         tree: one round: the specification that sees a sample.
         rounds: all rounds, which epsilon is of.
         relation: the neighbouring relation in force.
-        sampling: "Poisson" or "fixed size without replacement".
         curve: the columns, and what proves them; of one round.
         count: number of rounds.
         accounted: in the order of the deltas.
@@ -62,7 +61,6 @@ class Subsampled:
     tree: Node
     rounds: Node
     relation: Relation
-    sampling: str
     curve: Amplification
     count: int
     accounted: tuple[Accounted, ...]
@@ -123,7 +121,7 @@ def subsample(
                 for conversion in ("classic", "trade_off")
             )
             accounted += (Accounted(classic, min(classic, best), answer),)
-    return Subsampled(sampled, rounds, relation, sampling_words(sampled), curve, count, accounted)
+    return Subsampled(sampled, rounds, relation, curve, count, accounted)
 
 
 def _renyi(part: Realized, delta: float, conversion: str) -> float:

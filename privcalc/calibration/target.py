@@ -179,7 +179,6 @@ class Calibration:
         method: how `bound` was obtained. Its tolerance is met where both values are known and are
             neighbours, or within GAP (or the tolerance asked for) of each other.
         relation: the neighbouring relation in force.
-        sampling: as `compose` names it.
         asked: how many times the cost of a value was worked out.
     """
 
@@ -197,5 +196,4 @@ class Calibration:
     insufficient_bound: Bound | None
     method: Method
     relation: Relation
-    sampling: str
     asked: int

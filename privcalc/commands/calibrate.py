@@ -130,7 +130,7 @@ def calibrate(
         found = accounted(
             question.tree, target, relation=relation, tolerance=tolerance, ratio=ratio
         )
-        yield _report(found, query, targets, question.text)
+        yield _report(found, query, targets)
 
 
 def calibrations(*specs: object, **given: object) -> Results:
@@ -159,7 +159,7 @@ def _stated(query: Query, targets: Sequence[Query]) -> tuple[tuple[str, float] |
     return (places[0], query[places[0]]), f"{quantity} <= {written(value)}{words}"
 
 
-def _report(found: Calibration, query: Query, targets: Sequence[Query], text: str) -> Report:
+def _report(found: Calibration, query: Query, targets: Sequence[Query]) -> Report:
     """Put an answer into the form of the output contract."""
     quantity = found.target.quantity
     at, words = _stated(query, targets)
@@ -182,10 +182,8 @@ def _report(found: Calibration, query: Query, targets: Sequence[Query], text: st
     if at is None:
         remarks.append(("check", _check(found)))
     return Report(
-        command="calibrate",
         spec=found.tree,
         relation=found.relation,
-        sampling=found.sampling,
         query=query,
         result=result,
         method=found.method,
@@ -196,7 +194,6 @@ def _report(found: Calibration, query: Query, targets: Sequence[Query], text: st
             "insufficient": f"{found.parameter} not sufficient",
         },
         remarks=tuple(remarks),
-        written=text,
     )
 
 

@@ -14,7 +14,7 @@ from privcalc.commands.options import TEXTS, Option, option
 from privcalc.commands.questions import explained, fitting, joined, relation_in_force
 from privcalc.commands.values import is_several
 from privcalc.errors import DomainError, UsageError
-from privcalc.record import record
+from privcalc.record import record, replace
 from privcalc.render.words import number
 
 if TYPE_CHECKING:
@@ -78,7 +78,16 @@ class Asking:
         relation = relation_in_force(self.relation, question.relation)
         function = load(self.command).function
         with explaining() as seen:
-            reports = [*function(question, **{**self.values, "relation": relation})]
+            found = [*function(question, **{**self.values, "relation": relation})]
+        reports = [
+            replace(
+                each,
+                command=self.command,
+                # Of another specification, with a sample say, the text says something else.
+                written=question.text if each.spec is question.tree else "",
+            )
+            for each in found
+        ]
         if not self.hints:
             return reports
         engine = self.values.get("engine", "auto")

@@ -97,19 +97,8 @@ def compose(
         if limits is not None and answer.bound is not None:
             narrowed = answer.method.tolerance_met
             check = limits.check(answer.quantity, answer.query, answer.bound, narrowed=narrowed)
-        yield Report(
-            command="compose",
-            spec=question.tree,
-            relation=found.relation,
-            sampling=found.sampling,
-            query=answer.query,
-            result=_result(answer),
-            method=answer.method,
-            directions=answer.directions,
-            check=check,
-            remarks=proof_remarks(answer.method, answer.query),
-            written=question.text,
-        )
+        remarks = proof_remarks(answer.method, answer.query)
+        yield Report.of(found, answer, _result(answer), check=check, remarks=remarks)
 
 
 def _result(answer: Answer) -> dict[str, Quantity | Estimate]:

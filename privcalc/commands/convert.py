@@ -230,21 +230,15 @@ def convert(
             for name, value in answer.result.items()
             if limits is not None and isinstance(value, Bound)
         )
-        yield Report(
-            command="convert",
-            spec=found.tree,
-            relation=found.relation,
-            sampling=found.sampling,
-            query=answer.query,
-            result={name: _quantity(name, value) for name, value in answer.result.items()},
+        yield Report.of(
+            found,
+            answer,
+            {name: _quantity(name, value) for name, value in answer.result.items()},
             method=replace(answer.method, kind=found.kind.partition(":")[0]),
-            directions=answer.directions,
             check=next((check for check in checks if check is not None), None),
             tables=TABLES.get(to, ()),
             remarks=(*remarks, *large),
             caution=NO_GUARANTEE if data_dependent else "",
-            # What a group of records costs is another specification.
-            written=question.text if found.tree is tree else "",
         )
         large = ()
 
@@ -275,7 +269,7 @@ def _quantity(name: str, value: Value) -> Quantity:
 def _event(question: Question, relation: Relation | None) -> Report:
     """Return a specification as a DpEvent of dp_accounting."""
     from privcalc.accounting.directions import Method
-    from privcalc.accounting.realize import default_relation, sampling_words
+    from privcalc.accounting.realize import default_relation
     from privcalc.spec.events.dp_events import event_text
     from privcalc.spec.registry import check_relation
 
@@ -283,12 +277,9 @@ def _event(question: Question, relation: Relation | None) -> Report:
     relation = relation or default_relation(tree)
     check_relation(tree, relation)
     return Report(
-        command="convert",
         spec=tree,
         relation=relation,
-        sampling=sampling_words(tree),
         query={},
         result={"dp_event": event_text(tree, relation)},
         method=Method(Proof.CLOSED_FORM, tolerance_met=True),
-        written=question.text,
     )

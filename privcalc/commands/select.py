@@ -166,15 +166,10 @@ def select(
         if limits is not None:
             narrowed = _decides(answer)
             check = limits.check(answer.quantity, answer.query, answer.bound, narrowed=narrowed)
-        yield Report(
-            command="select",
-            spec=found.tree,
-            relation=found.relation,
-            sampling=found.sampling,
-            query=answer.query,
-            result=result,
-            method=answer.method,
-            directions=answer.directions,
+        yield Report.of(
+            found,
+            answer,
+            result,
             check=check,
             tables=(
                 (answer.quantity, f"base_{answer.quantity}"),
@@ -262,7 +257,6 @@ def thresholds_report(
         specs: candidates, each with its count left open.
     """
     from privcalc.accounting.directions import Method
-    from privcalc.accounting.realize import sampling_words
     from privcalc.accounting.select import tuning
     from privcalc.spec.brief import brief
 
@@ -295,7 +289,6 @@ def thresholds_report(
         command="select",
         spec=found.tree,
         relation=found.relation,
-        sampling=sampling_words(candidates[0]) if candidates else "none",
         query={"delta": delta, "epsilon_q": epsilon_q},
         result=result,
         method=Method(Proof.CLOSED_FORM, tolerance_met=True),

@@ -10,7 +10,6 @@ from privcalc.commands.command import command
 from privcalc.commands.convert import DEFAULT_ORDERS
 from privcalc.errors import DomainError, UsageError
 from privcalc.render.report import OneSided, Report
-from privcalc.render.words import written
 from privcalc.spec.tree import Wrapped
 
 if TYPE_CHECKING:
@@ -136,12 +135,6 @@ def subsample(
     yield from (_epsilon(found, sample, each) for each in found.accounted)
 
 
-def _words(sample: Query) -> str:
-    """Spell the sample as specifications do."""
-    short = {"sampling_probability": "q", "source_dataset_size": "n", "sample_size": "m"}
-    return ", ".join(f"{short[name]}={written(value)}" for name, value in sample.items())
-
-
 def _curve(found: Subsampled, sample: Query) -> Report:
     from privcalc.accounting.directions import Method
 
@@ -152,14 +145,11 @@ def _curve(found: Subsampled, sample: Query) -> Report:
     # The curve is of one round: it must not be taken for all that were asked about.
     rounds = {"count": found.count} if found.count > 1 else {}
     return Report(
-        command="subsample",
         spec=found.tree,
         relation=found.relation,
-        sampling=found.sampling,
         query={**sample, **rounds},
         result=result,
         method=Method(Proof.RENYI, curve.tolerance_met, theorems=curve.reasons),
-        sample=_words(sample),
         tables=(plain, *brackets),
         remarks=(*curve.reasons.items(), ("transition", _transition(curve))),
     )
@@ -170,16 +160,12 @@ def _epsilon(found: Subsampled, sample: Query, each: Accounted) -> Report:
         raise AssertionError("the engines that are admitted prove brackets")
     methods = {"rdp_classic": OneSided(each.rdp_classic), "rdp_best": OneSided(each.rdp_best)}
     rounds = "1 round" if found.count == 1 else f"{found.count} rounds"
-    return Report(
-        command="subsample",
+    return Report.of(
+        found,
+        each.answer,
+        {"methods": methods, "epsilon": each.answer.bound},
         spec=found.rounds,
-        relation=found.relation,
-        sampling=found.sampling,
         query={**sample, "count": found.count, **each.answer.query},
-        result={"methods": methods, "epsilon": each.answer.bound},
-        method=each.answer.method,
-        directions=each.answer.directions,
-        sample=_words(sample),
         remarks=(("epsilon", f"after {rounds}, each with a fresh sample"),),
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from privcalc.record import record
 from privcalc.relation import Relation
-from privcalc.render.words import number
+from privcalc.render.words import number, sample
 from privcalc.spec.entry import number_text
 from privcalc.spec.registry import entry, spelled, under
 from privcalc.spec.tree import Leaf, Several, Wrapped, nested, nodes
@@ -310,8 +310,8 @@ def _kinds(report: Report) -> list[tuple[str, str]]:
         kind, _, tree = key.partition(", ")
         meaning, alone, *among = _SAMPLING[kind]
         where = among[0] if among and len(keys) > 1 else alone
-        if report.sample and len(keys) == 1:
-            where = f", {report.sample}"
+        if sample(report) and len(keys) == 1:
+            where = f", {sample(report)}"
         name = f"{kind} of fixed size" if kind == "shuffled batches" else kind
         name += where + (f", {tree}" if tree else "")
         found.append((name, meaning + _TREES.get(tree, "")))

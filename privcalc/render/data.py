@@ -19,7 +19,7 @@ from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.render.assumptions import NAME, STATED, assumed, sensitivities, stated
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import least, number, title
+from privcalc.render.words import least, number, sample, title
 from privcalc.spec.json import to_json
 from privcalc.version import __version__
 
@@ -124,8 +124,8 @@ def csv_lines(report: Report) -> Iterator[str]:
     """Render one answer."""
     method = report.method
     # Of several kinds the sample is that of one; the specification says which.
-    alone = report.sample and " and " not in report.sampling
-    sampling = f"{report.sampling}, {report.sample}" if alone else report.sampling
+    alone = sample(report) and " and " not in report.sampling
+    sampling = f"{report.sampling}, {sample(report)}" if alone else report.sampling
     before = (title([report]), report.relation.text, STATED if stated(report) else sampling)
     said = sensitivities([report])
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]

@@ -6,11 +6,11 @@ A new command fills in `query`, `result` and `method`, and has all formats.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privcalc.bounds import Bound, Verdict
 from privcalc.record import field, record
-from privcalc.spec.registry import to_text
+from privcalc.spec.registry import sampling_words, to_text
 
 if TYPE_CHECKING:
     from privcalc.accounting.directions import Direction, Method
@@ -67,9 +67,7 @@ class Report:
     """One answer with the question it belongs to.
 
     Attributes:
-        sampling: "none", or every kind that occurs, such as "Poisson and shuffled batches".
         query: what was fixed: {"delta": d}, {"epsilon": e}, a sampling probability, or {}.
-        sample: how the sampling that the command added is spelled, such as q=0.001, or "".
         tables: the names in `result` that each table for people shows; empty for one with all.
         remarks: pairs of a word and a sentence that tables have below them.
         at: what tells the answer from others, if it is not the delta or epsilon of the query.
@@ -82,16 +80,13 @@ class Report:
         written: the text that the specification was read from, or "" where it says something else.
     """
 
-    command: str
     spec: Node
     relation: Relation
-    sampling: str
     query: Mapping[str, float]
     result: Mapping[str, Quantity | Estimate]
     method: Method
     directions: tuple[Direction, ...] = ()
     check: Check | None = None
-    sample: str = ""
     tables: tuple[tuple[str, ...], ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     details: tuple[str, ...] = ()
@@ -104,6 +99,34 @@ class Report:
     candidates: tuple[Node, ...] = ()
     reasons: tuple[str, ...] = ()
     name: str = ""
+    command: str = ""
+
+    @classmethod
+    def of(cls, found: Any, answer: Any, result: Mapping[str, Any], **more: Any) -> Report:  # noqa: ANN401
+        """Return an answer of accounting, with what was found in the form of the output contract.
+
+        Args:
+            found: all answers to the question: its specification and its relation.
+            answer: this one: its query, its method and its directions.
+            result: what was found, by name.
+            more: other fields.
+        """
+        return cls(
+            **{
+                "spec": found.tree,
+                "relation": found.relation,
+                "query": answer.query,
+                "result": result,
+                "method": answer.method,
+                "directions": answer.directions,
+                **more,
+            }
+        )
+
+    @property
+    def sampling(self) -> str:
+        """Every kind of sampling that occurs, such as "Poisson and shuffled batches", or "none"."""
+        return sampling_words(self.candidates[0] if self.candidates else self.spec)
 
     @property
     def text(self) -> str:

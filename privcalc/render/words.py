@@ -104,6 +104,12 @@ def at(report: Report) -> str:
     return f" at {report.place[0]} {written(report.place[1])}" if report.place else ""
 
 
+def sample(report: Report) -> str:
+    """Spell the sampling that a command added as specifications do, such as q=0.001."""
+    short = {"sampling_probability": "q", "source_dataset_size": "n", "sample_size": "m"}
+    return ", ".join(f"{short[k]}={written(v)}" for k, v in report.query.items() if k in short)
+
+
 def names(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
     """Return what answers to one question are called, where they have a name, as a fact."""
     return (("name", reports[0].name),) if reports[0].name else ()

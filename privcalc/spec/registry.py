@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import suppress
 from importlib import import_module
 from os import scandir
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
@@ -311,3 +311,13 @@ def call_text(node: Leaf | Wrapped) -> str:
     keys = {parameter.name: parameter.spelling for parameter in found.parameters}
     pairs = ",".join(f"{keys[name]}={value_text(value)}" for name, value in node.parameters)
     return f"{found.spelling}:{pairs}" if pairs else found.spelling
+
+
+def sampling_words(tree: Node) -> str:
+    """Name every sampling that a tree assumes, as the documentation has them, or say none."""
+    found: dict[str, int] = {}
+    for each in calls(tree):
+        known = entry(each.name)
+        if name := cast("Any", known.factory).sampled_how(each):
+            found[name] = known.place
+    return " and ".join(sorted(found, key=lambda name: (found[name], name))) or "none"

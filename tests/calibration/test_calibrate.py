@@ -106,7 +106,7 @@ def test_noise_of_private_training() -> None:
     assert found.sufficient - found.insufficient <= 1e-8 * found.sufficient
     assert found.sufficient < 0.8142513
     assert found.asked <= 12
-    assert (found.sampling, found.relation) == ("Poisson", Relation.ADD_OR_REMOVE_ONE)
+    assert found.relation is Relation.ADD_OR_REMOVE_ONE
 
 
 def test_count_is_the_largest() -> None:

@@ -25,16 +25,16 @@ SLOW = """
 import sys, time
 import privcalc.cli.progress as progress
 progress.PATIENCE = 0.05
-from privcalc.accounting import calibrate, compose, convert, select, subsample
+from privcalc.accounting import compose, convert, selection, subsample
 from privcalc.numerics import work
-own = compose.sampling_words
-def slowly(tree):
+own = compose.realize
+def slowly(*args, **more):
     with work.trying("something slow"):
         work.charge(0.2 * work.QUESTION)
         time.sleep(0.4)
-    return own(tree)
-for module in (calibrate, compose, convert, select, subsample):
-    module.sampling_words = slowly
+    return own(*args, **more)
+for module in (compose, convert, selection, subsample):
+    module.realize = slowly
 from privcalc.__main__ import main
 sys.exit(main())
 """
@@ -132,7 +132,7 @@ def test_who_cannot_see_it_is_sent_nothing(extra: str, term: str) -> None:
 
 def test_an_error_follows_it() -> None:
     """It stands on a line of its own; a pipe has nothing else, however long it takes."""
-    script = SLOW.replace("return own(tree)", "raise ValueError('no more')")
+    script = SLOW.replace("return own(*args, **more)", "raise ValueError('no more')")
     done, seen = watched(script, *COMMANDS["compose"].split())
     assert done.returncode == 2
     assert "20%" in seen

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.accounting.directions import Direction, Method
-from privcalc.accounting.realize import sampling_words
 from privcalc.bounds import Bound, Proof, Verdict
 from privcalc.cli.output import Output, Printer, Terminal, terminal
 from privcalc.errors import UsageError
@@ -42,7 +41,6 @@ def report(
         command="compose",
         spec=parse(TEXT).tree,
         relation=Relation.ADD_OR_REMOVE_ONE,
-        sampling="Poisson",
         query={"delta": 1e-5},
         result=result,
         method=method,
@@ -177,7 +175,7 @@ def test_github_escapes() -> None:
 def test_every_kind_of_sampling_is_named(wrapper: str, name: str, other: str) -> None:
     """A sum of parts that are sampled in different ways is not said to be sampled in one."""
     text = f"gaussian:sigma=3@{wrapper}+gaussian:sigma=3@{other}"
-    asked = replace(report(BRACKET), sampling=sampling_words(parse(text).tree), sample="q=0.5")
+    asked = replace(report(BRACKET), spec=parse(text).tree, query={"sampling_probability": 0.5})
     line = dict(assumptions([asked]))["sampling"]
     spelled = {f"@{each.partition(':')[0]}" for each in (wrapper, other)}
     if len(spelled) > 1:
@@ -185,7 +183,7 @@ def test_every_kind_of_sampling_is_named(wrapper: str, name: str, other: str) ->
         assert all(f" at {each}" in line for each in spelled)
         # None of the sum is any of them alone, and whose sample it is the specification says.
         assert not any(words in line for words in ("not shuffling", "where sampled", "q=0.5"))
-        assert f",{asked.sampling},delta," in next(data.csv_lines(asked))
+        assert f",{asked.sampling}," in next(data.csv_lines(asked))
     assert name in sampling_name(asked)
 
 

@@ -76,7 +76,6 @@ def curve(place: str, name: str, places: list[float], bounds: list[Bound]) -> tu
         command="convert",
         spec=parse("gaussian:sigma=1").tree,
         relation=Relation.ADD_OR_REMOVE_ONE,
-        sampling="none",
         query={},
         result={place: [*places], name: [*bounds]},
         method=Method(Proof.CLOSED_FORM, tolerance_met=True),

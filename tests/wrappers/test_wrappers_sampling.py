@@ -12,10 +12,11 @@ import math
 import numpy as np
 import pytest
 
-from privcalc.accounting.realize import default_relation, sampling_words
+from privcalc.accounting.realize import default_relation
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from privcalc.spec.registry import sampling_words
 from tests.asked import deltas
 from tests.asked import epsilon as epsilon_of
 from tests.oracles.relations.compare import KINDS, Found, asked, question
