@@ -132,9 +132,9 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
     generator = Generator(random.Random(0), tmp_path)
     specs = [generator.spec() for _ in range(400)]
     text = "\n".join(spec.text for spec in specs).replace("-", "_")
-    # What is known by its curve alone; a node that engines were asked for already (test_accounting_select.py), a law that the lattice
-    # engine alone composes, what adapts to the data (tests/campaign), and what has wide brackets
-    # (test_allocation.py, test_shuffle.py).
+    # What is known by its curve alone, a node that engines were asked for already
+    # (test_accounting_select.py), a law that the lattice engine alone composes, what adapts to the
+    # data (tests/campaign), and what has wide brackets (test_allocation.py, test_shuffle.py).
     left_out = {
         "zcdp",
         "rdp",
