@@ -93,7 +93,7 @@ def test_work_is_limited() -> None:
     alphas = [1e-6, 1e-3, 0.02, 0.2, 0.5, 0.8, 0.99]
     with allowance(budget):
         found = trade_off(laws, alphas, TOLERANCE, engine="fft")
-    assert any("wider than asked" in note for note in found.notes)
+    assert any("wider than asked" in note for note in found.worst.notes)
     for epsilon in (0.3, 3.0):
         delta = certified_delta(laws["both"].upper, epsilon, 1e-4).bound
         for alpha, power in zip(alphas, found.worst.power, strict=True):
