@@ -292,7 +292,7 @@ class _State:
         asked = self.directions
         found = trade_off(asked.parts, alphas, asked.tolerance, engine=asked.engine)
         result: dict[str, Value] = {"alpha": tuple(alphas), "beta": tuple(found.worst.beta)}
-        return [self._curve(result, found.proof, found.notes)]
+        return [self._curve(result, found.worst.proof, found.worst.notes)]
 
     def risk(self) -> list[ConvertedAnswer]:
         """Bracket what attacks achieve at most; see `tradeoff/function.py` for the numbers.
@@ -319,7 +319,7 @@ class _State:
             "bayes_success": _table("prior", priors, "success", guesses),
             "reconstruction": _table("baseline", rates, "success", curve.worst.power),
         }
-        return [self._curve(result, curve.proof, curve.notes)]
+        return [self._curve(result, curve.worst.proof, curve.worst.notes)]
 
 
 def _table(

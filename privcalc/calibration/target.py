@@ -124,7 +124,7 @@ class CalibrationTarget:
 
         curve = trade_off(realize(tree, relation), (self.at or 0.0,), tolerance)
         bound = curve.worst.power[0]
-        return bound, Method(curve.proof, bound.within_tolerance(tolerance, DELTA_FLOOR))
+        return bound, Method(curve.worst.proof, bound.within_tolerance(tolerance, DELTA_FLOOR))
 
     def log_mu(self, value: float) -> float:
         """Return about the log of the mu whose normal laws have this value of the quantity.

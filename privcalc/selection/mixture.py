@@ -202,20 +202,20 @@ class ProfileMixture:
         weights = weigh(self._measure, grid, epsilon)
         before = (grid.asked, self._faint)
         self._deepen(weights, delta)
-        if (grid.asked, self._faint) == before:
-            # Errors owed to the base: of chords of its profile, and of tangents.
-            shares = self._chain.shares(self._best, weights.heights * self._slopes)
-            ahead, behind = self._chain.tangent_errors(shares)
-            error = float(weights.profile.sum() + ahead.sum() + behind.sum())
-            if error > 2.0 * third and grid.asked < MOST_POINTS:
-                tips = triangles(grid.logs, grid.values)[1]
-                places = cuts(grid.logs, parts(weights.profile, 0.8 * third), tips)
-                more = cuts(lines.ahead, parts(ahead, 0.5 * third), _middles(lines.ahead))
-                back = cuts(lines.behind, parts(behind, 0.5 * third), _middles(lines.behind))
-                grid.add(
-                    np.concatenate([places[places > 0.0], more]),
-                    np.concatenate([-places[places < 0.0], back]),
-                )
+        # Errors owed to the base: of chords of its profile, and of tangents.
+        weights = weigh(self._measure, grid, epsilon)
+        shares = self._chain.shares(self._best, weights.heights * self._slopes)
+        ahead, behind = self._chain.tangent_errors(shares)
+        error = float(weights.profile.sum() + ahead.sum() + behind.sum())
+        if error > 2.0 * third and grid.asked < MOST_POINTS:
+            tips = triangles(grid.logs, grid.values)[1]
+            places = cuts(grid.logs, parts(weights.profile, 0.8 * third), tips)
+            more = cuts(lines.ahead, parts(ahead, 0.5 * third), _middles(lines.ahead))
+            back = cuts(lines.behind, parts(behind, 0.5 * third), _middles(lines.behind))
+            grid.add(
+                np.concatenate([places[places > 0.0], more]),
+                np.concatenate([-places[places < 0.0], back]),
+            )
         if (grid.asked, self._faint) == before:
             return True
         self._rebuild()

@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import DomainError
+from privcalc.numerics import search
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.numerics.work import left as left_over
-from privcalc.selection.mixture import COARSE, ProfileMixture
+from privcalc.selection.mixture import ProfileMixture
 from privcalc.selection.testing_region import ProfileGrid
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ TOLERANCE = 2e-6
 MOST_PASSES = 7
 # Base profiles beyond these do not matter for a first look, times E[K].
 SMALL = 1e-12
-LARGEST_EPSILON, FAR = 600.0, 1e5
+# Epsilons between which an answer is sought, and those that are as good as infinite.
+SMALLEST, LARGEST_EPSILON, FAR = 1e-12, 600.0, 1e5
 # Parts of delta to spend on prices: the first is tried, the others if it gains so much of epsilon;
 # no price at all is looked at again unless it was left behind.
 SHARES, GAIN, CLOSE = (0.1, 0.6, 0.85), 1e-3, 0.8
@@ -117,13 +118,7 @@ class Pointwise:
 
     @np.errstate(all="ignore")
     def delta(self, epsilon: float) -> float:
-        """Return an upper end of H_{e^epsilon}(A || A') at any real epsilon, at most 1.
-
-        Raises:
-            DomainError: epsilon is not a number.
-        """
-        if math.isnan(epsilon):
-            raise DomainError("epsilon must be a number")
+        """Return an upper end of H_{e^epsilon}(A || A') at any real epsilon, at most 1."""
         place = np.array([epsilon])
         if abs(epsilon) <= LARGEST_EPSILON:
             self._improve(self._plain, epsilon)
@@ -146,14 +141,8 @@ class Pointwise:
 
     @np.errstate(all="ignore")
     def epsilon(self, delta: float) -> float:
-        """Return about the least epsilon >= 0 at which the bound is at most delta, or infinity.
-
-        Raises:
-            DomainError: delta is not in [0, 1].
-        """
-        if not 0.0 <= delta <= 1.0:
-            raise DomainError(f"delta must be in [0, 1], got {delta!r}")
-        if delta == 1.0:
+        """Return about the least epsilon >= 0 at which the bound is at most delta, or infinity."""
+        if delta >= 1.0:
             return 0.0
         _, first = self._solve([self._plain], delta)
         priced = self._with_price(delta, first)
@@ -200,22 +189,15 @@ class Pointwise:
 
     def _solve(self, mixtures: list[ProfileMixture], delta: float) -> tuple[float, float]:
         """Bracket the least epsilon >= 0 at which the present bound is at most delta."""
-        places = np.append(0.0, 1e-3 * 1.6 ** np.arange(29.0))
-        places = np.append(places[places < LARGEST_EPSILON], LARGEST_EPSILON)
-        left, right = 0.0, math.inf
-        while True:
-            good = self._least(mixtures, places) <= delta
-            first = int(np.argmax(good)) if good.any() else len(places)
-            if first < len(places):
-                right = float(places[first])
-            if first > 0:
-                left = float(places[first - 1])
-            if right == math.inf or right - left <= 0.01 * self.tolerance * max(right, COARSE):
-                return left, right
-            places = left + (right - left) * np.arange(1.0, 16.0) / 16.0
-            places = places[(places > left) & (places < right)]
-            if not len(places):
-                return left, right
+
+        def enough(epsilon: float) -> bool:
+            return bool(self._least(mixtures, np.array([epsilon]))[0] <= delta)
+
+        if enough(0.0):
+            return 0.0, 0.0
+        if not enough(LARGEST_EPSILON):
+            return LARGEST_EPSILON, math.inf
+        return search.first(enough, SMALLEST, LARGEST_EPSILON, width=0.01 * self.tolerance)
 
     def _bounds(self, epsilons: Array) -> Array:
         return self._least(self._mixtures, epsilons)

@@ -42,6 +42,7 @@ import numpy as np
 from privcalc.numerics import search
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.search import falling_hull
+from privcalc.numerics.work import left
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ FAR = 705.0
 RATIO, MOST = 1.06, 600
 # Absolute error of differences of numbers up to 1.
 JOINT = 4.0 * UNIT
+# The gaps of a grid of few points, as losses with atoms have, are halved so often.
+HALVINGS, FEW = 4, 170
 
 
 @record
@@ -118,6 +121,8 @@ def outcomes(base: Base, grid: ProfileGrid, finest: float) -> FinitePair | None:
         grid: where to ask for its profile.
         finest: probabilities that need not be split, near the corners.
     """
+    for _ in range(HALVINGS if grid.asked < FEW and left() > 0.0 else 0):
+        grid.add(*(0.5 * (logs[1:] + logs[:-1]) for logs in (grid.ahead, grid.behind)))
     low = base.lower(grid.ahead)
     back = base.reverse.lower(grid.behind)
     if low is None or back is None:

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import Bound, Proof
+from privcalc.bounds import Bound
 from privcalc.engine.terms import Realized, reverse_of
 from privcalc.errors import DomainError
 from privcalc.record import record, replace
@@ -61,15 +61,11 @@ class TradeOff:
         alphas: type I errors.
         worst: smallest beta and largest power over the directions.
         directions: each direction by itself.
-        proof: what proved most of the brackets.
-        notes: what limited them, in sentences.
     """
 
     alphas: tuple[float, ...]
     worst: Curve
     directions: dict[str, Curve]
-    proof: Proof
-    notes: tuple[str, ...]
 
 
 @np.errstate(all="ignore")
@@ -103,7 +99,7 @@ def trade_off(
     }
     curves = {name: monotone(alphas, curve) for name, curve in curves.items()}
     worst = monotone(alphas, worst_of(curves))
-    return TradeOff(tuple(alphas), worst, curves, worst.proof, worst.notes)
+    return TradeOff(tuple(alphas), worst, curves)
 
 
 class _Solvers:

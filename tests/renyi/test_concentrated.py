@@ -14,9 +14,6 @@ from mpmath import mp, mpf
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
-from privcalc.losses.sampled.law import sampled
-from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from privcalc.losses.sampled.replaced import glued
 from privcalc.renyi.concentrated import Concentrated, _between, _upper, smallest_rho
 from privcalc.renyi.curve import LawCurve, SumCurve
 from privcalc.spec.parse import parse
@@ -166,29 +163,6 @@ def test_zcdp_adds_up_from_above(text: str, exact: float) -> None:
     assert exact * (1.0 - 1e-15) <= rho.upper <= exact * (1.0 + 1e-9)
 
 
-@pytest.mark.parametrize(
-    "law",
-    [
-        sampled(GaussianLaw(1.0), 0.01, remove=True),
-        sampled(GaussianLaw(0.2), 0.5, remove=False),
-        GaussianMixtureLaw(0.5, 0.1, 3, remove=True),
-        GaussianMixtureLaw(0.5, 0.1, 3, remove=False),
-        glued(GaussianLaw(1.0), 0.1),
-    ],
-)
-def test_bounds_at_all_orders_hold_and_are_near(law: GaussianMixtureLaw) -> None:
-    """The quotient is below the closed form up to each order, which grows up to its limit."""
-    c = 2.0 ** np.arange(-20.0, 18.0, 2.0)
-    quotients = law.renyi(c)[0] / (c * (c + 1.0))
-    bounds = law.concentration(c)
-    assert (np.maximum.accumulate(quotients) <= bounds).all()
-    assert (np.diff(bounds) >= 0.0).all()
-    whole = float(law.concentration(np.array([np.inf]))[0])
-    assert bounds[-1] <= whole
-    if getattr(law, "remove", False):
-        assert bounds[-1] >= whole * (1.0 - 1e-3)
-
-
 def test_unequal_variances_are_truncated() -> None:
     """D is infinite from order 1 + 1 / (r^2 - 1) on, and below the line up to omega."""
     answer = rho_of("gaussian-pair:mean=0,deviation=1.1,other_mean=1,other_deviation=1@10")
@@ -208,44 +182,6 @@ def test_unequal_variances_are_truncated() -> None:
                 largest = max(largest, 10 * k / (c * (c + 1)))
             assert largest <= rho
         assert rho < 12.0
-
-
-PARTS = st.sampled_from(
-    [
-        "rr:p=0.75",
-        "rr:p=0.501",
-        "laplace:scale=3",
-        "laplace:scale=0.2",
-        "gaussian:sigma=5",
-        "exponential:epsilon=0.3",
-        "discrete-laplace:scale=2",
-        "staircase:epsilon=1",
-        "bernoulli-pair:p=0.001,other_p=0.01",
-        "rr:p=0.9@poisson:q=0.01",
-        "laplace:scale=1@poisson:q=0.02",
-        "discrete-gaussian:sigma=0.4",
-    ]
-)
-
-
-@settings(max_examples=3, deadline=None)
-@given(
-    parts=st.lists(st.tuples(PARTS, st.integers(1, 1000)), min_size=1, max_size=4),
-    more=PARTS,
-)
-def test_composing_more_never_lowers_rho(parts: list[tuple[str, int]], more: str) -> None:
-    """The bracket holds every order of a scan, is narrow, and grows with every part."""
-    text = "+".join(f"{part}@{count}" for part, count in parts)
-    found = directions(text)
-    answer = smallest_rho(found, TOLERANCE)
-    c = 2.0 ** np.linspace(-25.0, 20.0, 91)
-    lowers = [part.renyi_lower(c) for part in found.values()]
-    best = max(float(np.max(low / (c * (c + 1.0)))) for low in lowers if low is not None)
-    assert best <= answer.rho.upper
-    assert answer.rho.lower is not None
-    assert best * (1.0 - 1e-9) <= answer.rho.upper
-    assert answer.rho.upper <= answer.rho.lower * (1.0 + 2e-6)
-    assert rho_of(f"{text}+{more}").rho.upper >= answer.rho.lower
 
 
 @settings(max_examples=30, deadline=None)

@@ -145,3 +145,18 @@ def test_curves_alone_need_the_renyi_engine() -> None:
     found = compose(tree, deltas=[1e-5]).answers[0]
     assert found.method.engine == "rdp"
     assert found.method.order is not None
+
+
+@pytest.mark.parametrize("text", ["gaussian:sigma=2", "laplace:scale=1", "rr:p=0.7"])
+def test_sampling_never_costs(text: str) -> None:
+    """Epsilon with a sampling is at most epsilon without, and grows with the rate."""
+    last = 0.0
+    for rate in ("1e-4", "0.01", "0.9"):
+        bound = compose(parse(f"{text}@poisson:q={rate}@50").tree, deltas=[1e-6]).answers[0].bound
+        assert bound is not None
+        assert bound.lower is not None
+        assert last <= bound.upper
+        last = bound.lower
+    whole = compose(parse(f"{text}@50").tree, deltas=[1e-6]).answers[0].bound
+    assert whole is not None
+    assert last <= whole.upper

@@ -7,13 +7,11 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
 from privcalc.renyi import sampled_poisson as poisson
-from privcalc.renyi.curve import LinearCurve, WorseCurve
+from privcalc.renyi.curve import WorseCurve
 from privcalc.renyi.sampled_sums import cumulants_at_integers
 from tests.renyi.renyi_curves import (
     ExactCurve,
@@ -118,29 +116,6 @@ def test_symmetric_pairs_by_brute_force() -> None:
             if isinstance(order, int):
                 assert tight[i] == pytest.approx(float(remove), rel=1e-12)
                 assert lower[i] == pytest.approx(float(remove), rel=1e-12)
-
-
-SIGMAS = st.floats(0.3, 100.0)
-RATES = st.floats(1e-9, 1.0)
-
-
-@settings(max_examples=60, deadline=None)
-@given(SIGMAS, RATES, st.lists(st.floats(1.01, 200.0), min_size=2, max_size=6, unique=True))
-def test_laws_of_the_curve(sigma: float, q: float, orders: list[float]) -> None:
-    """Nondecreasing in order and in q, below the base, and lower <= tight <= general <= printed."""
-    base = LinearCurve(0.5 / sigma**2, attained=True)
-    at = np.array(sorted(orders))
-    tight, general = poisson.tight_bound(base, q, at), poisson.general_bound(base, q, at)
-    lower = poisson.lower_bound(base, q, at)
-    assert lower is not None
-    slack = 1.0 + 1e-11
-    assert (tight[:-1] <= tight[1:] * slack).all()
-    assert (lower <= tight).all()
-    assert (tight <= general * slack).all()
-    assert (general <= poisson.printed_bound(base, q, at) * slack).all()
-    assert (general <= base.upper(at - 1.0) / (at - 1.0) * slack).all()
-    more = poisson.tight_bound(base, min(1.0, q * 1.25), at)
-    assert (tight <= more * slack).all()
 
 
 def test_extreme_rates() -> None:

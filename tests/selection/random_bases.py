@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tests.oracles.selected_law import PlainRuns
 if TYPE_CHECKING:
     import random
 
+    from privcalc.numerics.rounding import Array
     from privcalc.selection.base import Base
     from privcalc.selection.runs import Runs
 
@@ -87,3 +88,20 @@ def randomised_response(epsilon: float) -> FiniteBase:
     """Return the pair of randomised response."""
     high = 1.0 / (1.0 + math.exp(-epsilon))
     return FiniteBase([high, 1.0 - high], [1.0 - high, high])
+
+
+class Flat:
+    """A base whose profile is the same everywhere."""
+
+    def __init__(self, height: float) -> None:
+        """Take the height."""
+        self.infinity_mass, self.largest = height, math.inf
+
+    def upper(self, logs: Array) -> Array:
+        """Return it."""
+        return np.full(len(logs), self.infinity_mass)
+
+
+def flat(height: float) -> Base:
+    """Return such a base."""
+    return cast("Base", Flat(height))

@@ -12,15 +12,15 @@ from mpmath import mp, mpf
 from scipy.special import ndtr, ndtri
 
 from privcalc.selection import constants
-from privcalc.selection.base import Base
 from privcalc.selection.constants import largest_log_quotient, negative_binomial_paper, odds_root
 from privcalc.selection.distribution import make_runs
-from privcalc.selection.runs import NegativeBinomialRuns
 from tests.finite_base import FiniteBase
 from tests.selection.profiles import GAUSSIAN, MU, RUNS, Profile
+from tests.selection.random_bases import flat
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
+    from privcalc.selection.base import Base
     from privcalc.selection.runs import Runs
 
 SIX_DIGITS = 6e-7
@@ -73,22 +73,6 @@ def test_roots_at_forty_digits(mu: float) -> None:
             assert -2e-13 * (1 + 1 / mu) < found / right - 1 < 1e-9
 
 
-def test_randomized_response_in_closed_form() -> None:
-    """A pure guarantee: R = (1 + E + w E) / (1 + E + w), E = e^epsilon; 1.312547, not 1.5."""
-    for level, shape, mean in itertools.product((0.1, 0.5, 3.0), (0.0, 1.0, 2.5), (10.0, 1000.0)):
-        large = math.exp(level) / (1.0 + math.exp(level))
-        pair = FiniteBase([large, 1.0 - large], [1.0 - large, large])
-        runs = make_runs("tnb", shape=shape, mean=mean)
-        assert isinstance(runs, NegativeBinomialRuns)
-        w, e = runs.odds[0], math.exp(level)
-        root = (1.0 + e + w * e) / (1.0 + e + w)
-        assert runs.tight(pair, pair) == pytest.approx((shape + 1.0) * math.log(root), rel=1e-9)
-        if (level, shape, mean) == (0.5, 1.0, 10.0):
-            assert level + runs.tight(pair, pair) == pytest.approx(1.312547, abs=SIX_DIGITS)
-        if (level, shape, mean) == (0.5, 0.0, 10.0):
-            assert level + runs.tight(pair, pair) == pytest.approx(0.972771, abs=SIX_DIGITS)
-
-
 def test_fixed_numbers_of_runs_need_bounded_losses() -> None:
     """C = (n - 1) times the largest loss; infinite if that is; 0 for one run."""
     pure = FiniteBase([0.6, 0.4], [0.5, 0.5])
@@ -110,27 +94,6 @@ def test_fixed_numbers_of_runs_need_bounded_losses() -> None:
     assert never_one.tight(pure, pure.reverse) >= math.log(1.2 * 3.8 / 3.5) - 1e-12
 
 
-class _Constant(Base):
-    """A base whose profile is one number everywhere, or none."""
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    @property
-    def reverse(self) -> _Constant:
-        """Return this one."""
-        return self
-
-    @property
-    def infinity_mass(self) -> float:
-        """Return the number."""
-        return self.value
-
-    def upper(self, logs: Array) -> Array:
-        """Return the number."""
-        return np.full(len(logs), self.value)
-
-
 @pytest.mark.parametrize(
     ("value", "odds", "constant"),
     [(0.0, 10.0, 0.0), (math.nan, 10.0, math.inf), (0.5, math.inf, math.inf)],
@@ -139,7 +102,7 @@ def test_what_is_not_a_number_is_no_small_constant(
     value: float, odds: float, constant: float
 ) -> None:
     """Nothing is known there, which is not that nothing is lost."""
-    assert negative_binomial_paper(1.0, odds, _Constant(value)) == (constant, 0.0)
+    assert negative_binomial_paper(1.0, odds, flat(value)) == (constant, 0.0)
 
 
 def random_pairs(count: int, start: int) -> list[FiniteBase]:
@@ -264,18 +227,3 @@ def test_a_search_that_is_cut_short_is_above_all_tests(
     monkeypatch.setattr(constants, constant, value)
     found = largest_log_quotient(runs.log_derivative, GAUSSIAN, GAUSSIAN)
     assert truth - 1e-12 <= found <= truth + 0.1
-
-
-@pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.25, 30.0])
-def test_roots_with_wide_brackets(mu: float) -> None:
-    """Odds of 1e200 leave a bracket of 200 powers of ten; the published constant is never below."""
-    for shape, mean in ((-0.9887, 441.0), (-0.9, 1e9), (3.0, 1e11)):
-        runs = make_runs("tnb", shape=shape, mean=mean)
-        base = Profile(mu)
-        assert isinstance(runs, NegativeBinomialRuns)
-        constant = runs.tight(base, base)
-        assert runs.paper(base, base) >= constant * (1.0 - 1e-12)
-        x = constant / (shape + 1.0)
-        # A little below, the inequality fails.
-        low = np.array([x * (1.0 - 1e-9)])
-        assert np.expm1(low) < runs.odds[1] * base.upper(low)

@@ -59,22 +59,6 @@ class TestRenyiMethods:
         assert expected - 3e-4 < found < expected + 2e-6
         assert best_delta(runs, base, base, found) == pytest.approx(delta, rel=1e-7)
 
-    def test_theorem_2_from_its_statement(self) -> None:
-        """The published formula at 50 digits on a grid of both orders is not below, and is near."""
-        mu, gamma, eta, delta = mpf(0.7), mpf(0.03), mpf(2.5), mpf(1e-7)
-        with mp.workdps(DIGITS):
-            mean = eta * (1 - gamma) / (gamma * (1 - gamma**eta))
-            hats = [1 + mpf(10) ** (mpf(j) / 200 - 2) for j in range(900)]
-            inner = min((1 - 1 / a) * a * mu**2 / 2 - mp.log(gamma) / a for a in hats)
-            best = mp.inf
-            for order in hats:
-                renyi = order * mu**2 / 2 + (1 + eta) * inner + mp.log(mean) / (order - 1)
-                gain = mp.log(1 - 1 / order) - (mp.log(delta) + mp.log(order)) / (order - 1)
-                best = min(best, renyi + gain)
-        base = GaussianBase(0.7)
-        found = best_epsilon(make_runs("tnb", shape=2.5, gamma=0.03), base, base, 1e-7)
-        assert best - mpf(1e-3) < found < best + mpf(1e-9)
-
     @pytest.mark.parametrize("runs", ALL_RUNS, ids=lambda runs: f"{runs.family}-{runs.first}")
     def test_moments_of_every_order_of_preference(self, runs: PlainRuns) -> None:
         """The curve of a selection bounds exact moments of A, also with infinite losses."""

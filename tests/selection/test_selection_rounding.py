@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import random
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,24 +22,9 @@ from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.renyi import best_delta, best_epsilon
 from privcalc.selection.runs import NegativeBinomialRuns
 from privcalc.spec.parse import parse
-
-if TYPE_CHECKING:
-    from privcalc.numerics.rounding import Array
-    from privcalc.selection.base import Base
+from tests.selection.random_bases import flat
 
 CASES = 200
-
-
-class Flat:
-    """A base whose profile is the same everywhere."""
-
-    def __init__(self, height: float) -> None:
-        """Take the height."""
-        self.infinity_mass, self.largest = height, math.inf
-
-    def upper(self, logs: Array) -> Array:
-        """Return it."""
-        return np.full(len(logs), self.infinity_mass)
 
 
 def cases(seed: int) -> list[tuple[float, float, float]]:
@@ -50,11 +34,6 @@ def cases(seed: int) -> list[tuple[float, float, float]]:
         (10 ** rng.uniform(-2.0, 3.0), 10 ** rng.uniform(-6.0, 0.0), 10 ** rng.uniform(-3.0, 1.0))
         for _ in range(CASES)
     ]
-
-
-def flat(height: float) -> Base:
-    """Return such a base."""
-    return cast("Base", Flat(height))
 
 
 def test_the_poisson_constant_is_rounded_up() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mpmath import mp, mpf
 
 from privcalc.tradeoff.function import trade_off
-from tests.oracles.brute import BruteForce, TooManyOutcomesError
-from tests.random_mechanisms import Generator
 from tests.trade_off_helpers import (
     ALPHAS,
     TOLERANCE,
@@ -94,33 +91,6 @@ def test_groups_follow_the_chain(tmp_path: Path) -> None:
         assert lower > 1.1 * single.power[index].upper
         assert curve.beta[index].lower == pytest.approx(1.0 - curve.power[index].upper)
         assert curve.beta[index].upper == pytest.approx(1.0 - lower)
-
-
-@pytest.mark.slow
-def test_small_discrete_mechanisms(tmp_path: Path) -> None:
-    """Random mechanisms with few outcomes, in every direction, by brute force."""
-    rng = random.Random(5)
-    generator = Generator(rng, tmp_path)
-    alphas = [0.0, 1e-6, 0.003, 0.1, 0.35, 0.6, 0.9, 0.999, 1.0]
-    done = 0
-    while done < 15:
-        base = generator.base()
-        count = rng.randint(1, 4)
-        if base.outcomes is None:
-            continue
-        try:
-            brute = BruteForce([(base.outcomes(), count)], most=4000)
-        except TooManyOutcomesError:
-            continue
-        done += 1
-        text = f"{base.text}@{count}"
-        found = curve_of(text, alphas)
-        with mp.workdps(60):
-            falling = brute.outcomes
-            backward = [(q, p) for p, q in reversed(falling)]
-            for name, curve in found.directions.items():
-                outcomes = backward if name == "remove" else falling
-                check(curve, alphas, brute_powers(outcomes, alphas))
 
 
 @pytest.mark.parametrize("p", ["0.73", "0.999", "0.501"])

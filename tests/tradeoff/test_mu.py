@@ -19,10 +19,6 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
 from privcalc.errors import DomainError
 from privcalc.losses.gaussian import GaussianLaw
-from privcalc.losses.laplace import LaplaceLaw
-from privcalc.losses.sampled.law import sampled
-from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from privcalc.losses.sampled.replaced import glued
 from privcalc.numerics.normal import (
     gaussian_profile,
     log_tail_below,
@@ -45,7 +41,6 @@ from tests.trade_off_helpers import quantile, tail
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Realized
-    from privcalc.losses.law import LossLaw
 
 TOLERANCE = 1e-9
 
@@ -255,46 +250,6 @@ def test_what_is_not_known_is_said(text: str, lower: float, upper: float) -> Non
     assert lower <= mu.lower <= mu.upper <= upper
 
 
-@pytest.mark.parametrize(
-    ("text", "more"),
-    [("rr:p=0.6@3", "rr:p=0.55"), ("rr:p=0.75", "gaussian:sigma=5")],
-)
-def test_composing_more_never_lowers_mu(text: str, more: str) -> None:
-    """More outputs tell more, and never more than by the sum of squares."""
-    mu, larger = mu_of(text).mu, mu_of(f"{text}+{more}").mu
-    assert mu.lower is not None
-    assert larger.upper >= mu.lower
-    (found,) = directions(text).values()
-    assert mu.upper <= gaussian_cap(found.upper) * (1.0 + 1e-15)
-
-
-@pytest.mark.parametrize(
-    "law",
-    [
-        sampled(GaussianLaw(1.0), 0.1, remove=True),
-        sampled(GaussianLaw(1.0), 0.1, remove=False),
-        sampled(LaplaceLaw(2.0), 0.3, remove=True),
-        GaussianMixtureLaw(0.5, 0.1, 3, remove=True),
-        glued(GaussianLaw(1.5), 0.2),
-        glued(LaplaceLaw(1.5), 0.2),
-    ],
-)
-def test_ranges_of_laws_hold_for_all_their_tests(law: LossLaw) -> None:
-    """No test that the tails of a law describe needs more than the upper end of its range."""
-    low, high = law.gaussian_range
-    losses = np.linspace(-3.0, min(12.0, law.max_loss), 120)
-    tails = law.tails(losses)
-    needed = 0.0
-    for t, f, miss in zip(tails.above_p, tails.above_q, tails.below_p, strict=True):
-        if not (t > 1e-280 and 1e-280 < f < 0.5 and miss > 1e-14):
-            continue
-        x = tail_quantile(math.log(f))[0]
-        z = tail_quantile(math.log(t))[1] if t <= 0.5 else -tail_quantile(math.log(miss))[0]
-        needed = max(needed, x - z)
-    assert low <= high
-    assert 0.05 * high <= needed <= high * (1.0 + 1e-6)
-
-
 def test_the_bound_beyond_falls_and_holds() -> None:
     """A Gaussian law with one answer of randomised response, from its profile at large epsilon."""
     (part,) = directions("gaussian:sigma=1+rr:p=0.75").values()
@@ -359,18 +314,3 @@ def test_where_no_delta_is_proved_no_mu_is() -> None:
     assert search.failed == {0.0, 0.5, 2.0}
     assert search.upper == math.inf
     assert search.proved() == (0.0, math.inf)
-
-
-def test_corners_that_are_not_divided() -> None:
-    """Those between epsilons next to each other, or where nothing is proved between."""
-    (part,) = directions("gaussian:sigma=1").values()
-    search = MuSearch(part, TOLERANCE, "auto")
-    epsilons = (1.0, 1.0 + 1e-10, 2.0)
-    for epsilon in epsilons:
-        delta = float(profile(1.0, epsilon))
-        search._keep(epsilon, Bound(delta * (1.0 + 1e-14), delta * (1.0 - 1e-14)))
-    near, wide = corners([(epsilon, search.deltas[epsilon].upper) for epsilon in epsilons])
-    assert not search._divisible(near)
-    assert search._divisible(wide)
-    search.failed.add(search._between(wide))
-    assert not search._divisible(wide)
