@@ -87,10 +87,7 @@ class Bound:
         return cls(upper, min(max(0.0, lower), upper))
 
     def plus(self, mass: Bound) -> Bound:
-        """Bracket the sum of two probabilities, each end rounded outward.
-
-        A missing lower end is 0; where nothing is added, it stays missing.
-        """
+        """Bracket the sum of two probabilities; a missing end is 0, unless nothing is added."""
         if mass.upper == 0.0:
             return self
         upper = math.nextafter(self.upper + mass.upper, math.inf)

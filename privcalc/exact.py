@@ -22,8 +22,6 @@ from privcalc.record import record
 # The most digits of a decimal that is read: more than any double has, written out.
 MOST_DIGITS = 800
 _LONG = Context(prec=2000)
-# A decimal of more digits before its point is printed with an exponent.
-MOST_PLAIN = 22
 LARGEST = math.nextafter(math.inf, 0.0)
 
 
@@ -62,8 +60,7 @@ def _decimal(value: float) -> Fraction:
     return Fraction(Decimal(repr(value)))
 
 
-# A double, its relative error, and the number that it stands in for where that is known and not the
-# double.
+# A double, its relative error, and the number it stands in for where another is known.
 Nearest = tuple[float, float, Fraction | None]
 _Operation = Callable[[Fraction, Fraction], Fraction]
 
@@ -154,12 +151,14 @@ class Enclosed:
             value = float((self.low + self.high) / 2 if known is None else known)
         except OverflowError:
             return math.inf, math.inf, known
-        centre = Fraction(value)
-        if centre == known:
+        # In integers: fractions take longer.
+        top, bottom = value.as_integer_ratio()
+        pairs = [(top * end.denominator, end.numerator * bottom) for end in (self.low, self.high)]
+        if known is not None and pairs[0][0] == pairs[0][1]:
             return value, 0.0, None
-        if not centre:
+        if not top:
             return 0.0, math.inf, known
-        error = float(max(centre - self.low, self.high - centre) / centre)
+        error = max(abs(own - its) / own for own, its in pairs)
         return value, math.nextafter(error, math.inf), known
 
 
@@ -182,10 +181,11 @@ def doubles(number: Fraction) -> tuple[float, float]:
         nearest = float(number)
     except OverflowError:
         return (LARGEST, math.inf) if number > 0 else (-math.inf, -LARGEST)
-    # Fractions compare with doubles as the numbers that these are.
-    if nearest == number:
+    top, bottom = nearest.as_integer_ratio()
+    off = top * number.denominator - number.numerator * bottom
+    if not off:
         return nearest, nearest
-    if nearest > number:
+    if off > 0:
         return math.nextafter(nearest, -math.inf), nearest
     return nearest, math.nextafter(nearest, math.inf)
 
@@ -215,11 +215,12 @@ def shown(value: float) -> str:
 
 def decimal_text(number: Fraction) -> str | None:
     """Return a rational as a decimal with all its digits; None where none of 2,000 is equal."""
-    decimal = _LONG.divide(Decimal(number.numerator), Decimal(number.denominator))
+    if pow(10, _LONG.prec, number.denominator):
+        return None
+    decimal = _LONG.normalize(_LONG.divide(Decimal(number.numerator), Decimal(number.denominator)))
     if Fraction(decimal) != number:
         return None
-    decimal = _LONG.normalize(decimal)
-    plain = -6 < decimal.adjusted() < MOST_PLAIN
+    plain = -6 < decimal.adjusted() < 22
     return f"{decimal:f}" if plain else f"{decimal:e}".replace("e+", "e")
 
 

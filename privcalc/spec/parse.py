@@ -138,16 +138,16 @@ class _Reader:
             for each in inside:
                 # The steps of a history are a sum of their own, and stand where it does.
                 self.known.setdefault(id(each), _Part(each, term.span, 1, {}))
-        return self.part(kind(tuple(events)), span, *events)
+        return self.part(kind(tuple(events)), span, span, {}, events)
 
     def part(
-        self, node: Node, span: Span, *inner: Node, at: Span | None = None, **values: Span
+        self, node: Node, span: Span, last: Span, values: dict[str, Span], inner: list[Node]
     ) -> _Part:
-        """Keep a node, with the nodes in it; refuse a tree too high, at `at` or all of it."""
+        """Keep a node with the nodes in it; a tree too high is refused at what was read last."""
         height = max((self.known[id(each)].height for each in inner), default=0)
         if height >= MAX_DEPTH:
             message = f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}"
-            self.scanner.fail(message, at or span)
+            self.scanner.fail(message, last)
         self.known[id(node)] = found = _Part(node, span, height + 1, values)
         return found
 
@@ -214,8 +214,8 @@ class _Reader:
         self.end = count.span[1]
         whole = count.whole if isinstance(count, Number) else None
         repeated = Repeated(HOLE if whole is None else whole, event.node)
-        place = (start, self.end)
-        return self.part(repeated, place, event.node, at=count.span, count=count.span)
+        last, values = count.span, {"count": count.span}
+        return self.part(repeated, (start, self.end), last, values, [event.node])
 
     def call(self, start: int, event: _Part | None = None) -> _Part:
         """Read a mechanism; or what is done to an event, which began at `start`."""
@@ -243,7 +243,7 @@ class _Reader:
         else:
             node = self.history(pairs[0]) if opacus else Leaf(entry.name, parameters)
         values = {each.name: pair.span for each, pair in given}
-        return self.part(node, (start, self.end), *inner, at=(begun, self.end), **values)
+        return self.part(node, (start, self.end), (begun, self.end), values, inner)
 
     def history(self, file: _Pair) -> Node:
         """Read the file of a history that another library wrote."""

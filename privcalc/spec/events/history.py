@@ -91,11 +91,10 @@ def from_file(file: str) -> Node:
 
 
 def from_data(value: object) -> Node | None:
-    """Return the specification of the one history in data: a state, steps, or what has one in it.
+    """Return the specification of the one history in data, or None: a state, steps, or more.
 
     Raises:
-        SpecError: there is more than one, or it says nothing. Where nothing is called a history,
-            None is returned.
+        SpecError: there is more than one, or it says nothing.
     """
     if _are_steps(value):
         return from_history({"history": value, "mechanism": ACCOUNTANTS[0]})
