@@ -25,7 +25,7 @@ from privcalc.cli.failure import (
 from privcalc.cli.output import DOCUMENTS, OPTIONS, OUTPUT, Printer, read_output
 from privcalc.commands.command import COMMANDS, Asking, load
 from privcalc.commands.options import FLAG, TEXTS
-from privcalc.commands.questions import joined, summed_by_braces
+from privcalc.commands.questions import joined
 from privcalc.errors import UsageError
 from privcalc.record import replace
 
@@ -392,8 +392,6 @@ def _status(
     holes = ask.command == "calibrate"
     if "-" not in specs:
         _check_jobs(output)
-        if len(specs) > 1 and not output.quiet and (said := summed_by_braces(specs)):
-            complain(f"privcalc: note: {said}")
         asked = joined(specs, holes=holes, relation=ask.relation)
         reports = _watching(lambda: ask(asked), output)
         if certificate is not None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from privcalc.bounds import Bound
 from privcalc.commands.options import TEXTS, Option, option
-from privcalc.commands.questions import explained, fitting, joined, relation_in_force
+from privcalc.commands.questions import joined, relation_in_force
 from privcalc.commands.values import is_several
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record, replace
@@ -88,10 +90,26 @@ class Asking:
             )
             for each in found
         ]
-        if not self.hints:
+        # Most answers need no words, and what finds them is not loaded.
+        if not self.hints or all(map(_needs_none, reports)):
             return reports
+        from privcalc.commands.reasons import explained
+
         engine = self.values.get("engine", "auto")
-        return explained(fitting(reports, engine), seen, engine)
+        if engine == "auto" and self.command == "compose":
+            # calibrate decides with all engines; what one of them leaves open it would not see.
+            from privcalc.commands.budget import fitted
+
+            reports = [fitted(each, questions=len(reports)) for each in reports]
+        return explained(reports, seen, engine)
+
+
+def _needs_none(report: Report) -> bool:
+    """Say whether nothing is to be explained for certain: the tolerance is that of all numbers."""
+    columns = (each if isinstance(each, list) else (each,) for each in report.result.values())
+    uppers = (cell.upper for column in columns for cell in column if isinstance(cell, Bound))
+    whole = report.command in ("compose", "convert") and report.method.tolerance_met
+    return whole and not report.failed and all(map(isfinite, uppers))
 
 
 class Command:

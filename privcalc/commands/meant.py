@@ -69,7 +69,6 @@ def for_command(words: Sequence[str], commands: Collection[str]) -> str:
     if hint := _table("commands").get(snake_case(first), ""):
         other = next((word for word in words[1:] if word in commands), "")
         return f"write privcalc {other} --help" if first == "help" and other else hint
-    from privcalc.errors import PrivcalcError
     from privcalc.spec.hints import for_file_alone
 
     if first.endswith(".toml"):
@@ -78,19 +77,8 @@ def for_command(words: Sequence[str], commands: Collection[str]) -> str:
         return file.replace("write opacus", "write privcalc compose opacus")
     if not re.search(r"[:@+({\[_]|DpEvent", first) and not _is_name(first):
         return ""
-    from privcalc.commands.questions import question
-
-    try:
-        question(first, holes=True)
-    except PrivcalcError:
-        # It is wrong in two ways; the command is said first.
-        return "a command stands first: privcalc compose SPEC --delta 1e-5"
-    name = "calibrate" if re.search(r"[=@]_", first) else "compose"
-    quoted = first if re.fullmatch(r"[\w:=@+.,/%-]{1,60}", first) else "SPEC"
-    rest = (
-        " ".join(words[1:5]) if all(re.fullmatch(r"[\w.,%/-]{1,20}", w) for w in words[1:5]) else ""
-    )
-    return f"write privcalc {name} {quoted} {rest or '--delta 1e-5'}"
+    line = "calibrate SPEC --epsilon 1" if re.search(r"[=@]_", first) else "compose SPEC"
+    return f"a command stands first: privcalc {line} --delta 1e-5"
 
 
 def _is_name(word: str) -> bool:

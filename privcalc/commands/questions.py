@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from itertools import pairwise
-from math import isfinite
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound
 from privcalc.errors import SpecError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.accounting.realize import Seen
     from privcalc.relation import Relation
-    from privcalc.render.report import Report
     from privcalc.spec.read import Question
 
 
@@ -129,42 +123,6 @@ def summed(questions: Sequence[Question]) -> Question:
     return Question(tree, common_relation(questions), text)
 
 
-def summed_by_braces(specs: Sequence[str]) -> str:
-    """Return a sentence on what is summed where a shell may have written the sum, or "".
-
-    `gaussian:sigma=2@{100,200}` becomes two words that differ in one number, and whoever wrote it
-    may want two answers.
-    """
-    for first, second in pairwise(specs):
-        if _differ_in_a_number(first, second):
-            total = " + ".join(_cut(each) for each in specs[:_MOST_SHOWN])
-            more = f" + {len(specs) - _MOST_SHOWN} more" if len(specs) > _MOST_SHOWN else ""
-            return (
-                f"answered is the sum, {total}{more}; for an answer to each, pipe a line for each"
-                " into -"
-            )
-    return ""
-
-
-# Terms of a sum that is named.
-_MOST_SHOWN = 4
-_NUMBERS = re.compile(r"([0-9][0-9_.]*(?:[eE][+-]?[0-9]+)?)", re.ASCII)
-
-
-def _cut(text: str, limit: int = 40) -> str:
-    return text if len(text) <= limit else text[:limit] + "..."
-
-
-def _differ_in_a_number(first: str, second: str) -> bool:
-    """Say whether two texts are the same but for one number."""
-    ours: list[str] = _NUMBERS.split(first)
-    others: list[str] = _NUMBERS.split(second)
-    # What stands at odd places are the numbers.
-    if len(ours) != len(others) or ours[::2] != others[::2]:
-        return False
-    return sum(a != b for a, b in zip(ours, others, strict=True)) == 1
-
-
 def common_relation(questions: Sequence[Question]) -> Relation | None:
     """Return the relation that questions bring; None where none of them is an answer."""
     relations = {each.relation for each in questions if each.relation is not None}
@@ -194,38 +152,3 @@ def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relat
             " text to ask about another guarantee"
         )
     return asked or brought
-
-
-def fitting(reports: list[Report], engine: str = "auto") -> list[Report]:
-    """Return answers with what noise would fit the budget that a composition is not within."""
-    # calibrate decides with all engines; what one of them leaves open it would not see.
-    asked = engine == "auto" and reports[0].command == "compose"
-    if not asked or all(each.check is None for each in reports):
-        return reports
-    from privcalc.commands.budget import fitted
-
-    return [fitted(each, questions=len(reports)) for each in reports]
-
-
-def explained(reports: list[Report], seen: Seen, engine: str = "auto") -> list[Report]:
-    """Return answers with why they are wide, or have no end, where any may be.
-
-    Args:
-        reports: the answers.
-        seen: what `explaining` of `accounting/realize.py` has kept of the question.
-        engine: which was asked.
-    """
-    if all(map(_is_narrow, reports)):
-        return reports
-    # Most answers need no reason, and what finds them is not loaded.
-    from privcalc.commands.reasons import explained as with_reasons
-
-    return with_reasons(reports, seen, engine)
-
-
-def _is_narrow(report: Report) -> bool:
-    """Say whether nothing is to be explained for certain: the tolerance is that of all numbers."""
-    columns = (each if isinstance(each, list) else (each,) for each in report.result.values())
-    uppers = (cell.upper for column in columns for cell in column if isinstance(cell, Bound))
-    whole = report.command in ("compose", "convert") and report.method.tolerance_met
-    return whole and all(map(isfinite, uppers))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isinf, log
+from math import log
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import TOLERANCE, Proof
@@ -42,18 +42,6 @@ def _columns(curve: Amplification) -> dict[str, Quantity]:
     if curve.phase_transition_order is not None:
         found["phase_transition_order"] = curve.phase_transition_order
     return found
-
-
-def _transition(curve: Amplification) -> str:
-    """Say where sampling stops helping much."""
-    order = curve.phase_transition_order
-    if order is not None:
-        gain = -log(curve.sampling_probability)
-        return f"about order {order:.4g}; beyond it sampling takes off about log(1/q) = {gain:.4g}"
-    if curve.sampling_probability == 1.0:
-        return "none: every record is in the sample"
-    infinite = isinf(min(curve.base))
-    return f"none: {'divergences are infinite' if infinite else 'sampling helps at every order'}"
 
 
 def _prepared(values: Values) -> Values:
@@ -142,6 +130,11 @@ def _curve(found: Subsampled, sample: Query) -> Report:
     result = _columns(curve)
     plain = tuple(name for name in result if name not in ("exact", "phase_transition_order"))
     brackets = (("orders", "exact"),) if "exact" in result else ()
+    remarks = [*curve.reasons.items()]
+    if (order := curve.phase_transition_order) is not None:
+        gain = -log(curve.sampling_probability)
+        words = f"about order {order:.4g}; beyond it sampling takes off about log(1/q) = {gain:.4g}"
+        remarks.append(("transition", words))
     # The curve is of one round: it must not be taken for all that were asked about.
     rounds = {"count": found.count} if found.count > 1 else {}
     return Report(
@@ -151,7 +144,7 @@ def _curve(found: Subsampled, sample: Query) -> Report:
         result=result,
         method=Method(Proof.RENYI, curve.tolerance_met, theorems=curve.reasons),
         tables=(plain, *brackets),
-        remarks=(*curve.reasons.items(), ("transition", _transition(curve))),
+        remarks=tuple(remarks),
     )
 
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcalc.commands.questions import summed_by_braces
 from privcalc.commands.values import split
 from privcalc.errors import UsageError
 from privcalc.spec.hints import DECIMAL_POINT
 from privcalc.spec.parse import parse
 from privcalc.spec.syntax import decimal_comma
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Outcome
 
 LISTS = (
     "1,2 1,50 8,3 0,1,2 0,5,10 0,1e-6,1e-5 0,0.1 0,0.01,0.5,0.9,1 1e-5,0 1%,5% 1/60000,1/50000 "
@@ -70,35 +62,3 @@ def test_lists_of_a_specification_stay() -> None:
     """A list of 0 and 1 is common there."""
     parse("gaussian-mixture:sigma=2,sensitivities=0,1,2,probabilities=0.9,0.05,0.05")
     parse("gaussian-mixture:sigma=2,sensitivities=0,1,probabilities=0.9,0.1")
-
-
-@pytest.mark.parametrize(
-    ("specs", "said"),
-    [
-        (("gaussian:sigma=2@100", "gaussian:sigma=2@200"), "gaussian:sigma=2@100 + gaussian:"),
-        (("pure:epsilon=1", "laplace:scale=1e-1", "laplace:scale=2"), "pure:epsilon=1 + laplace:"),
-        (tuple(f"gdp:mu={k}" for k in range(1, 9)), "+ gdp:mu=4 + 4 more"),
-        (("gaussian:sigma=2@100", "gaussian:sigma=3@200"), ""),
-        (("gaussian:sigma=2@100", "gaussian:sigma=2@100"), ""),
-        (("gaussian:sigma=2", "laplace:scale=2"), ""),
-        (("gaussian:sigma=2",), ""),
-    ],
-)
-def test_words_that_a_shell_may_have_made(specs: tuple[str, ...], said: str) -> None:
-    """Of two that differ in one number it is said what is summed, and of no others."""
-    found = summed_by_braces(specs)
-    assert said in found
-    assert bool(found) == bool(said)
-
-
-def test_the_sum_is_said_once(run: Callable[..., Outcome]) -> None:
-    """On standard error, beside the answer, and not where nothing is to be printed."""
-    asked = ("compose", "gaussian:sigma=2@10", "gaussian:sigma=2@20", "--delta", "1e-5")
-    done = run(*asked)
-    assert done.status == 0
-    assert done.stderr == (
-        "privcalc: note: answered is the sum, gaussian:sigma=2@10 + gaussian:sigma=2@20; for an"
-        " answer to each, pipe a line for each into -\n"
-    )
-    assert run(*asked, "-q").stderr == ""
-    assert run(*asked[:2], *asked[3:]).stderr == ""
