@@ -147,8 +147,7 @@ def answer(command: Command, values: Mapping[str, Any], arguments: Sequence[str]
     elif given.get("sweep") is not None:
         from privcalc.cli.stream import answer_sweep
 
-        free = command.name == "calibrate"
-        status = answer_sweep(specs, given["sweep"], ask, output, free=free)
+        status = answer_sweep(specs, given["sweep"], ask, output)
     else:
         status = _status(specs, ask, output, given.get("certificate"))
     # A budget that is not satisfied may be no failure.
@@ -389,10 +388,9 @@ def _status(
     certificate: str | None,
 ) -> ExitStatus:
     """Answer the sum of the specifications, or where SPEC is `-` each line of standard input."""
-    holes = ask.command == "calibrate"
     if "-" not in specs:
         _check_jobs(output)
-        asked = joined(specs, holes=holes, relation=ask.relation)
+        asked = joined(specs, holes=ask.holes, relation=ask.relation)
         reports = _watching(lambda: ask(asked), output)
         if certificate is not None:
             _certify(reports, certificate)
@@ -410,4 +408,4 @@ def _status(
         )
     from privcalc.cli.stream import answer_questions
 
-    return answer_questions(ask, output, holes=holes)
+    return answer_questions(ask, output)

@@ -12,6 +12,7 @@ import signal
 import sys
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import active_children, get_context
 from queue import Queue
 from threading import Thread
@@ -38,48 +39,31 @@ _Text = TypeVar("_Text")
 _Found = TypeVar("_Found")
 
 
-@record
-class Answering:
-    """How one question of standard input is answered, by whichever process.
+def _answered(ask: Asking, output: Output, line: int, text: str | SpecError) -> Printed:
+    """Return all that is to be printed of a question of standard input, or what is wrong with it.
 
-    Attributes:
-        ask: answers it.
-        output: how to print.
-        holes: whether specifications may have holes.
+    Called in whichever process.
     """
+    from privcalc.cli.lines import name_and_text
 
-    ask: Asking
-    output: Output
-    holes: bool
-
-    def __call__(self, line: int, text: str | SpecError) -> Printed:
-        """Return all that is to be printed of a question, or of what is wrong with it."""
-        from privcalc.cli.lines import name_and_text
-
-        name = ""
-        try:
-            name, written = name_and_text(_readable(text))
-            asked = question(written, holes=self.holes, relation=self.ask.relation)
-            name = name or asked.name
-            reports = [replace(each, name=name) if name else each for each in self.ask(asked)]
-            return Printer(self.output).rendered(reports, line=line, text=asked.text, name=name)
-        # Whatever goes wrong with it, an internal error too, says nothing about the next.
-        except Exception as error:  # noqa: BLE001
-            problem = failure(error, line=line)
-            if name:
-                problem = replace(problem, message=f"{name}: {problem.message}")
-            said = shown(problem, self.output.error_form)
-            return Printed((), (said,), ExitStatus.ERROR, line=line)
+    name = ""
+    try:
+        if isinstance(text, SpecError):
+            raise text  # noqa: TRY301  (said as what else is wrong)
+        name, written = name_and_text(text)
+        asked = question(written, holes=ask.holes, relation=ask.relation)
+        name = name or asked.name
+        reports = [replace(each, name=name) if name else each for each in ask(asked)]
+        return Printer(output).rendered(reports, line=line, text=asked.text, name=name)
+    # Whatever goes wrong with it, an internal error too, says nothing about the next.
+    except Exception as error:  # noqa: BLE001
+        problem = failure(error, line=line)
+        if name:
+            problem = replace(problem, message=f"{name}: {problem.message}")
+        return Printed((), (shown(problem, output.error_form),), ExitStatus.ERROR, line=line)
 
 
-def _readable(text: str | SpecError) -> str:
-    """Return the text of a question, or raise why there is none."""
-    if isinstance(text, SpecError):
-        raise text
-    return text
-
-
-def answer_questions(ask: Asking, output: Output, *, holes: bool) -> ExitStatus:
+def answer_questions(ask: Asking, output: Output) -> ExitStatus:
     """Answer every question on standard input.
 
     One that cannot be answered is reported on standard error, and the others go on. Answers to
@@ -88,7 +72,6 @@ def answer_questions(ask: Asking, output: Output, *, holes: bool) -> ExitStatus:
     Args:
         ask: answers one of them.
         output: how to print.
-        holes: whether specifications may have holes.
 
     Returns:
         ERROR if any question failed, else BUDGET if any check did, else OK.
@@ -113,7 +96,7 @@ def answer_questions(ask: Asking, output: Output, *, holes: bool) -> ExitStatus:
             return heard or printed.status is not ExitStatus.ERROR
 
         asked = progress.over(distinct(questions()))
-        _answer_all(Answering(ask, output, holes), asked, output.jobs, emit)
+        _answer_all(partial(_answered, ask, output), asked, output.jobs, emit)
     if not worst:
         raise UsageError("no question on standard input")
     return worst[0]
@@ -136,32 +119,18 @@ class Row:
     unmet: bool = False
 
 
-@record
-class AnsweringValue:
-    """How one value of a sweep is answered, by whichever process.
-
-    Attributes:
-        ask: answers it.
-        swept: the specification, and where values are put.
-    """
-
-    ask: Asking
-    swept: Swept
-
-    def __call__(self, _number: int, value: float) -> Row:
-        """Return the answers at a value, or what is wrong with it."""
-        try:
-            found = self.ask(self.swept.question(value))
-            return Row(value, tuple(self.swept.reports(value, found)))
-        # Whatever goes wrong with it, an internal error too, says nothing about the next.
-        except Exception as error:  # noqa: BLE001
-            unmet = self.swept.free and isinstance(error, DomainError | NotCertifiedError)
-            return Row(value, problem=failure(error), unmet=unmet)
+def _row(ask: Asking, swept: Swept, _number: int, value: float) -> Row:
+    """Return the answers at a value, or what is wrong with it."""
+    try:
+        found = ask(swept.question(value))
+        return Row(value, tuple(swept.reports(value, found)))
+    # Whatever goes wrong with it, an internal error too, says nothing about the next.
+    except Exception as error:  # noqa: BLE001
+        unmet = ask.holes and isinstance(error, DomainError | NotCertifiedError)
+        return Row(value, problem=failure(error), unmet=unmet)
 
 
-def answer_sweep(
-    specs: Sequence[str], sweep: str, ask: Asking, output: Output, *, free: bool
-) -> ExitStatus:
+def answer_sweep(specs: Sequence[str], sweep: str, ask: Asking, output: Output) -> ExitStatus:
     """Answer a question for each of several values of one number, as one table.
 
     Args:
@@ -169,7 +138,6 @@ def answer_sweep(
         sweep: as it was written.
         ask: answers a question; one number each time.
         output: how to print.
-        free: whether what is written `_` in the specification is wanted, and not swept.
 
     Returns:
         ERROR if any value has no answer (but one that no value of what is wanted meets), else
@@ -183,7 +151,7 @@ def answer_sweep(
     if output.format == "statement":
         raise UsageError("a statement is about one guarantee, and a sweep about many")
     located = joined(specs, holes=True, relation=ask.relation)
-    found = swept(located, read_sweep(sweep), free=free)
+    found = swept(located, read_sweep(sweep), free=ask.holes)
     rows: list[Row] = []
     with Progress(len(found.values), shown=not output.quiet) as progress:
 
@@ -194,7 +162,7 @@ def answer_sweep(
 
         asked = progress.over(enumerate(found.values))
         jobs = min(output.jobs, len(found.values))
-        _answer_all(AnsweringValue(ask, found), asked, jobs, keep)
+        _answer_all(partial(_row, ask, found), asked, jobs, keep)
     return _printed(rows, found, output)
 
 

@@ -73,6 +73,11 @@ class Asking:
         """The relation that is asked for, where one is."""
         return self.values.get("relation")
 
+    @property
+    def holes(self) -> bool:
+        """Whether specifications may have free parameters."""
+        return self.command == "calibrate"
+
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question, and explain what is wide."""
         from privcalc.accounting.realize import explaining
@@ -184,7 +189,7 @@ class Command:
         from privcalc.commands.result import Result, Results
 
         ask = self.in_python(given)
-        reports = ask(joined(specs, holes=self.name == "calibrate", relation=ask.relation))
+        reports = ask(joined(specs, holes=ask.holes, relation=ask.relation))
         if any(is_several(given.get(row.name)) for row in self._places(given)):
             return Results(map(Result, reports))
         return Result(reports[-1])

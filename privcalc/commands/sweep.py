@@ -139,14 +139,12 @@ class Swept:
         paths: the places in its tree.
         name: how the number is spelled.
         values: what is put there.
-        free: whether something else in it is free, and stays so.
     """
 
     located: Question
     paths: tuple[Path, ...]
     name: str
     values: tuple[float, ...]
-    free: bool
 
     def question(self, value: float) -> Question:
         """Return the question with a value in its place.
@@ -184,7 +182,7 @@ def swept(located: Question, sweep: Sweep, *, free: bool = False) -> Swept:
         path, parameter = _named(tree, sweep.name, free=free)
         paths = (path,)
     values = sweep.values(whole=parameter.kind == "integer")
-    return Swept(located, paths, parameter.spelling, values, free)
+    return Swept(located, paths, parameter.spelling, values)
 
 
 def _named(tree: Node, name: str, *, free: bool) -> tuple[Path, Parameter]:
