@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from inspect import Parameter, Signature
 from itertools import pairwise
@@ -24,6 +25,7 @@ from privcalc.cli.output import OUTPUT, read_output
 from privcalc.commands import meant
 from privcalc.commands.command import COMMANDS, load
 from privcalc.commands.options import FLAG, PROGRAM, TEXTS
+from privcalc.commands.values import read_relation
 from privcalc.opened import package_text
 from privcalc.version import __version__
 
@@ -102,22 +104,6 @@ def _check_value(flag: str, value: object, names: set[str | None]) -> None:
     for each in value if isinstance(value, list | tuple) else (value,):
         if isinstance(each, str) and each.startswith("-") and each.partition("=")[0] in names:
             raise errors.UsageError(f"{flag} has no value: {each} follows it")
-
-
-class Relations(TyperChoice[str]):
-    """Relations, whose names may be written in capitals, and with - or _."""
-
-    def normalize_choice(self, choice: str, ctx: Context | None) -> str:
-        """Return the form in which names are compared."""
-        return super().normalize_choice(choice, ctx).replace("_", "-")
-
-    def get_invalid_choice_message(self, value: object, ctx: Context | None) -> str:
-        """Return an error with the nearest name, or with all of them."""
-        from difflib import get_close_matches
-
-        near = get_close_matches(self.normalize_choice(str(value), ctx), list(self.choices), n=1)
-        known = f"did you mean {near[0]}?" if near else f"known: {', '.join(self.choices)}"
-        return f"{value!r} is no relation; {known}"
 
 
 def _print_version(_context: typer.Context, value: bool) -> None:  # noqa: FBT001
@@ -245,9 +231,8 @@ def _parameter(row: Option, default: object = None) -> Parameter:
     elif default is None:
         kind |= None
     settings: dict[str, Any] = {"help": row.help, "metavar": row.metavar or None}
-    if row.choices:
-        choice = Relations if row.name == "relation" else TyperChoice
-        settings["click_type"] = choice([*row.choices], case_sensitive=choice is not Relations)
+    if row.choices and row.read is not read_relation:
+        settings["click_type"] = TyperChoice([*row.choices])
     if row.positional:
         info = typer.Argument(**settings, show_default=False)
     else:
@@ -313,5 +298,6 @@ def _usage(error: ClickException, arguments: Sequence[str]) -> Failure:
     elif message == "Missing option '--runs'":
         hint = "such as --runs geometric:mean=30"
     elif isinstance(error, BadParameter):
-        hint = meant.for_value(message) or hint
+        value, *choices = re.findall(r"'([\w-]+)'", message.partition(": ")[2]) or [""]
+        hint = meant.for_value(value, choices) or hint
     return Failure("usage", message[:1].lower() + message[1:], hint=hint)

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from privcalc.opened import table
-from privcalc.spec.entry import snake_case, suggestion
+from privcalc.spec.entry import snake_case, suggestion, word_text
 from privcalc.spec.hints import for_word
 
 if TYPE_CHECKING:
@@ -88,15 +88,10 @@ def _is_name(word: str) -> bool:
     return any(snake_case(word) in each.spellings for each in mechanisms())
 
 
-def for_value(message: str) -> str:
-    """Return what to write for a value that is none of those that an option takes, or "".
+def for_value(value: str, choices: Collection[str]) -> str:
+    """Return what to write for a value that is none of the choices of an option, or ""."""
+    from difflib import get_close_matches
 
-    Args:
-        message: what the parser says of it.
-    """
-    word = re.search(r"[:'] '?([A-Za-z][\w-]*)' is (?:not one|no )", message)
-    if word is None:
-        return ""
-    lower = word[1].lower()
-    known = lower != word[1] and f"'{lower}'" in message
-    return f"write {lower}" if known else _table("values").get(snake_case(word[1]), "")
+    word = snake_case(value)
+    near = get_close_matches(word_text(word), [*map(word_text, choices)], n=1)
+    return _table("values").get(word) or (f"did you mean {near[0]}?" if near else "")

@@ -193,7 +193,9 @@ def read_relation(name: str, given: object) -> Relation:
     word = read_text(name, given).lower().replace("-", "_")
     if word not in known:
         words = ", ".join(each.text for each in Relation)
-        raise UsageError(f"{given!r} is no relation; known: {words}")
+        from privcalc.commands.meant import for_value
+
+        raise UsageError(f"{given!r} is no relation; known: {words}", hint=for_value(word, known))
     return known[word]
 
 

@@ -15,7 +15,7 @@ from privcalc.relation import Relation
 from privcalc.render.words import number, sample
 from privcalc.spec.entry import number_text
 from privcalc.spec.registry import entry, spelled, under
-from privcalc.spec.tree import Leaf, Several, Wrapped, nested, nodes
+from privcalc.spec.tree import Leaf, Several, Wrapped, leaves, nested, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -146,10 +146,11 @@ def assumed(report: Report) -> list[dict[str, object]]:
 
 
 def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield what should be known of sensitivities, each with what to write.
+    """Yield what should be known of groups and of sensitivities, each with what to write.
 
     `bare` is whether nothing else that is printed names them.
     """
+    yield from dict.fromkeys(each for report in reports for each in _partly_grouped(report.spec))
     found = _given(reports)
     replaced = [each for each in found if each.relation is Relation.REPLACE_ONE]
     changes = "a record that is replaced changes a sum of records clipped to norm C by up to 2 C"
@@ -162,6 +163,19 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
         yield _of_multiples(multiples, changes)
     if bare and not guessed and any(each.assumed for each in found):
         yield f"{NAME} {sensitivities(reports)}", ""
+
+
+def _partly_grouped(tree: Node) -> Iterator[tuple[str, str]]:
+    """Say of which parts of a sum a person has one record, where of others there are several."""
+    found: dict[bool, list[str]] = {True: [], False: []}
+    for part in tree.events if isinstance(tree, Several) else ():
+        names = [entry(each.name).spelling for each in leaves(part)]
+        found[max(records_together(part)) > 1].extend(names)
+    if all(found.values()):
+        several, one = (listed(found[grouped]) for grouped in (True, False))
+        size = max(records_together(tree))
+        words = f"@group is of {several} only: of {one} a person has one record"
+        yield words, f"write (A+B)@group:k={size} where a person's records are in all parts"
 
 
 def _of_multiples(multiples: Sequence[Given], changes: str) -> tuple[str, str]:

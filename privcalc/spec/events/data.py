@@ -197,6 +197,8 @@ class _Reader:
         """Read an event, or what its `to_named_tuple()` is printed as."""
         given = [("", self.value(each, depth + 1)) for each in node.args]
         given += [(each.arg or "**", self.value(each.value, depth + 1)) for each in node.keywords]
+        if dict(given).get("class_name", name) != name:
+            self.fail(f"the named tuple of a {shorten(name)} says so in class_name", node.func)
         given = [each for each in given if each[0] not in ("module_name", "class_name")]
         try:
             return _event(name.removesuffix(SUFFIX), given, self.place(node))
