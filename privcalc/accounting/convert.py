@@ -422,59 +422,6 @@ def check_question(tree: Node, question: ConversionQuery, tolerance: float) -> N
                 raise DomainError(f"{name} must be {words}, got {shown(value)}")
 
 
-# Of one number for a whole curve. mu and rho hold at every delta and order; where steps are sampled
-# that is decided far below any delta in use, by runs in which every sample had the record.
-# mu = 3 tells two data sets apart with 93 % success, and rho = mu^2 / 2 is that of the same noise.
-LARGE = {"mu": 3.0, "rho": 4.5}
-# A delta that is in use; how well epsilon is known there; and how much less it has to say.
-USUAL_DELTA, ROUGHLY, LESS = 1e-5, 1e-2, 1.5
-
-
-@record
-class AtOneDelta:
-    """A number that holds at every delta, beside what is known at one.
-
-    Attributes:
-        delta: which.
-        epsilon: an upper bound at delta.
-        other: of mu, the smaller mu of which Gaussian noise has this epsilon there; of rho, the
-            larger epsilon that it proves there.
-    """
-
-    delta: float
-    epsilon: float
-    other: float
-
-
-def at_one_delta(found: Conversion) -> AtOneDelta | None:
-    """Return what is known at one delta, where a mu or rho says much less; else None.
-
-    Args:
-        found: answers in the language of Gaussian or of concentrated differential privacy.
-    """
-    first, *others = found.answers
-    name = "mu" if "mu" in first.result else "rho"
-    number = first.result.get(name)
-    if not isinstance(number, Bound) or not LARGE[name] < number.upper < math.inf:
-        return None
-    delta = next((each.query["delta"] for each in others), USUAL_DELTA)
-    try:
-        asked = compose(found.tree, relation=found.relation, deltas=(delta,), tolerance=ROUGHLY)
-        epsilon = asked.answers[0].proved.upper
-        if not 0.0 < epsilon < math.inf:
-            return None
-        if name == "rho":
-            rho = Leaf("zcdp", (("rho", number.upper),))
-            other = compose(rho, deltas=(delta,), tolerance=ROUGHLY).answers[0].proved.upper
-            return AtOneDelta(delta, epsilon, other) if other > LESS * epsilon else None
-        from privcalc.tradeoff.mu import mu_at
-
-        other = mu_at(epsilon, Bound(delta, delta)).upper
-    except (NotCertifiedError, UnsupportedError):
-        return None
-    return AtOneDelta(delta, epsilon, other) if LESS * other < number.upper else None
-
-
 @allowance(QUESTION)
 def on_data(
     tree: Node,

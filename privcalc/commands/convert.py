@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, cast
 
-from privcalc.bounds import TOLERANCE, Bound, Proof, round_up
+from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.commands.command import command
 from privcalc.commands.questions import joined
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.render.report import OneSided, Report
-from privcalc.render.words import proof_remarks, written
-from privcalc.spec.registry import to_text
+from privcalc.render.words import proof_remarks
+from privcalc.spec.registry import sampling_words, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.accounting.convert import Conversion, Target
+    from privcalc.accounting.convert import Target
     from privcalc.accounting.directions import Value
     from privcalc.commands.budget import Budget
     from privcalc.commands.command import Values
@@ -35,12 +36,11 @@ FILTER = (
 # What adds up in a budget of each kind.
 SPENT = {"gdp": "mu^2", "zcdp": "rho", "rdp": "epsilon at the order of the budget"}
 NO_GUARANTEE = "data-dependent: no guarantee, and itself sensitive"
-# What is said of one number for a whole curve where it is large for that reason.
+# What is said of one number for a whole curve where it is so large: of steps that are sampled it is
+# decided far below any delta in use, by runs in which every sample had the record.
 LARGE = {
-    "gdp": "mu holds at every delta, however small; at delta {delta} epsilon is at most {epsilon},"
-    " which is that of mu = {other}",
-    "zcdp": "rho holds at every Renyi order, however large; at delta {delta} epsilon is at most"
-    " {epsilon}, where rho alone proves {other}",
+    "gdp": (3.0, "mu holds at every delta, however small; --delta 1e-5 asks for the one there"),
+    "zcdp": (4.5, "rho holds at every Renyi order, however large; compose has epsilon at a delta"),
 }
 YEOM, DONG = "Yeom et al. 2018", "Dong, Roth, Su 2022"
 GUESSING = (
@@ -214,7 +214,6 @@ def convert(
             tree, asked, relation=relation, tolerance=tolerance, engine=engine
         )
     plain = not data_dependent and filter_ is None
-    large = _why_large(found, to) if to in LARGE and plain else ()
     for answer in found.answers:
         remarks = [("conversion", found.kind), *proof_remarks(answer.method, answer.query)]
         if filter_ is not None:
@@ -222,6 +221,11 @@ def convert(
             remarks.append(("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])))
         if plain:
             remarks += COLUMNS.get(to, ())
+            least, words = LARGE.get(to, (inf, ""))
+            number = answer.result.get("mu", answer.result.get("rho"))
+            large = isinstance(number, Bound) and least < number.upper < inf and not delta
+            if large and sampling_words(tree) != "none":
+                remarks.append(("why large", words))
         methods = answer.result.get("methods")
         if isinstance(methods, dict):
             remarks += [(name, words) for name, words in CONVERTED if name in methods]
@@ -237,22 +241,9 @@ def convert(
             method=replace(answer.method, kind=found.kind.partition(":")[0]),
             check=next((check for check in checks if check is not None), None),
             tables=TABLES.get(to, ()),
-            remarks=(*remarks, *large),
+            remarks=tuple(remarks),
             caution=NO_GUARANTEE if data_dependent else "",
         )
-        large = ()
-
-
-def _why_large(found: Conversion, to: str) -> tuple[tuple[str, str], ...]:
-    """Say why a mu or rho is large, where a delta in use asks for less."""
-    from privcalc.accounting.convert import at_one_delta
-
-    known = at_one_delta(found)
-    if known is None:
-        return ()
-    epsilon, other = (round_up(value, 4) for value in (known.epsilon, known.other))
-    words = LARGE[to].format(delta=written(known.delta), epsilon=epsilon, other=other)
-    return (("why large", words),)
 
 
 def _quantity(name: str, value: Value) -> Quantity:
