@@ -408,11 +408,6 @@ class BaseCurve:
     known: bool
 
     @property
-    def attained(self) -> bool:
-        """Return whether one pair attains the curve."""
-        return self.symmetric
-
-    @property
     def infinite(self) -> bool:
         """Return whether every divergence is infinite."""
         return bool(np.isinf(self.curve.upper(np.array([SMALLEST]))[0]))

@@ -42,7 +42,7 @@ from privcalc.errors import DomainError
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
 from privcalc.tradeoff.atomic import best_member
-from privcalc.tradeoff.brackets import Curve, limit, monotone, one_minus, worst_of
+from privcalc.tradeoff.brackets import Curve, limit, one_minus, worst_of
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
 from privcalc.tradeoff.pair_solver import PairSolver, Thresholds, curve_trade_off
 
@@ -97,9 +97,7 @@ def trade_off(
         name: _complete(laws, solvers.curve(name, inner), inner, alphas)
         for name, laws in directions.items()
     }
-    curves = {name: monotone(alphas, curve) for name, curve in curves.items()}
-    worst = monotone(alphas, worst_of(curves))
-    return TradeOff(tuple(alphas), worst, curves)
+    return TradeOff(tuple(alphas), worst_of(curves), curves)
 
 
 class _Solvers:
