@@ -201,14 +201,6 @@ def _complete(
 ROUNDING = 2.0**-50
 
 
-def advantage(profile: DeltaAt) -> Bound:
-    """Return the largest P(A) - Q(A): the membership advantage, delta at epsilon 0.
-
-    It is the total variation distance (Yeom et al. 2018, Definition 4; Kulynych et al. 2024).
-    """
-    return profile(0.0)
-
-
 def bayes_success(present: DeltaAt, absent: DeltaAt, prior: float) -> Bound:
     """Return the largest probability of a right guess whether the record is there.
 
