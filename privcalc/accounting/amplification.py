@@ -93,12 +93,12 @@ def amplification(
     if fixed:
         upper = convex(
             lambda orders: without_replacement.bound(
-                base.curve, above, orders, exact=base.attained
+                base.curve, above, orders, exact=base.symmetric
             ),
             at,
         )
         reasons["upper"] = "Wang, Balle, Kasiviswanathan 2019, Theorem 9"
-        if base.attained:
+        if base.symmetric:
             reasons["upper"] += ", with forward differences where they are smaller"
     else:
         upper = convex(lambda orders: poisson.general_bound(base.curve, above, orders), at)

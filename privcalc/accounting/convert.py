@@ -300,7 +300,7 @@ class _State:
         A reconstruction succeeds as often as a test whose false positives are as frequent as a
         guess without the output is right.
         """
-        from privcalc.tradeoff.function import advantage, bayes_success, trade_off
+        from privcalc.tradeoff.function import bayes_success, trade_off
 
         asked = self.directions
         tolerance, engine = asked.tolerance, asked.engine
@@ -314,7 +314,8 @@ class _State:
             for prior in priors
         ]
         result: dict[str, Value] = {
-            "advantage": reduce(Bound.maximum, [advantage(present) for present, _ in pairs]),
+            # The total variation (Yeom et al. 2018, Definition 4).
+            "advantage": reduce(Bound.maximum, [present(0.0) for present, _ in pairs]),
             "tpr_at_fpr": _table("fpr", rates, "tpr", curve.worst.power),
             "bayes_success": _table("prior", priors, "success", guesses),
             "reconstruction": _table("baseline", rates, "success", curve.worst.power),

@@ -38,7 +38,7 @@ from privcalc.renyi.one_order import (
 
 if TYPE_CHECKING:
     from privcalc.losses.law import RenyiCurve
-    from privcalc.numerics.rounding import Array, Integers, Mask
+    from privcalc.numerics.rounding import Array, Mask
 
 # Mironov 2017; Balle et al. 2020; the joint range of one order (Asoodeh et al. 2021), which is its
 # trade-off function.
@@ -75,12 +75,12 @@ def curve_epsilon(
             is wrong if that is too small.
 
     Raises:
-        DomainError: delta or infinite_mass is out of range, or the conversion unknown.
+        DomainError: delta is out of range.
         NotCertifiedError: no order has a finite certified bound, or no outcome a finite loss.
     """
     if not 0.0 < delta < 1.0:
         raise DomainError(f"delta must be > 0 and < 1, got {delta!r}")
-    _require_known(conversion, infinite_mass)
+    _refuse_all_lost(infinite_mass)
     log_delta = float(log(delta).lower())
     convert: Conversion = {
         "classic": partial(classic_epsilon, log_delta=log_delta),
@@ -101,25 +101,21 @@ def curve_log_delta(
     """
     if not 0.0 <= epsilon < math.inf:
         raise DomainError(f"epsilon must be >= 0 and finite, got {epsilon!r}")
-    _require_known(conversion, infinite_mass)
+    _refuse_all_lost(infinite_mass)
     convert: Conversion = {
         "classic": partial(classic_log_delta, epsilon=epsilon),
         "balle": partial(balle_log_delta, epsilon=epsilon),
         "trade_off": partial(joint_log_delta, epsilon=epsilon, infinite_mass=infinite_mass),
     }[conversion]
-    limit = log_delta_at_infinity(curve.limit, epsilon)
+    limit = float(log_delta_at_infinity(curve.limit, epsilon))
     if conversion != "trade_off" and limit > -math.inf:
         limit = math.inf
     value, order = _best(curve, convert, limit)
     return Converted(min(0.0, value), order, conversion)
 
 
-def _require_known(conversion: str, infinite_mass: float) -> None:
-    if conversion not in CONVERSIONS:
-        raise DomainError(f"conversion must be one of {', '.join(CONVERSIONS)}, got {conversion!r}")
-    if not 0.0 <= infinite_mass <= 1.0:
-        raise DomainError(f"infinite_mass must be in [0, 1], got {infinite_mass!r}")
-    if infinite_mass == 1.0:
+def _refuse_all_lost(infinite_mass: float) -> None:
+    if infinite_mass >= 1.0:
         raise NotCertifiedError("all outcomes may have an infinite loss")
 
 
@@ -143,13 +139,13 @@ def epsilon_at_infinity(limit: float, delta: float) -> float:
     return min(limit, float((limit + log1p(-delta)).upper()))
 
 
-def log_delta_at_infinity(limit: float, epsilon: float) -> float:
+def log_delta_at_infinity(limit: float, epsilon: Array | float) -> Array:
     """Return log(1 - e^{epsilon - limit}), rounded up: the counterpart of `epsilon_at_infinity`."""
-    if limit <= epsilon:
-        return -math.inf
     if math.isinf(limit):
-        return math.inf
-    return float(log1mexp(Enclosure(limit) - epsilon).upper())
+        return np.full(np.shape(epsilon), limit)
+    with np.errstate(all="ignore"):
+        found = log1mexp(Enclosure(limit) - epsilon).upper()
+    return np.where(limit <= np.asarray(epsilon), -np.inf, found)
 
 
 # Orders minus 1 that come first, larger ones only while the largest is best. Sums over whole orders
@@ -339,8 +335,8 @@ class ManyEpsilons:
         found = np.empty(len(epsilons))
         for i in range(0, len(order), CHUNK):
             found[order[i : i + CHUNK]] = self._part(epsilons[order[i : i + CHUNK]])
-        least: Array = np.minimum(np.minimum(found, self._at_infinity(epsilons)), 0.0)
-        return least
+        least = np.minimum(found, log_delta_at_infinity(self._curve.limit, epsilons))
+        return np.minimum(least, 0.0)
 
     def _part(self, epsilons: Array) -> Array:
         """Return what the best orders prove at increasing epsilons."""
@@ -375,9 +371,9 @@ class ManyEpsilons:
 
     def _refine(self, low: float, high: float) -> None:
         """Divide the steps of the grid in a range of orders, where it has not been done."""
-        starts = self._coarse(low, high)
-        if not len(starts):
-            return
+        coarse = self._c[1:] / self._c[:-1] > STEP ** (1.5 / FINER)
+        inside = (self._c[1:] > low) & (self._c[:-1] < high) & (self._k[:-1] < np.inf)
+        starts = np.flatnonzero(coarse & inside)
         share = np.arange(1, FINER) / FINER
         ratio = self._c[starts + 1] / self._c[starts]
         new = (self._c[starts, None] * ratio[:, None] ** share).ravel()
@@ -385,16 +381,3 @@ class ManyEpsilons:
         order = np.argsort(joined, kind="stable")
         self._c = joined[order]
         self._k = np.concatenate([self._k, self._curve.upper(new)])[order]
-
-    def _coarse(self, low: float, high: float) -> Integers:
-        """Return where steps begin that are to be divided."""
-        coarse = self._c[1:] / self._c[:-1] > STEP ** (1.5 / FINER)
-        inside = (self._c[1:] > low) & (self._c[:-1] < high) & (self._k[:-1] < np.inf)
-        return np.flatnonzero(coarse & inside)
-
-    def _at_infinity(self, epsilons: Array) -> Array:
-        """Return log(1 - e^{epsilon - limit}), rounded up; see `log_delta_at_infinity`."""
-        limit = self._curve.limit
-        if limit == np.inf:
-            return np.full(len(epsilons), np.inf)
-        return np.where(epsilons >= limit, -np.inf, log1mexp(Enclosure(limit) - epsilons).upper())

@@ -323,11 +323,6 @@ class DerivedCurve(RenyiCurve):
     base: RenyiCurve
     limit: float
 
-    def __post_init__(self) -> None:
-        """Refuse what no proof can have produced; it would pass for the least of two numbers."""
-        if math.isnan(self.limit):
-            raise AssertionError("the largest loss of a curve is not a number")
-
     @property
     def corners(self) -> tuple[float, ...]:
         """Return those of the base."""

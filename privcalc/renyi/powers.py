@@ -8,9 +8,8 @@ of complements, (1 - q) - b (1 - p) <= H_b at every b > 0, so that
     p <= H_a(P || Q) + a q,        1 - p >= ((1 - q) - H_b(Q || P)) / b.
 
 Every order and every a or b proves a bound, so that the search for the best needs no certificate:
-a grid, then the neighbourhood of the best of it for each q. For pairs (p, q) that all orders of
-both curves allow there is a mechanism of two outcomes that has all the divergences: nothing better
-follows from the divergences alone. (Asoodeh et al. 2021.)
+a grid, then the neighbourhood of the best of it for each q. Pairs (p, q) that all orders of both
+curves allow are those of a mechanism of two outcomes: nothing better follows (Asoodeh et al. 2021).
 """
 
 from __future__ import annotations

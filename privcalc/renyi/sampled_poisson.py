@@ -33,10 +33,8 @@ from privcalc.renyi.sampled_sums import (
     checked,
     cumulants_at_integers,
     divided,
-    free_cap,
     log_series,
     lower_between,
-    pure_cap,
     upper_between,
 )
 
@@ -158,15 +156,6 @@ def printed_bound(base: RenyiCurve, q: float, orders: Array) -> Array:
     return _upper(base, q, orders, _printed_weights, with_caps=False)
 
 
-def caps(base: RenyiCurve, q: float, orders: Array) -> Array:
-    """Return what `general_bound` gives without its sum: the smaller of the two caps."""
-    orders = checked(q, orders)
-    if q == 0.0:
-        return np.zeros(len(orders))
-    q = max(q, LEAST_PROBABILITY)
-    return np.minimum(free_cap(base, q, orders), pure_cap(base, q))
-
-
 def _upper(
     base: RenyiCurve, q: float, orders: Array, weights: _Weights, *, with_caps: bool
 ) -> Array:
@@ -235,4 +224,5 @@ class PoissonCurve(SampledCurve):
         return bound(self.event, self.q, orders)
 
     def _beyond(self, orders: Array) -> Array:
-        return caps(self.event, self.q, orders)
+        nothing = np.full(len(orders), np.inf)
+        return capped(self.event, max(self.q, LEAST_PROBABILITY), orders, nothing)

@@ -2,22 +2,19 @@
 
 Three ways to a bound on the curve of what is sampled with probability q.
 
-Caps, without a sum, at any real order. Without the record the neighbours are the same. For Poisson
-sampling, and for samples of a fixed size where one record is replaced, the two outputs are
-(1-q) R + q P and (1-q) R + q Q with P, Q, R mixtures over what else was sampled, P and Q of
-neighbours throughout.
+Caps, without a sum, at any real order: see `free_cap` and `pure_cap`. Without the record the
+neighbours are the same. For Poisson sampling, and for samples of a fixed size where one record is
+replaced, the two outputs are (1-q) R + q P and (1-q) R + q Q, with P and Q of neighbours.
 
 Binomial sums at integer orders n, and chords between those:
 
     K'(n) = log(1 + sum_{l=2}^n C(n, l) q^l (1-q)^(n-l) (w_l e^{K(l-1)} - 1)),   w_l >= 1:
 
-the terms l = 0, 1 of sum_l B(l) w_l e^{K(l-1)} are B(0) + B(1) (the means of 1 and of a likelihood
-ratio), and sum B = 1. In this form no digits cancel, however small K' is. Here K' is indexed by
-the order, and K by the order minus 1.
+the terms l = 0, 1 of sum_l B(l) w_l e^{K(l-1)} are B(0) + B(1), and sum B = 1, so that no digits
+cancel. Here K' is indexed by the order, and K by the order minus 1.
 
-Short sums, of curves whose values are expensive: all integer orders from a few of them. K is
-convex, so that between known orders it is below its chords (`cumulants_at_integers`), which serves
-every sum that increases with each K(l - 1), with any weights.
+Short sums, of curves whose values are expensive: K is convex, so that between known orders it is
+below its chords (`cumulants_at_integers`), which serves every sum that grows with each K(l - 1).
 """
 
 from __future__ import annotations
@@ -406,11 +403,6 @@ class BaseCurve:
     present: RenyiCurve | None
     symmetric: bool
     known: bool
-
-    @property
-    def attained(self) -> bool:
-        """Return whether one pair attains the curve."""
-        return self.symmetric
 
     @property
     def infinite(self) -> bool:

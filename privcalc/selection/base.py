@@ -305,17 +305,13 @@ class EngineBase(Base):
 
     def upper(self, logs: Array) -> Array:
         """Return certified upper ends of H_{e^x}(P || Q) at any real x."""
-        found = self._ends(logs, 1)
-        a = np.exp(np.minimum(logs, 0.0))
-        return np.minimum(1.0, np.where(logs < 0.0, _behind(a, logs, found, 1.0), found))
+        return np.minimum(1.0, self._ends(logs, 1))
 
     def lower(self, logs: Array) -> Array | None:
         """Return certified lower ends; None where only upper ends are known."""
         if not (self.profile.both and self.back.profile.both):
             return None
-        found = self._ends(logs, 0)
-        a = np.exp(np.minimum(logs, 0.0))
-        return np.maximum(0.0, np.where(logs < 0.0, _behind(a, logs, found, -1.0), found))
+        return np.maximum(0.0, self._ends(logs, 0))
 
     def epsilon(self, delta: float) -> float:
         """Return a real x, about the least, with H_{e^x} <= delta certified.
@@ -337,7 +333,10 @@ class EngineBase(Base):
             return math.inf
 
     def _ends(self, logs: Array, end: int) -> Array:
-        """Return one end of H_{e^x}(P || Q), or of H_{e^-x}(Q || P) for x < 0."""
+        """Return one end of H_{e^x}(P || Q): for x < 0 of 1 - a + a H_{e^-x}(Q || P).
+
+        1 - a is formed by expm1.
+        """
         found = np.empty(len(logs))
         behind = logs < 0.0
         for part, base in ((~behind, self), (behind, self.back)):
@@ -345,13 +344,9 @@ class EngineBase(Base):
                 epsilons = np.abs(logs[part])
                 base.profile.ask(epsilons)
                 found[part] = base.profile.ends(epsilons)[end]
-        return found
-
-
-def _behind(a: Array, logs: Array, found: Array, sign: float) -> Array:
-    """Return one end of 1 - a + a H, with 1 - a formed by expm1."""
-    rest = -np.expm1(np.minimum(logs, 0.0))
-    return rest + a * found + sign * ROUNDING * (rest + a * found)
+        x = np.minimum(logs, 0.0)
+        whole = (np.exp(x) * found - np.expm1(x)) * (1.0 + (2 * end - 1) * ROUNDING)
+        return np.where(behind, whole, found)
 
 
 def bases(

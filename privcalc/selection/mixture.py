@@ -1,9 +1,7 @@
 """The bound of one price as a mixture of base profiles, and the grids that make it good enough.
 
-There are three grids: the places where the base's profile is known (which also bound the tests from
-outside), which are refined, and the chain of tests and the knots of W, which are fine from the
-start. The estimates that lead there decide nothing else: the bound is proved on whatever grids
-there are.
+The places where the base's profile is known, which also bound the tests from outside, are refined;
+the chain of tests and the knots of W are fine from the start. The bound is proved on any grids.
 """
 
 from __future__ import annotations

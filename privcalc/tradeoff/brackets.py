@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Proof
@@ -105,35 +104,6 @@ def worst_of(curves: Mapping[str, Curve]) -> Curve:
         for note in curve.notes
     ]
     return Curve(tuple(betas), tuple(powers), often.proof, tuple(notes))
-
-
-def monotone(alphas: Sequence[float], curve: Curve) -> Curve:
-    """Carry each end to where it holds, too: beta does not increase with alpha, the power not fall.
-
-    Args:
-        alphas: type I errors of the curve, in any order.
-        curve: brackets there.
-    """
-    order = sorted(range(len(alphas)), key=lambda i: alphas[i])
-    betas = _carried([curve.beta[i] for i in reversed(order)])
-    powers = _carried([curve.power[i] for i in order])
-    position = {i: rank for rank, i in enumerate(order)}
-    return replace(
-        curve,
-        beta=tuple(betas[len(order) - 1 - position[i]] for i in range(len(alphas))),
-        power=tuple(powers[position[i]] for i in range(len(alphas))),
-    )
-
-
-def _carried(bounds: Sequence[Bound]) -> list[Bound]:
-    """Sharpen brackets of rising numbers: lower ends hold further on, upper ends before."""
-    uppers = list(accumulate((b.upper for b in reversed(bounds)), min))[::-1]
-    found, best = [], None
-    for bound, upper in zip(bounds, uppers, strict=True):
-        if bound.lower is not None:
-            best = bound.lower if best is None else max(best, bound.lower)
-        found.append(Bound(upper, None if best is None else min(best, upper)))
-    return found
 
 
 def _minimum(a: Bound, b: Bound) -> Bound:

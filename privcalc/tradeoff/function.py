@@ -42,7 +42,7 @@ from privcalc.errors import DomainError
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
 from privcalc.tradeoff.atomic import best_member
-from privcalc.tradeoff.brackets import Curve, limit, monotone, one_minus, worst_of
+from privcalc.tradeoff.brackets import Curve, limit, one_minus, worst_of
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
 from privcalc.tradeoff.pair_solver import PairSolver, Thresholds, curve_trade_off
 
@@ -97,9 +97,7 @@ def trade_off(
         name: _complete(laws, solvers.curve(name, inner), inner, alphas)
         for name, laws in directions.items()
     }
-    curves = {name: monotone(alphas, curve) for name, curve in curves.items()}
-    worst = monotone(alphas, worst_of(curves))
-    return TradeOff(tuple(alphas), worst, curves)
+    return TradeOff(tuple(alphas), worst_of(curves), curves)
 
 
 class _Solvers:
@@ -201,14 +199,6 @@ def _complete(
 
 # Relative rounding of what is formed from a bracket here.
 ROUNDING = 2.0**-50
-
-
-def advantage(profile: DeltaAt) -> Bound:
-    """Return the largest P(A) - Q(A): the membership advantage, delta at epsilon 0.
-
-    It is the total variation distance (Yeom et al. 2018, Definition 4; Kulynych et al. 2024).
-    """
-    return profile(0.0)
 
 
 def bayes_success(present: DeltaAt, absent: DeltaAt, prior: float) -> Bound:

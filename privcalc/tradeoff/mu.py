@@ -229,8 +229,6 @@ def _quantile_below(t: float) -> float:
 MOST_DELTAS, AT_ONCE = 600, 32
 # Work for each corner of a polygon.
 PER_CORNER = 20.0
-# How often the epsilons around the best are halved where there is no use in upper ends.
-HALVED = 8
 # Of upper ends that are as near to the largest as this the first one is asked for a lower end, too.
 ALIKE = 1e-3
 # Where tests are first made, as parts of the range of epsilon, and at powers of 2 below.
@@ -330,7 +328,6 @@ class MuSearch:
             # What is above all values found owing to noise may be as much again.
             wanted = least * (1.0 + 0.5 * tolerance) + (least - max(floor, self.best))
             if wanted >= cap:
-                self.approach()
                 return
             high = [each for each in every if each.mu > wanted and self._divisible(each)]
             if not high:
@@ -343,16 +340,6 @@ class MuSearch:
             new = [self._between(corner) for corner in high[: min(AT_ONCE, budget)]]
             budget -= len(new)
             self._ask(new)
-
-    def approach(self) -> None:
-        """Look for larger values around the best."""
-        for _ in range(HALVED if self.values else 0):
-            if left_over() <= 0.0:
-                return
-            positions = sorted(self.values)
-            position = positions.index(self.position)
-            near = positions[max(0, position - 1) : position + 2]
-            self._ask([0.5 * (a + b) for a, b in pairwise(near)])
 
     def proved(self) -> tuple[float, float]:
         """Return the largest proved lower end, and its epsilon."""
@@ -532,7 +519,6 @@ def _find(searches: list[MuSearch], floor: float, cap: float, tolerance: float) 
         search.close(best, tolerance)
     for search in sorted(searches, key=lambda each: -each.best):
         if math.isinf(search.far.mu):
-            search.approach()
             continue
         search.refine(best, cap, tolerance)
         best = max(best, search.best)

@@ -55,22 +55,9 @@ class Thresholds:
         """Take the profile; what it has to be asked for is asked at the first question."""
         self._profile = profile
         self._table: PchipInterpolator | None = None
-        self._reach = 0.0
-
-    @property
-    def largest(self) -> float:
-        """Return the largest finite loss, or a bound that it stays below."""
-        return self._profile.largest
-
-    @property
-    def kinks(self) -> tuple[float, ...]:
-        """Return the epsilons above 0 at which delta is known to have kinks."""
-        return self._profile.kinks
-
-    @property
-    def reach(self) -> float:
-        """Return the largest epsilon that was of interest."""
-        return self._reach
+        # The largest finite loss or a bound on it, kinks of delta above 0, and the largest epsilon
+        # that was of interest.
+        self.largest, self.kinks, self.reach = profile.largest, profile.kinks, 0.0
 
     def find(self, mass: Mass, targets: Array) -> Array:
         """Return epsilons >= 0 at which a mass crosses the targets; 0 where it never exceeds them.
@@ -82,7 +69,7 @@ class Thresholds:
         if not len(targets):
             return np.zeros(0)
         self._cover(mass, float(targets.min()))
-        grid = np.linspace(0.0, self._reach, GRID)
+        grid = np.linspace(0.0, self.reach, GRID)
         values = self._mass(mass, grid)
         falling = np.minimum.accumulate(values)
         index = len(grid) - np.searchsorted(falling[::-1], targets, side="left")
@@ -115,7 +102,7 @@ class Thresholds:
         # e^epsilon Q(L > epsilon) is at most 1.
         most = -math.log(target) if mass == "q" else LARGEST_EPSILON
         end = max(min(profile.largest, most, LARGEST_EPSILON), 0.0)
-        if self._reach == 0.0:
+        if self.reach == 0.0:
             profile.ask([0.0])
             if profile.upper.estimates(np.zeros(1)) is None:
                 self._make_table(target)
@@ -124,14 +111,14 @@ class Thresholds:
         deviation = profile.upper.deviation or 2.5 * float(profile.ends([0.0])[1][0])
         step = CHUNK_DEVIATIONS * max(deviation, SMALLEST_DEVIATION)
         for _ in range(MOST_CHUNKS):
-            here = min(self._reach, end)
-            if self._reach > 0.0 and not self._mass(mass, np.array([here]))[0] > target:
+            here = min(self.reach, end)
+            if self.reach > 0.0 and not self._mass(mass, np.array([here]))[0] > target:
                 break
-            if here >= end > 0.0 and self._reach > 0.0:
+            if here >= end > 0.0 and self.reach > 0.0:
                 break
-            self._reach = max(min(here + step, end), 1e-300)
+            self.reach = max(min(here + step, end), 1e-300)
             if not profile.upper.exact:
-                profile.ask(np.linspace(here, self._reach, CHUNK))
+                profile.ask(np.linspace(here, self.reach, CHUNK))
             step *= GROWTH
 
     def _make_table(self, target: float) -> None:
@@ -153,8 +140,8 @@ class Thresholds:
             while reach < most and not beyond(reach):
                 reach = min(2.0 * reach, most)
         # Where no loss is above 0, any table does.
-        self._reach = max(reach, SMALLEST_DEVIATION)
-        profile.ask(np.linspace(0.0, self._reach, TABLE))
+        self.reach = max(reach, SMALLEST_DEVIATION)
+        profile.ask(np.linspace(0.0, self.reach, TABLE))
         epsilons = np.sort(profile.known())
         _, upper = profile.ends(epsilons)
         self._table = PchipInterpolator(epsilons, np.log(np.maximum(upper, 1e-320)))

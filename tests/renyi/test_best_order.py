@@ -138,7 +138,3 @@ def test_refusals() -> None:
     for epsilon in (-1e-9, math.inf, math.nan):
         with pytest.raises(DomainError, match="epsilon must be"):
             curve_log_delta(zcdp(1.0), epsilon, "balle")
-    with pytest.raises(DomainError, match="conversion must be one of"):
-        curve_epsilon(zcdp(1.0), 0.1, "better")
-    with pytest.raises(DomainError, match="infinite_mass"):
-        curve_epsilon(zcdp(1.0), 0.1, "trade_off", infinite_mass=1.5)

@@ -14,9 +14,7 @@ from privcalc.bounds import Bound
 from privcalc.commands.select import read_runs
 from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import DisagreementError
-from privcalc.numerics.rounding import non_negative
 from privcalc.relation import Relation
-from privcalc.selection.renyi import WithNone
 from privcalc.selection.worst_order import WorstOrder
 from privcalc.spec.parse import parse
 
@@ -174,14 +172,3 @@ def law_alone(text: str, delta: float) -> float:
     return max(
         certified_epsilon(part.upper, delta, 1e-6).bound.upper for part in directions.values()
     )
-
-
-def test_a_curve_without_a_limit_is_refused() -> None:
-    """What is not a number would pass for 0 where the larger of two is taken."""
-    base = parse("zcdp:rho=0.5").tree
-    curve = next(iter(realize(base, Relation.ADD_OR_REMOVE_ONE).values())).upper.renyi_curve()
-    with pytest.raises(AssertionError, match="not a number"):
-        WithNone(curve, math.nan, 0.0)
-    assert (non_negative(-1.0), non_negative(2.0)) == (0.0, 2.0)
-    with pytest.raises(AssertionError, match="not a number"):
-        non_negative(math.nan)
