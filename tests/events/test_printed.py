@@ -215,7 +215,7 @@ def test_numbers_of_tensorflow() -> None:
 
 
 def test_long_histories_are_read_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twenty thousand entries of a schedule, as Python prints them, are one question."""
-    steps = [(1.0 + 1e-5 * k, 0.01, 1) for k in range(20_000)]
+    """Ten thousand entries of a schedule, as Python prints them, are one question."""
+    steps = [(1.0 + 1e-5 * k, 0.01, 1) for k in range(10_000)]
     (line,) = asked(monkeypatch, repr(steps))
     assert load(str(line)) == [list(each) for each in steps]

@@ -36,9 +36,9 @@ def test_what_is_short_is_its_text() -> None:
 def test_histories() -> None:
     """Steps, noise multipliers and rates; the name of the file, where one was written."""
     words = "14,000 steps, 1,000 noise multipliers from 1.5 to 0.524, rate 0.004"
-    assert brief(history(1000)) == words
-    assert brief(history(1000), "opacus:file=h.json") == f"opacus:file=h.json: {words}"
-    assert brief(history(1000), to_text(history(1000))) == words
+    steps = history(1000)
+    assert brief(steps) == brief(steps, to_text(steps)) == words
+    assert brief(steps, "opacus:file=h.json") == f"opacus:file=h.json: {words}"
     assert brief(history(10, rates=2)) == (
         "140 steps, 10 noise multipliers from 1.5 to 1.49, 2 rates from 0.004 to 0.008"
     )

@@ -160,7 +160,7 @@ def test_length_is_limited() -> None:
 
 def test_thousands_of_terms_are_read() -> None:
     """A ledger of many entries comes back from its text, and from its twin."""
-    tree = ledger(5_000)
+    tree = ledger(3_000)
     assert parse(to_text(tree)).tree == tree
     assert loads(json.dumps(to_json(tree))) == tree
 

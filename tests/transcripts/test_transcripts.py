@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SLIPS = entries(HERE / "slips.txt")
 # Of files whose lines cost more a few lines are asked each time, and of others all.
 DEAR = ("calibrate", "compose", "convert", "reasons", "select", "subsample")
-EVERY, FIRST = 24, 8
+EVERY, FIRST = 24, 4
 ENTRIES = [
     pytest.param(
         each,
