@@ -94,9 +94,7 @@ def _least(profile: ManyEpsilons, largest: float, form: Form) -> Array:
     x = np.union1d(GRID, [largest, -largest]) if largest < GRID[-1] else GRID
     h = profile.deltas(x)
     values = form(x, h)
-    for narrowing in range(NARROWINGS):
-        if not left() > 0.0:
-            break
+    for narrowing in range(NARROWINGS if left() > 0.0 else 0):
         best = values.argmin(axis=1)
         inner = np.unique(best[(best > 0) & (best < len(x) - 1)])[:MOST_BEST]
         middles = [0.5 * (x[inner] + x[inner + step]) for step in (-1, 1)]

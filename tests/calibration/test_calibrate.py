@@ -250,7 +250,6 @@ class TestRefusals:
             ("gaussian:sigma=_", target(0.0, 0.0), DomainError, "does not look at the data"),
             ("gaussian:sigma=_", target(1.0, 1.0), DomainError, "ask for delta < 1"),
             ("gaussian:sigma=_", target(1.0, 2.0), DomainError, "out of range"),
-            ("gaussian:sigma=_", target(math.inf, 0.1), DomainError, "out of range"),
             (
                 "gaussian:sigma=_",
                 target(1.0, 0.0),
@@ -266,12 +265,6 @@ class TestRefusals:
                 target(1.0, 1e-5),
                 DomainError,
                 "at count=1 epsilon is at least 4.3771",
-            ),
-            (
-                "gaussian:sigma=1+gaussian:sigma=1@poisson:q=_",
-                target(1.0, 1e-5),
-                DomainError,
-                "of what it is composed with epsilon is at least 4.3771",
             ),
             (
                 "gaussian:sigma=1+gaussian:sigma=_",
@@ -291,7 +284,6 @@ class TestRefusals:
                 DomainError,
                 "every q meets epsilon 100 at delta 1e-5: q=1 has epsilon <= 4.3771",
             ),
-            ("pure:epsilon=_", target(800.0, 1e-5), DomainError, "every epsilon of pure meets"),
             (
                 "zcdp:rho=0.1+gaussian:sigma=_",
                 target(1.0, 1e-6),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import TYPE_CHECKING
 
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from privcalc.renyi.one_order import (
     balle_epsilon,
@@ -18,7 +20,9 @@ from privcalc.renyi.one_order import (
     joint_log_delta,
     tangents_at,
 )
-from tests.renyi import joint_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 EXTREMES = list(
     product(
@@ -96,18 +100,59 @@ def test_tangents_are_rounded_up(k: float, infinite_mass: float) -> None:
             assert_just_above(found.log_delta[place], log_delta, size)
 
 
+def largest_p(q: float, c: float, k: float) -> float:
+    """Return the largest p with p^a q^(1-a) + (1 - p)^a (1 - q)^(1-a) <= e^K, a = c + 1."""
+    low, high = 0.0, -math.log(q)
+    for _ in range(70):
+        middle = 0.5 * (low + high)
+        p = min(q * math.exp(middle), 1.0)
+        inside = (c + 1.0) * math.log(p) - c * math.log(q) - k
+        rest = (c + 1.0) * math.log1p(-p) - c * math.log1p(-q) - k if p < 1.0 else -math.inf
+        allowed = max(inside, rest) < 1.0 and math.exp(inside) + math.exp(rest) <= 1.0
+        low, high = (middle, high) if allowed else (low, middle)
+    return min(q * math.exp(low), 1.0)
+
+
+def range_epsilon(c: float, k: float, delta: float) -> float:
+    """Return log of the largest (p - delta) / q of all allowed pairs."""
+
+    def loss(logit: float) -> float:
+        q = 1.0 / (1.0 + math.exp(-logit))
+        p = largest_p(q, c, k)
+        return -(math.log(p - delta) - math.log(q)) if p > delta else 1e3 - logit
+
+    return -_minimum(loss)
+
+
+def range_log_delta(c: float, k: float, epsilon: float) -> float:
+    """Return log of the largest p - e^epsilon q of all allowed pairs."""
+
+    def loss(logit: float) -> float:
+        q = 1.0 / (1.0 + math.exp(-logit))
+        p, least = largest_p(q, c, k), math.exp(epsilon) * q
+        return -math.log(p - least) if p > least else 1e3 + logit
+
+    return -_minimum(loss)
+
+
+def _minimum(loss: Callable[[float], float]) -> float:
+    """Minimise a quasi-convex function of a logit, over -600..30."""
+    found = minimize_scalar(loss, bounds=(-600.0, 30.0), method="bounded", options={"xatol": 1e-8})
+    return float(found.fun)
+
+
 @pytest.mark.parametrize("c", [0.05, 1.0, 4.5, 60.0])
 @pytest.mark.parametrize("divergence", [1e-3, 0.3, 2.5])
 def test_joint_range_against_brute_force(c: float, divergence: float) -> None:
     """The optimal conversion is the maximum over allowed pairs, from above and to 1e-6."""
     k = c * divergence
     for delta in (0.3, 1e-5):
-        exact = joint_ranges.joint_epsilon([(c, k)], delta)
+        exact = range_epsilon(c, k, delta)
         found = float(joint_epsilon(one(c), one(k), math.log(delta))[0])
         assert found >= exact - 1e-9 * (1.0 + abs(exact))
         assert found <= exact + 1e-6 * abs(exact) + 1e-9
     for epsilon in (-0.3, 0.0, 0.4):
-        log_exact = joint_ranges.joint_log_delta([(c, k)], epsilon)
+        log_exact = range_log_delta(c, k, epsilon)
         found = float(joint_log_delta(one(c), one(k), epsilon)[0])
         assert found >= log_exact - 1e-9 * (1.0 + abs(log_exact))
         assert found <= log_exact + 1e-6 * (1.0 + abs(log_exact))

@@ -105,3 +105,18 @@ class Flat:
 def flat(height: float) -> Base:
     """Return such a base."""
     return cast("Base", Flat(height))
+
+
+RUNS: list[tuple[str, dict[str, Any]]] = [
+    ("geometric", {"mean": 6.0}),
+    ("logarithmic", {"mean": 4.0}),
+    ("tnb", {"shape": -0.5, "mean": 3.0}),
+    ("tnb", {"shape": 5.0, "gamma": 0.3}),
+    ("poisson", {"mean": 3.0}),
+    ("binomial", {"n": 5, "p": 0.4}),
+    ("binomial", {"n": 4, "mean": 3.9}),
+    ("distribution", {"probabilities": (0.1, 0.2, 0.3, 0.4)}),
+    ("distribution", {"probabilities": (0.0, 0.01) + (0.0,) * 20 + (0.99,)}),
+    ("distribution", {"probabilities": (0.0, 0.0, 0.7, 0.0, 0.3)}),
+    ("fixed", {"n": 3}),
+]

@@ -12,11 +12,11 @@ from mpmath import mp, mpf
 from scipy.special import ndtr, ndtri
 
 from privcalc.selection import constants
+from privcalc.selection.base import GaussianBase
 from privcalc.selection.constants import largest_log_quotient, negative_binomial_paper, odds_root
 from privcalc.selection.distribution import make_runs
 from tests.finite_base import FiniteBase
-from tests.selection.profiles import GAUSSIAN, MU, RUNS, Profile
-from tests.selection.random_bases import flat
+from tests.selection.random_bases import RUNS, flat
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from privcalc.selection.runs import Runs
 
 SIX_DIGITS = 6e-7
+MU = 0.25
+GAUSSIAN = GaussianBase(MU)
 
 
-def epsilon(runs: Runs, constant: float, delta: float, base: Profile = GAUSSIAN) -> float:
+def epsilon(runs: Runs, constant: float, delta: float, base: Base = GAUSSIAN) -> float:
     """Return C + epsilon_Q(delta / E[K])."""
     return constant + base.epsilon(delta / runs.mean.upper)
 
@@ -68,7 +70,7 @@ def test_roots_at_forty_digits(mu: float) -> None:
                 middle = (left + right) / 2
                 enough = middle >= odds * height(middle)
                 left, right = (left, middle) if enough else (middle, right)
-            found = mp.expm1(mpf(odds_root(Profile(mu), odds)))
+            found = mp.expm1(mpf(odds_root(GaussianBase(mu), odds)))
             # The profile of this test is rounded, not certified.
             assert -2e-13 * (1 + 1 / mu) < found / right - 1 < 1e-9
 
@@ -199,7 +201,7 @@ def edge_maximum(runs: Runs, start: tuple[float, float], stop: tuple[float, floa
 def test_generic_constant_agrees_with_the_closed_one(family: str, given: dict[str, Any]) -> None:
     """The polygon of tangents gives what each family's own equation gives, to 1e-8."""
     runs = make_runs(family, **given)
-    bases: list[Base] = [GAUSSIAN, Profile(1.5), *random_pairs(6, 2)]
+    bases: list[Base] = [GAUSSIAN, GaussianBase(1.5), *random_pairs(6, 2)]
     for base in bases:
         own = runs.tight(base, base.reverse)
         generic = largest_log_quotient(runs.log_derivative, base, base.reverse)

@@ -11,10 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
-from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.accounting.select import Selected, select, tuning
 from privcalc.commands.select import read_runs
@@ -184,20 +182,3 @@ def test_thresholds(row: dict[str, Any]) -> None:
     for name, (value, tolerance) in values.items():
         assert exact[name] == pytest.approx(value, abs=tolerance, rel=0), name
     assert found.total.upper == thresholds.tight.total <= published.total
-
-
-@pytest.mark.parametrize("row", TABLES["thresholds"], ids=lambda row: str(row["runs"]))
-def test_candidates_of_figure_8(row: dict[str, Any]) -> None:
-    """The largest counts: both thresholds are kept just below, and one is missed just above."""
-    query = row["query"]
-    found = tuning([], read_runs(row["runs"]), query["epsilon_q"], query["delta"])
-    published = found.thresholds.published
-    limits = np.array([published.delta_1, published.delta_hat])
-    for candidate, (count, tolerance) in row.get("counts", {}).items():
-        for other, kept in ((count - tolerance, True), (count + tolerance, False)):
-            profile = compose(
-                parse(f"{candidate}@{other}").tree,
-                epsilons=[published.epsilon_1, published.epsilon_hat],
-            )
-            deltas = [answer.bound.upper for answer in profile.answers if answer.bound]
-            assert (np.array(deltas) <= limits).all() == kept, (candidate, other)

@@ -294,17 +294,6 @@ def test_only_a_lower_end_of_delta_proves_a_lower_end_of_mu() -> None:
         assert 0.0 < search.best < search.tops[1.0]
 
 
-def test_where_all_losses_are_bounded_nothing_is_needed_beyond() -> None:
-    """Two answers of randomised response: from the sum of their largest losses on delta is 0."""
-    (part,) = directions("rr:p=0.75@2").values()
-    beyond = LargeEpsilons.of(part.upper)
-    rest = 2.0 * math.log(3.0)
-    assert beyond.epsilon(5.0) == pytest.approx(rest, rel=1e-12)
-    assert beyond.needed(beyond.rest) == 0.0
-    assert beyond.needed(0.9 * rest) == math.inf
-    assert LargeEpsilons(math.inf, 0.0).needed(3.0) == math.inf
-
-
 def test_where_no_delta_is_proved_no_mu_is() -> None:
     """Each epsilon is asked by itself, and remembered as one that is of no use."""
     (part,) = directions("zcdp:rho=0.1").values()
