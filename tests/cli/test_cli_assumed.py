@@ -1,4 +1,4 @@
-"""What was left out is said: each number of each format that rests on an assumed sensitivity."""
+"""What was left out is said: whatever rests on an assumed sensitivity declares it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `calibrate`: its answers in each format, and what it refuses."""
+"""The command `calibrate`: `compose` agrees with what it finds, and lists are many questions."""
 
 from __future__ import annotations
 

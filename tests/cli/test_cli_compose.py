@@ -1,4 +1,4 @@
-"""The command `compose`: what it asks, and what it prints in each format."""
+"""The command `compose`: what it asks, of text and of answers."""
 
 from __future__ import annotations
 

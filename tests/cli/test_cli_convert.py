@@ -1,4 +1,4 @@
-"""The command `convert`: every target in every format, and what it refuses."""
+"""The command `convert`: closed forms, and targets that agree with one another."""
 
 from __future__ import annotations
 

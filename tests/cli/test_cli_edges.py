@@ -1,4 +1,4 @@
-"""Edges: budgets of every command that has them, narrow terminals, archives, profiles."""
+"""Narrow terminals and archives."""
 
 from __future__ import annotations
 
@@ -18,41 +18,34 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-GAUSSIAN = "gaussian:sigma=5"
-SELECT = ("select", "pure:epsilon=1", "--runs", "fixed:n=1", "--delta", "0")
-# A question of which the answer is known, its budget, and the answer.
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compose gaussian:sigma=5 --delta 1e-5 --max-epsilon 0.1",
+        "select pure:epsilon=1 --runs fixed:n=1 --delta 0",
+    ],
+)
+def test_on_a_terminal_of_48_columns(line: str) -> None:
+    """Every line of a table fits; what is longer below it the terminal breaks."""
+    import fcntl
+    import struct
+    import termios
 
-
-class TestNarrow:
-    @pytest.mark.few(2)
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            ("compose", GAUSSIAN, "--delta", "1e-5", "--max-epsilon", "0.1"),
-            (*SELECT,),
-        ],
-    )
-    def test_on_a_terminal_of_48_columns(self, arguments: tuple[str, ...]) -> None:
-        """Every line of a table fits; what is longer below it the terminal breaks."""
-        import fcntl
-        import struct
-        import termios
-
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 48, 0, 0))
-        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
-        done = subprocess.run(
-            [sys.executable, "-m", "privcalc", *arguments],
-            stdin=slave, stdout=slave, stderr=subprocess.PIPE, check=False, timeout=60,
-            env={**environment, "TERM": "xterm"},
-        )  # fmt: skip
-        os.close(slave)
-        seen = re.sub(r"\x1b\[[0-9;]*m", "", os.read(master, 1 << 16).decode())
-        os.close(master)
-        assert done.returncode in (0, 1), done.stderr
-        lines = [line for line in seen.splitlines() if line[0] in "╭│├╰"]
-        assert lines
-        assert max(map(len, lines)) <= 48
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 48, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+    done = subprocess.run(
+        [sys.executable, "-m", "privcalc", *line.split()],
+        stdin=slave, stdout=slave, stderr=subprocess.PIPE, check=False, timeout=60,
+        env={**environment, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(slave)
+    seen = re.sub(r"\x1b\[[0-9;]*m", "", os.read(master, 1 << 16).decode())
+    os.close(master)
+    assert done.returncode in (0, 1), done.stderr
+    lines = [line for line in seen.splitlines() if line[0] in "╭│├╰"]
+    assert lines
+    assert max(map(len, lines)) <= 48
 
 
 @pytest.mark.slow

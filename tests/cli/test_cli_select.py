@@ -1,4 +1,4 @@
-"""The command `select`: its answers in each format, and what it refuses."""
+"""The command `select`: what it answers by hand, and files of probabilities."""
 
 from __future__ import annotations
 

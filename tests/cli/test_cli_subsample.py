@@ -1,4 +1,4 @@
-"""The command `subsample`: what it prints in each format, and what it refuses."""
+"""The command `subsample`: what `compose` answers, and what is below every double."""
 
 from __future__ import annotations
 
