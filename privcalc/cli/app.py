@@ -373,11 +373,12 @@ def _thresholds(
 
 def _watching(work: Callable[[], Found], output: Output) -> Found:
     """Work, and where a person waits for it show after a second how far it is."""
-    if output.quiet or sys.stderr is None or not sys.stderr.isatty():
+    if not output.watched:
         return work()
     from privcalc.cli.progress import Progress
 
-    with Progress(shown=True):
+    with Progress(watched=True) as progress:
+        progress.begin()
         return work()
 
 

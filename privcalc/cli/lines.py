@@ -79,15 +79,13 @@ def questions() -> Iterator[Asked]:
         if size > MAX_LINE:
             yield begun, SpecError(f"a question has fewer than {MAX_LINE} characters")
             held = []
-        elif depth <= 0:
-            text = " ".join(held)
-            yield from ((begun, each) for each in (separate and _elements(text)) or [text])
-            held = []
-        elif separate and depth == 1 and text[-1] == ",":
-            found = _elements(" ".join(held)[:-1] + "]")
-            yield from ((begun, each) for each in found)
+        elif depth <= 0 or (separate and depth == 1 and text[-1] == ","):
+            closed, whole = depth <= 0, " ".join(held)
+            found = _elements(whole if closed else f"{whole[:-1]}]") if separate else []
+            yield from ((begun, each) for each in (found or [whole] * closed))
             # Where the first is no question, all of the array is one.
-            separate, held = bool(found), ["["] if found else held
+            separate = bool(found)
+            held = [] if closed else ["["] if separate else held
     if held:
         yield begun, " ".join(held)
 
