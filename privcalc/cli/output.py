@@ -103,12 +103,6 @@ class Output:
         dumb = self.quiet or os.environ.get("TERM") == "dumb"
         return not dumb and sys.stderr is not None and sys.stderr.isatty()
 
-    @property
-    def error_form(self) -> str:
-        """The form of errors that goes with the format: text, json or github."""
-        fitting = self.format in ("json", "github")
-        return self.format if fitting else "text"
-
 
 def read_output(
     *,

@@ -64,7 +64,7 @@ def _answered(ask: Asking, output: Output, line: int, text: str | SpecError) -> 
         problem = failure(error, line=line)
         if name:
             problem = replace(problem, message=f"{name}: {problem.message}")
-        return Printed((), (shown(problem, output.error_form),), ExitStatus.ERROR, line=line)
+        return Printed((), (shown(problem, output.format),), ExitStatus.ERROR, line=line)
 
 
 def answer_questions(ask: Asking, output: Output) -> ExitStatus:
@@ -167,7 +167,7 @@ def _printed(rows: Sequence[Row], ask: Asking, found: Swept, output: Output) -> 
                 complain(f"privcalc: warning: {message}")
             continue
         status = ExitStatus.ERROR
-        if not complain(shown(replace(problem, message=message), output.error_form)):
+        if not complain(shown(replace(problem, message=message), output.format)):
             break
     return status
 
