@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privcalc.cli.failure import (
     ExitStatus,
-    abandon_output,
+    abandon,
     complain,
     failure,
     open_closed_streams,
@@ -88,14 +88,14 @@ def main(arguments: Sequence[str]) -> int:
         status = _run(list(arguments))
         sys.stdout.flush()
     except BrokenPipeError:
-        abandon_output()
+        abandon(sys.stdout)
         return ExitStatus.OK
     except KeyboardInterrupt:
-        abandon_output()
+        abandon(sys.stdout)
         return ExitStatus.INTERRUPTED
     except Exception as error:  # noqa: BLE001  (an uncaught one would exit 1: over budget)
         if isinstance(error, OSError):
-            abandon_output()
+            abandon(sys.stdout)
         problem = failure(error)
         if problem.code == "internal" and wants_traceback(arguments):
             from traceback import format_exc
@@ -136,7 +136,7 @@ def answer(command: Command, values: Mapping[str, Any], arguments: Sequence[str]
     spec = given.get("spec")
     specs = list(given.get("specs") or ([spec] if spec is not None else ()))
     check = CHECKS.get(command.name)
-    ask = check(command, given, output, specs) if check else command.asking(given)
+    ask = check(command, given, output) if check else command.asking(given)
     if ask.values.get("to") == "dp-event" and output.format == "table":
         # A line that can be read again.
         output = replace(output, terse=True)
@@ -154,16 +154,14 @@ def answer(command: Command, values: Mapping[str, Any], arguments: Sequence[str]
     return ExitStatus.OK if given.get("exit_zero") and status is ExitStatus.BUDGET else status
 
 
-def _compose(
-    command: Command, given: Mapping[str, Any], output: Output, specs: list[str]
-) -> Asking:
+def _compose(command: Command, given: Mapping[str, Any], output: Output) -> Asking:
     """Check a line of `compose`."""
-    sweep, file = given.get("sweep"), given.get("file")
+    specs, sweep, file = given.get("specs", ()), given.get("sweep"), given.get("file")
     estimate = given.get("engine") == "afa"
     if file is None and not specs:
         raise UsageError("missing argument 'SPEC...' (see privcalc compose --help)")
     if file is not None:
-        _check_alone(given, output, specs)
+        _check_alone(given, output)
     ask = command.asking(given, hints=not output.quiet and sweep is None)
     places = _places(ask)
     if output.terse and file is None and not places:
@@ -171,20 +169,15 @@ def _compose(
     if output.terse and estimate:
         raise UsageError("-t prints a proved number; --engine afa gives an estimate only")
     _check_swept(places, sweep)
-    if places:
-        _check_curve(places, output, specs)
     if (name := given.get("certificate")) is not None:
         one = sum(map(len, places)) == 1 and file is None and sweep is None and "-" not in specs
         _check_certificate(name, one=one, estimate=estimate)
     return ask
 
 
-def _check_alone(given: Mapping[str, Any], output: Output, specs: list[str]) -> None:
+def _check_alone(given: Mapping[str, Any], output: Output) -> None:
     """Refuse what says nothing to a budget file."""
-    if specs and all(each.lower().endswith(".toml") for each in specs):
-        raise UsageError("--file takes one file", hint="one file for each command")
-    others = ("delta", "epsilon", "max_epsilon", "max_delta")
-    if specs or any(given.get(name) for name in others):
+    if any(map(given.get, ("specs", "delta", "epsilon", "max_epsilon", "max_delta"))):
         raise UsageError(
             "--file has what is done with the data, and the budget; give neither as well"
         )
@@ -195,9 +188,7 @@ def _check_alone(given: Mapping[str, Any], output: Output, specs: list[str]) -> 
         raise UsageError("--engine afa gives an estimate only; a budget check needs a proof")
 
 
-def _convert(
-    command: Command, given: Mapping[str, Any], output: Output, specs: list[str]
-) -> Asking:
+def _convert(command: Command, given: Mapping[str, Any], output: Output) -> Asking:
     """Check a line of `convert`."""
     ask = command.asking(given)
     to, sweep = ask.values["to"], given.get("sweep")
@@ -211,24 +202,20 @@ def _convert(
         raise UsageError("-t has no room to say that a data-dependent number is no guarantee")
     if sweep is not None and mode:
         raise UsageError("--sweep goes with a guarantee: not with --data-dependent or --filter")
-    if sweep is not None and to not in ("dp", "zcdp", "gdp"):
+    if sweep is not None and (to not in TERSE[:3] or (to == "gdp" and "delta" in ask.values)):
         raise UsageError(
-            f"--sweep needs one number at each value, and --to {to} has none: take --delta D,"
-            " --epsilon E, --to zcdp or --to gdp"
+            "--sweep needs one number at each value: take --delta D, --epsilon E, --to zcdp,"
+            " or --to gdp without deltas"
         )
-    if sweep is not None and to == "gdp" and "delta" in ask.values:
-        raise UsageError("--delta asks for a second mu, and a sweep has one number at each value")
     if to == "dp-event" and output.format not in ("table", "json"):
         raise UsageError(f"--to dp-event prints a line, or --json; not {output.format}")
     # Only what is asked at deltas and epsilons has several numbers; rho, mu and risks are no curve.
     if to == "dp":
         _check_swept(_places(ask), sweep)
-    if to in (*TERSE, "risk"):
-        _check_curve(_places(ask) if to == "dp" else [], output, specs)
     return ask
 
 
-def _subsample(command: Command, given: Mapping[str, Any], output: Output, _: list[str]) -> Asking:
+def _subsample(command: Command, given: Mapping[str, Any], output: Output) -> Asking:
     """Check a line of `subsample`."""
     ask = command.asking(given, curve=not output.terse)
     if output.terse and "delta" not in ask.values:
@@ -236,7 +223,7 @@ def _subsample(command: Command, given: Mapping[str, Any], output: Output, _: li
     return ask
 
 
-def _select(command: Command, given: Mapping[str, Any], output: Output, specs: list[str]) -> Asking:
+def _select(command: Command, given: Mapping[str, Any], output: Output) -> Asking:
     """Check a line of `select`."""
     thresholds, sweep = given.get("thresholds"), given.get("sweep")
     one = given.get("epsilon_q")
@@ -246,27 +233,21 @@ def _select(command: Command, given: Mapping[str, Any], output: Output, specs: l
         raise UsageError("--thresholds needs --epsilon-q E and one --delta D")
     if one is not None and not thresholds:
         raise UsageError("--epsilon-q says nothing without --thresholds")
-    if not (thresholds or specs):
+    if not (thresholds or given.get("specs")):
         raise UsageError("select needs a SPEC: what one run costs")
-    if thresholds and ("limits" in ask.values or output.jobs > 1):
-        raise UsageError("--thresholds says what candidates have to keep, and checks no budget")
-    if thresholds and sweep is not None:
-        raise UsageError("--sweep says nothing to --thresholds")
+    if thresholds and ("limits" in ask.values or output.jobs > 1 or sweep is not None):
+        raise UsageError("--thresholds says what candidates have to keep: no budget, no sweep")
     _check_swept(places, sweep)
-    _check_curve(places, output, specs)
     return ask
 
 
-def _calibrate(
-    command: Command, given: Mapping[str, Any], output: Output, specs: list[str]
-) -> Asking:
+def _calibrate(command: Command, given: Mapping[str, Any], output: Output) -> Asking:
     """Check a line of `calibrate`."""
     ask = command.asking(given)
     if output.terse and "ratio" in ask.values:
         raise UsageError("-t prints one number, and with --ratio there are several; use --json")
     if given.get("sweep") is not None and len(ask.values["targets"]) > 1:
         raise UsageError("--sweep goes with one target, not with a list")
-    _check_curve([], output, specs)
     return ask
 
 
@@ -288,30 +269,8 @@ def _check_swept(places: Sequence[Sequence[float]], sweep: str | None) -> None:
     """Refuse a sweep over anything but one number at each value."""
     asked = sum(map(len, places))
     if sweep is not None and asked != 1:
-        name = sweep.partition("=")[0].strip().lower()
-        hint = _LISTS.get(name, "") if not asked else "one of them for each command"
         listed = ", not with a list" if asked else ""
-        raise UsageError(f"--sweep goes with one --delta D or one --epsilon E{listed}", hint=hint)
-
-
-def _check_curve(places: Sequence[Sequence[float]], output: Output, specs: Sequence[str]) -> None:
-    """Refuse pictures of what is no curve, once and not for each line of standard input."""
-    if output.plot and "-" in specs:
-        from privcalc.picture.picture import NO_CURVE, SEVERAL
-
-        kinds = [set(each) for each in places]
-        if len(kinds) > 1:
-            raise UsageError(SEVERAL)
-        if not any(len(each) > 1 for each in kinds):
-            raise UsageError(NO_CURVE)
-
-
-# What is no number of a specification where it is asked about.
-_LISTS = {
-    "delta": "deltas that are asked about are a list: --delta 1e-8,1e-7",
-    "epsilon": "epsilons that are asked about are a list: --epsilon 1,2",
-    "eps": "epsilons that are asked about are a list: --epsilon 1,2",
-}
+        raise UsageError(f"--sweep goes with one --delta D or one --epsilon E{listed}")
 
 
 def _check_jobs(output: Output) -> None:
@@ -373,11 +332,12 @@ def _thresholds(
 
 def _watching(work: Callable[[], Found], output: Output) -> Found:
     """Work, and where a person waits for it show after a second how far it is."""
-    if output.quiet or sys.stderr is None or not sys.stderr.isatty():
+    if not output.watched:
         return work()
     from privcalc.cli.progress import Progress
 
-    with Progress(shown=True):
+    with Progress(watched=True) as progress:
+        progress.begin()
         return work()
 
 

@@ -5,14 +5,12 @@ An error is one line, or an object, or an annotation. What is lost on a closed s
 
 from __future__ import annotations
 
-import errno
-import io
 import os
 import re
 import sys
 from enum import IntEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from privcalc.errors import FileError, PrivcalcError, SpecError
 from privcalc.record import record, replace
@@ -34,22 +32,14 @@ class ExitStatus(IntEnum):
     """Ctrl-C: 128 + SIGINT, as shells report it."""
 
 
-class ClosedOutput(io.TextIOBase):
-    """Stands in for a standard output that the caller closed: whoever writes to it fails."""
-
-    def write(self, _text: str) -> NoReturn:
-        """Refuse: the text would be lost."""
-        raise OSError(errno.EBADF, "standard output is closed")
-
-
 def open_closed_streams() -> None:
-    """Give a caller that closed standard output or standard error one that can be written to.
+    """Give a caller that closed standard output or standard error one in its place.
 
     The opened files also keep the numbers 1 and 2 of the closed ones from those opened later.
     """
     if sys.stdout is None:
-        os.open(os.devnull, os.O_WRONLY)
-        sys.stdout = ClosedOutput()
+        # It is read-only: whoever writes to it fails, for the text would be lost.
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115  (until the process ends)
 
@@ -76,14 +66,11 @@ def _visible(text: str) -> str:
     """Escape what a terminal would not print, but for the ends of lines."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
+    # Lone surrogates stand for bytes that are not UTF-8.
+    text = text.encode(errors="replace").decode()
     return "".join(
         each if each == "\n" or each.isprintable() else ascii(each)[1:-1] for each in text
     )
-
-
-def abandon_output() -> None:
-    """Let what is still buffered for standard output go nowhere."""
-    abandon(sys.stdout)
 
 
 def abandon(stream: TextIO) -> None:
@@ -123,9 +110,6 @@ class Failure:
 
     def as_text(self) -> str:
         """Return the line, and below it the specification with error markers, and the hint."""
-        return str(_clean(self._text()))
-
-    def _text(self) -> str:
         places = [self.file] if self.file else []
         places += [] if self.line is None else [f"line {self.line}"]
         place = ", ".join(places) + (": " if places else "")

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # Longer than any question that is read; such a line is refused, and nothing after it is read.
 MAX_LINE = 8_000_000
-# What ends and begins in JSON; a quote by itself is not closed on its line, as it has to be.
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\[\](){},"]')
+# What brackets there are outside of quotes; a quote that is not closed on its line stands alone.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\[\](){}"]')
 # How what Python prints begins where that is no bracket; it may go on on further lines.
 _PRINTED = re.compile(
     r"(?:[A-Za-z_]\w*\.)*(?:OrderedDict|\w*DpEvent|\w+NamedTupleWrapper)\s*\(|(?:\(\s*)+[\d.]",
@@ -36,10 +36,10 @@ _PRINTED = re.compile(
 )
 # What each bracket does to the depth.
 _BRACKETS = {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}
-# The first step of a history: a list of such is one question.
-_STEP = re.compile(r"[\[(][\[(\s]*(?:[\w.]+\()?[\d.-]", re.ASCII)
 # The module that the list of an event of dp_accounting begins with: such a list is one question.
-_EVENT = re.compile(r'"(?:[a-z_]+\.)*dp_event"')
+_EVENT = re.compile(r"(?:[a-z_]+\.)*dp_event")
+# What stands before an element of an array.
+_BETWEEN = re.compile(r"\s*[\[,]\s*")
 # A name before a question. No specification has a colon behind the word that follows its first one,
 # no JSON and no event a word before it, and a name has a space behind its colon.
 _NAMED = re.compile(r"([^\W\d_][\w .-]{0,79}):\s+(?=[A-Za-z][\w.-]*\s*[:(]|[{(\[])")
@@ -51,28 +51,75 @@ _INSIDE = ' \t"}]),:-0123456789'
 
 def questions() -> Iterator[Asked]:
     """Yield the questions of standard input, each as soon as it is complete."""
-    value: _Value | None = None
+    # The lines of data that go on, where they begin, their brackets that are open, their length.
+    held: list[str] = []
+    begun = depth = size = 0
+    # Whether each element of an array is a question.
+    separate = False
     for number, line in _lines():
-        if value is not None and (isinstance(line, SpecError) or not value.goes_on_with(line)):
-            yield value.cut_off()
-            value = None
+        if held and (isinstance(line, SpecError) or not _goes_on(held[-1], line)):
+            # What is wrong with data is said by who reads them, who has to see all of them.
+            yield begun, " ".join(held)
+            held = []
         if isinstance(line, SpecError):
             yield number, line
             continue
-        if value is None:
-            text = without_comment(line.strip())
-            if not text:
+        text = line.strip() if held else without_comment(line.strip())
+        if not held:
+            data = text[:1] in ("{", "[") or _PRINTED.match(text)
+            if not data or text[0] + text[-1] == "{}":
+                if text:
+                    yield number, text
                 continue
-            data = text[0] in "{[" or _PRINTED.match(text)
-            if not data or (text[0] == "{" and text[-1] == "}"):
-                yield number, text
-                continue
-            value = _Value(number, array=text[0] == "[")
-        yield from value.feed(number, line)
-        if value.closed:
-            value = None
-    if value is not None:
-        yield value.cut_off()
+            depth = size = 0
+            separate = text[0] == "["
+        begun = begun if held and held != ["["] else number
+        held.append(text)
+        depth, size = depth + _opened(text), size + len(text)
+        if size > MAX_LINE:
+            yield begun, SpecError(f"a question has fewer than {MAX_LINE} characters")
+            held = []
+        elif depth <= 0 or (separate and depth == 1 and text[-1] == ","):
+            closed, whole = depth <= 0, " ".join(held)
+            found = _elements(whole if closed else f"{whole[:-1]}]") if separate else []
+            yield from ((begun, each) for each in (found or [whole] * closed))
+            # Where the first is no question, all of the array is one.
+            separate = bool(found)
+            held = [] if closed else ["["] if separate else held
+    if held:
+        yield begun, " ".join(held)
+
+
+def _goes_on(before: str, line: str) -> bool:
+    """Say whether a line belongs to the data before it, and is not the first after a cut."""
+    return line[0] in _INSIDE or (line[0] in "{[(" and before[-1] in "[,:(")
+
+
+def _opened(text: str) -> int:
+    """Return how many brackets a line leaves open; data with half a string have ended."""
+    tokens = [found[0] for found in _TOKEN.finditer(text)]
+    return -MAX_LINE if '"' in tokens else sum(_BRACKETS.get(each, 0) for each in tokens)
+
+
+def _elements(text: str) -> list[str]:
+    """Return the questions of an array; none where it is one question, or no JSON.
+
+    A list of steps is a history, and one that begins with the name of a module is an event.
+    """
+    from json import JSONDecoder
+
+    found: list[str] = []
+    stop = 0
+    try:
+        while between := _BETWEEN.match(text, stop):
+            value, stop = JSONDecoder().raw_decode(text, between.end())
+            listed = isinstance(value, list) and isinstance([*value, ""][0], str)
+            if not listed and not isinstance(value, dict | str):
+                return []
+            found.append(value if isinstance(value, str) else text[between.end() : stop])
+    except (ValueError, RecursionError):
+        return []
+    return found if text[stop:].strip() == "]" and not _EVENT.fullmatch(found[0]) else []
 
 
 def without_comment(text: str) -> str:
@@ -97,115 +144,6 @@ def name_and_text(text: str) -> tuple[str, str]:
     """
     found = _NAMED.match(text)
     return (found[1].rstrip(), text[found.end() :]) if found else ("", text)
-
-
-class _Value:
-    """Data that have begun: an object is one question, an array one for each element.
-
-    An array whose elements are steps is a history, and one question.
-    """
-
-    def __init__(self, line: int, *, array: bool) -> None:
-        """Begin on a line."""
-        self._line, self._array = line, array
-        self._depth = self._size = 0
-        # The question that is being read, and the line that it begins on.
-        self._pieces: list[str] = []
-        self._begun = line
-        self._last = ""
-        self._asked = self._events = False
-        self.closed = False
-
-    def goes_on_with(self, line: str) -> bool:
-        """Say whether a line belongs to the value, and is not the first after one cut off."""
-        return line[0] in _INSIDE or (line[0] in "{[(" and self._last in ("[", ",", ":", "("))
-
-    def feed(self, number: int, line: str) -> Iterator[Asked]:
-        """Take a line; yield the questions that are complete with it."""
-        start = 0
-        self._last = line.rstrip()[-1:]
-        for token in _TOKEN.finditer(line):
-            mark = token[0]
-            first = self._array and self._depth == 1 and not (self._asked or self._pieces)
-            if first and _EVENT.fullmatch(mark):
-                self._array, self._pieces, start = False, ["["], token.start()
-            self._depth += _BRACKETS.get(mark, 0)
-            if self._array and self._depth == 1 and _BRACKETS.get(mark) == 1:
-                start = token.end()
-            between = self._array and self._depth == 1 and mark == ","
-            self.closed = self._depth == 0 or mark == '"'
-            if between or self.closed:
-                self._check_history(line[start : token.start()])
-            if (between and self._array) or self.closed:
-                # What is wrong with an object is said by who reads it, who has to see all of it.
-                stop = token.start() if self._array and mark != '"' else len(line)
-                yield from self._question(number, line[start:stop])
-                start = token.end()
-            if self.closed:
-                rest = line[start:].strip() if self._array and mark != '"' else ""
-                if rest:
-                    yield number, SpecError("an array stands alone on its lines")
-                return
-        self._take(number, line[start:])
-        if self._size > MAX_LINE:
-            self.closed = True
-            yield self._begun, SpecError(f"a question has fewer than {MAX_LINE} characters")
-
-    def _check_history(self, piece: str) -> None:
-        """Take an array for one question where its first element is a step of a history."""
-        if self._array and not self._asked:
-            element = " ".join([*self._pieces, piece.strip()]).strip()
-            if _STEP.match(element):
-                self._array, self._begun = False, self._line
-                self._pieces.insert(0, "[")
-
-    def cut_off(self) -> Asked:
-        """Return what becomes of a value without an end."""
-        if self._array:
-            return self._line, SpecError("the array that begins here has no end")
-        return self._begun, " ".join(self._pieces)
-
-    def _take(self, number: int, piece: str) -> None:
-        if piece := piece.strip():
-            self._begun = self._begun if self._pieces else number
-            self._pieces.append(piece)
-            self._size += len(piece)
-
-    def _question(self, number: int, piece: str) -> Iterator[Asked]:
-        """Yield what was read as one question; the element of an array has to look like one.
-
-        Of events in brackets one error is said: their commas are not those of the array.
-        """
-        self._take(number, piece)
-        text, begun = " ".join(self._pieces), self._begun if self._pieces else number
-        self._pieces, self._size = [], 0
-        first, self._asked = not self._asked, True
-        if not self._array or text[:1] in ("{", "["):
-            yield begun, text
-        elif text[:1] == '"':
-            yield begun, _quoted(text)
-        elif self._events:
-            return
-        elif "DpEvent(" in text:
-            from privcalc.spec.events.data import LISTED, LISTED_HINT
-
-            self._events = True
-            yield begun, SpecError(LISTED, hint=LISTED_HINT)
-        elif text:
-            yield begun, SpecError("an array has questions: objects, or texts in quotes")
-        else:
-            empty = "an empty array has no question" if first and self.closed else ""
-            yield begun, SpecError(empty or "an array has an empty place")
-
-
-def _quoted(text: str) -> str | SpecError:
-    """Return what stands in quotes."""
-    from privcalc.spec.json import load_json
-
-    try:
-        return str(load_json(text))
-    except SpecError as error:
-        return error
 
 
 def _lines() -> Iterator[tuple[int, str | SpecError]]:

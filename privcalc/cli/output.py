@@ -98,10 +98,10 @@ class Output:
     command: tuple[str, ...] = ()
 
     @property
-    def error_form(self) -> str:
-        """The form of errors that goes with the format: text, json or github."""
-        fitting = self.format in ("json", "github")
-        return self.format if fitting else "text"
+    def watched(self) -> bool:
+        """Whether a person waits at a terminal on which a line can be taken back."""
+        dumb = self.quiet or os.environ.get("TERM") == "dumb"
+        return not dumb and sys.stderr is not None and sys.stderr.isatty()
 
 
 def read_output(

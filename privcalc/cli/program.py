@@ -106,51 +106,39 @@ def _check_value(flag: str, value: object, names: set[str | None]) -> None:
             raise errors.UsageError(f"{flag} has no value: {each} follows it")
 
 
-def _print_version(_context: typer.Context, value: bool) -> None:  # noqa: FBT001
-    if value:
-        _print_and_stop(f"privcalc {__version__}\n")
-
-
-def _print_language(_context: typer.Context, name: str | None) -> None:
-    if name is not None:
-        from privcalc.spec import describe
-
-        text = describe.page(name) if name else describe.overview()
-        _print_and_stop(text + "\n")
-
-
-def _print_schema(_context: typer.Context, name: str | None) -> None:
-    if name is not None:
-        _print_and_stop(package_text("schema", f"{name}-v1.json"))
-
-
 # The names under which shells look for completions.
 COMPLETIONS = {"bash": "privcalc.bash", "zsh": "_privcalc", "fish": "privcalc.fish"}
 
 
-def _print_completion(_context: typer.Context, shell: str | None) -> None:
-    if shell is not None:
-        _print_and_stop(package_text("cli", "completions", COMPLETIONS[shell]))
+def _language(name: str) -> str:
+    from privcalc.spec import describe
+
+    return f"{describe.page(name) if name else describe.overview()}\n"
 
 
-def _print_full_help(context: typer.Context, value: bool) -> None:  # noqa: FBT001
-    if value and isinstance(context.command, Group | StrictCommand):
-        _print_and_stop(context.command.full_help(context) + "\n")
-
-
-def _print_and_stop(text: str) -> None:
-    sys.stdout.write(text)
-    raise typer.Exit
-
-
-# What prints something and stops, before anything else is read.
-INSTEAD: dict[str, Callable[[typer.Context, Any], None]] = {
-    "version": _print_version,
-    "help_spec": _print_language,
-    "schema": _print_schema,
-    "show_completion": _print_completion,
-    "help_all": _print_full_help,
+# What is printed in place of an answer, before anything else is read.
+INSTEAD: dict[str, Callable[[Any, Any], str]] = {
+    "version": lambda _context, _: f"privcalc {__version__}\n",
+    "help_spec": lambda _context, name: _language(name),
+    "schema": lambda _context, name: package_text("schema", f"{name}-v1.json"),
+    "show_completion": lambda _context, shell: package_text(
+        "cli", "completions", COMPLETIONS[shell]
+    ),
+    "help_all": lambda context, _: f"{context.command.full_help(context)}\n",
 }
+
+
+def _instead(name: str) -> Callable[[typer.Context, Any], None]:
+    """Return what Typer calls with the value of an option that prints something and stops."""
+
+    def stop(context: typer.Context, value: str | bool | None) -> None:  # noqa: FBT001
+        if value is not None and value is not False:
+            sys.stdout.write(INSTEAD[name](context, value))
+            raise typer.Exit
+
+    return stop
+
+
 ANSWERED_HERE = [each for each in PROGRAM if each.name in INSTEAD]
 
 
@@ -237,7 +225,7 @@ def _parameter(row: Option, default: object = None) -> Parameter:
         info = typer.Argument(**settings, show_default=False)
     else:
         if row in ANSWERED_HERE:
-            settings |= {"callback": INSTEAD[row.name], "is_eager": True}
+            settings |= {"callback": _instead(row.name), "is_eager": True}
         info = typer.Option(*row.flags[::-1], **settings, show_default=not needed)
     annotation: Any = Annotated[kind, info]
     return Parameter(row.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -295,8 +283,6 @@ def _usage(error: ClickException, arguments: Sequence[str]) -> Failure:
         )
     elif context and context.parent is None and message.startswith("No such command"):
         hint = meant.for_command(arguments, COMMANDS) or hint
-    elif message == "Missing option '--runs'":
-        hint = "such as --runs geometric:mean=30"
     elif isinstance(error, BadParameter):
         value, *choices = re.findall(r"'([\w-]+)'", message.partition(": ")[2]) or [""]
         hint = meant.for_value(value, choices) or hint

@@ -11,12 +11,11 @@ import os
 import signal
 import sys
 from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import active_children, get_context
 from queue import Queue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from privcalc.cli.failure import ExitStatus, Failure, complain, failure, shown
 from privcalc.cli.output import Printed, Printer
@@ -24,7 +23,7 @@ from privcalc.cli.progress import Progress
 from privcalc.commands.questions import joined, question
 from privcalc.commands.sweep import read_sweep, swept
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UsageError
-from privcalc.record import record, replace
+from privcalc.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,9 +33,14 @@ if TYPE_CHECKING:
     from privcalc.commands.sweep import Swept
     from privcalc.render.report import Report
 
+    # What became of one value.
+    Row = tuple[float, list[Report] | Failure]
+
 # What is asked, with its number: a text, or why there is none; and what is answered.
 _Text = TypeVar("_Text")
 _Found = TypeVar("_Found")
+# What no value of a free parameter meets, or is proved to meet.
+UNMET = (DomainError.code, NotCertifiedError.code)
 
 
 def _answered(ask: Asking, output: Output, line: int, text: str | SpecError) -> Printed:
@@ -60,7 +64,7 @@ def _answered(ask: Asking, output: Output, line: int, text: str | SpecError) -> 
         problem = failure(error, line=line)
         if name:
             problem = replace(problem, message=f"{name}: {problem.message}")
-        return Printed((), (shown(problem, output.error_form),), ExitStatus.ERROR, line=line)
+        return Printed((), (shown(problem, output.format),), ExitStatus.ERROR, line=line)
 
 
 def answer_questions(ask: Asking, output: Output) -> ExitStatus:
@@ -84,14 +88,13 @@ def answer_questions(ask: Asking, output: Output) -> ExitStatus:
 
     printer = Printer(output)
     worst: list[ExitStatus] = []
-    with Progress(0, shown=not output.quiet) as progress:
+    with Progress(0, watched=output.watched) as progress:
 
         def emit(printed: Printed) -> bool:
             """Print an answer; say whether anybody reads on."""
-            with progress.away():
+            with progress.next(printed.line or 0):
                 heard = printer.emit(printed)
             worst[:] = [max([printed.status, *worst])]
-            progress.reach(printed.line or 0)
             # Where nobody reads what is wrong with questions, there may be no end of them.
             return heard or printed.status is not ExitStatus.ERROR
 
@@ -102,32 +105,13 @@ def answer_questions(ask: Asking, output: Output) -> ExitStatus:
     return worst[0]
 
 
-@record
-class Row:
-    """What became of one value.
-
-    Attributes:
-        value: the value.
-        reports: its answers.
-        problem: why there is none, or None.
-        unmet: whether that is an answer of a kind: no value of what is free meets the target.
-    """
-
-    value: float
-    reports: tuple[Report, ...] = ()
-    problem: Failure | None = None
-    unmet: bool = False
-
-
 def _row(ask: Asking, swept: Swept, _number: int, value: float) -> Row:
-    """Return the answers at a value, or what is wrong with it."""
+    """Return a value and its answers, or why it has none."""
     try:
-        found = ask(swept.question(value))
-        return Row(value, tuple(swept.reports(value, found)))
+        return value, [*swept.reports(value, ask(swept.question(value)))]
     # Whatever goes wrong with it, an internal error too, says nothing about the next.
     except Exception as error:  # noqa: BLE001
-        unmet = ask.holes and isinstance(error, DomainError | NotCertifiedError)
-        return Row(value, problem=failure(error), unmet=unmet)
+        return value, failure(error)
 
 
 def answer_sweep(specs: Sequence[str], sweep: str, ask: Asking, output: Output) -> ExitStatus:
@@ -153,38 +137,37 @@ def answer_sweep(specs: Sequence[str], sweep: str, ask: Asking, output: Output) 
     located = joined(specs, holes=True, relation=ask.relation)
     found = swept(located, read_sweep(sweep), free=ask.holes)
     rows: list[Row] = []
-    with Progress(len(found.values), shown=not output.quiet) as progress:
+    with Progress(len(found.values), watched=output.watched) as progress:
 
         def keep(row: Row) -> bool:
             rows.append(row)
-            progress.reach(len(rows))
-            return True
+            with progress.next(len(rows)):
+                return True
 
         asked = progress.over(enumerate(found.values))
         jobs = min(output.jobs, len(found.values))
         _answer_all(partial(_row, ask, found), asked, jobs, keep)
-    return _printed(rows, found, output)
+    return _printed(rows, ask, found, output)
 
 
-def _printed(rows: Sequence[Row], found: Swept, output: Output) -> ExitStatus:
+def _printed(rows: Sequence[Row], ask: Asking, found: Swept, output: Output) -> ExitStatus:
     """Print the table, and what is wrong with the values that are not in it."""
-    reports = [report for row in rows for report in row.reports]
-    missing = [(row, row.problem) for row in rows if row.problem is not None]
+    missing = [(value, each) for value, each in rows if isinstance(each, Failure)]
+    reports = [each for _, found in rows if not isinstance(found, Failure) for each in found]
+    if not reports:
+        # What is wrong with the whole question is said once.
+        first = {problem.message: (value, problem) for value, problem in reversed(missing)}
+        missing = [*first.values()][::-1]
     status = Printer(output).print(reports) if reports else ExitStatus.ERROR
-    known: set[str] = set()
-    for row, problem in missing:
-        if not reports and problem.message in known:
-            # What is wrong with the whole question is said once.
-            continue
-        known.add(problem.message)
-        place = f"{found.words(row.value)}: "
-        if row.unmet and reports:
+    for value, problem in missing:
+        message = f"{found.words(value)}: {problem.message}"
+        # That no value of what is free meets the target is an answer of a kind.
+        if reports and ask.holes and problem.code in UNMET:
             if not output.quiet:
-                complain(f"privcalc: warning: {place}{problem.message}")
+                complain(f"privcalc: warning: {message}")
             continue
         status = ExitStatus.ERROR
-        said = replace(problem, message=f"{place}{problem.message}")
-        if not complain(shown(said, output.error_form)):
+        if not complain(shown(replace(problem, message=message), output.format)):
             break
     return status
 
@@ -208,8 +191,6 @@ def _answer_all(
 AHEAD = 64
 # Other systems do not let a process that has loaded their libraries go on as two.
 FORKS = sys.platform == "linux"
-# What answers a question, in a process that does so.
-_answer: Callable[[int, Any], Any]
 
 
 def _in_order(
@@ -233,18 +214,26 @@ def _in_order(
         Exception: what `emit` or the questions raise, or a process ended before it had answered.
     """
     dealt: Queue[Future[_Found] | None] = Queue(maxsize=AHEAD * jobs)
+    # Why it ended: None where nobody reads on.
     ended: list[BaseException | None] = []
-    context = get_context("fork" if FORKS else "spawn")
-    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(answer,))
+    failed: list[BaseException | None] = []
+
     collector = Thread(target=_collect, args=(dealt, ended, emit), daemon=True)
+    # Ctrl-C reaches all processes of a terminal; the first of them decides.
+    ignoring = (signal.SIGINT, signal.SIG_IGN)
+    context = get_context("fork" if FORKS else "spawn")
+    pool = ProcessPoolExecutor(jobs, context, initializer=signal.signal, initargs=ignoring)
     try:
         # All processes are there before the thread is, which would not go on in them.
         pool.submit(int).result()
         collector.start()
-        for number, text in asked:
-            if ended:
-                break
-            dealt.put(_submitted(pool, number, text))
+        try:
+            for number, text in asked:
+                if ended:
+                    break
+                dealt.put(pool.submit(answer, number, text))
+        except Exception as error:  # noqa: BLE001  (raised when the answers are printed)
+            failed.append(error)
         dealt.put(None)
         collector.join()
     except KeyboardInterrupt:
@@ -256,8 +245,9 @@ def _in_order(
         raise
     finally:
         _end(pool)
-    if ended and ended[0] is not None:
-        raise ended[0]
+    first = [*ended, *failed, None][0]
+    if first is not None:
+        raise first
 
 
 def _collect(
@@ -271,21 +261,8 @@ def _collect(
         try:
             if not ended and not emit(future.result()):
                 ended.append(None)
-        except BrokenProcessPool:
-            words = "a process that answers questions ended before it had; is memory short?"
-            ended.append(RuntimeError(words))
         except BaseException as error:  # noqa: BLE001  (raised where the questions are read)
             ended.append(error)
-
-
-def _submitted(pool: ProcessPoolExecutor, number: int, text: object) -> Future[Any]:
-    """Return the answer to come, or why there will be none: printed in its turn."""
-    try:
-        return pool.submit(_work, number, text)
-    except BrokenProcessPool as error:
-        failed = Future[Any]()
-        failed.set_exception(error)
-        return failed
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
@@ -296,15 +273,3 @@ def _end(pool: ProcessPoolExecutor) -> None:
     for process in active_children():
         process.terminate()
     pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _begin(answer: Callable[[int, Any], Any]) -> None:
-    """Begin in a process of the pool."""
-    global _answer  # noqa: PLW0603  (sent once, and not with each question)
-    _answer = answer
-    # Ctrl-C reaches all processes of a terminal; the first of them decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _work(number: int, text: object) -> Any:  # noqa: ANN401
-    return _answer(number, text)

@@ -14,7 +14,6 @@ parameters of a call where a name and an equals sign follow, and else begins the
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import SpecError
@@ -85,7 +84,7 @@ def parse(text: str) -> Question:
         if part := reader.known.get(id(node)):
             spans[path] = part.span
             spans |= {(*path, name): span for name, span in part.values.items()}
-    return Question(tree, None, text, MappingProxyType(spans))
+    return Question(tree, None, text, spans)
 
 
 @record

@@ -150,7 +150,7 @@ def test_failures_of_many_processes() -> None:
         return len(found) < 5
 
     texts = ["end" if n == 40 else str(n) for n in range(2000)]
-    with pytest.raises(RuntimeError, match="ended before"):
+    with pytest.raises(RuntimeError, match="terminated abruptly"):
         stream._in_order(doubled, enumerate(texts), 2, lambda _: True)
     stream._in_order(doubled, enumerate(map(str, range(2000))), 2, emit)
     assert len(found) == 5

@@ -118,7 +118,7 @@ class TestPipes:
     def test_closed_standard_output(self, arguments: str) -> None:
         """An answer that is lost is an error."""
         done = shell(f"{arguments} >&-")
-        assert (done.returncode, done.stderr) == (2, "privcalc: standard output is closed\n")
+        assert (done.returncode, done.stderr) == (2, "privcalc: Bad file descriptor\n")
 
     def test_closed_standard_output_is_not_missed_where_nothing_is_printed(self) -> None:
         """With -q the exit status is the answer."""
