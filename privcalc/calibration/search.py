@@ -167,7 +167,7 @@ class ValueSearch:
         return good, min(beyond, key=lambda p: p.position, default=None)
 
     def root(self, end: End) -> float | None:
-        """Return about the x where the excess is 0: on a secant through the nearest probes.
+        """Return about the x where the excess is 0: inverse interpolation of the nearest probes.
 
         What decides a budget may be a wide bracket. Costs grow with x: where a costlier value seems
         to cost no more, the wider bracket of the two misleads.
@@ -185,11 +185,17 @@ class ValueSearch:
         if not known:
             return None
         (x, y), *others = [(p.x, p.excess[end]) for p in known[:3]]
-        for x1, y1 in others:
-            if (x1 - x) * (y1 - y) > 0.0:
-                self.slope = (y1 - y) / (x1 - x)
-                break
-        return x - y / self.slope
+        others = [(u, v) for u, v in others if (u - x) * (v - y) > 0.0]
+        if not others:
+            return x - y / self.slope
+        (x1, y1), *third = others
+        inverse = (x1 - x) / (y1 - y)
+        self.slope = 1.0 / inverse
+        found = x - y * inverse
+        for x2, y2 in third:
+            if (x2 - x1) * (y2 - y1) > 0.0:
+                found += ((x2 - x1) / (y2 - y1) - inverse) / (y2 - y) * y * y1
+        return found
 
     def narrowed(self, probe: Probe) -> Probe:
         """Return a probe with a narrow bracket, where that says the same of the budget."""

@@ -235,12 +235,6 @@ def best_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> flo
     """Return an epsilon >= 0 that a curve proves, by its best order; infinity for none.
 
     E[K] P(L = infinity) comes off delta; see the text of this module.
-
-    Args:
-        runs: the number of runs.
-        forward: the base mechanism of (Q, Q').
-        backward: that of (Q', Q).
-        delta: in [0, 1].
     """
     if delta >= 1.0:
         return 0.0

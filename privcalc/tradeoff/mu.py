@@ -454,10 +454,6 @@ def mu_at(epsilon: float, delta: Bound) -> Bound:
 
     It grows with delta, so that each end of delta gives one.
 
-    Args:
-        epsilon: >= 0.
-        delta: within [0, 1].
-
     Raises:
         DomainError: epsilon negative or not finite.
     """

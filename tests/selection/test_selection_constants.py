@@ -149,7 +149,6 @@ def test_no_test_of_random_pairs_exceeds_tight(family: str, given: dict[str, Any
     """No event or mixture of random pairs, both ways, exceeds a constant; some come close."""
     runs = make_runs(family, **given)
     closest = math.inf
-    # The generic constant costs some 15 milliseconds.
     for pair in random_pairs(4 if family == "distribution" else 12, 11):
         for forward in (pair, pair.reverse):
             constant = runs.tight(forward, forward.reverse)

@@ -41,8 +41,8 @@ def test_round_trip_of_dp_sgd() -> None:
     """delta(eps) = max over alpha of power - e^eps alpha, attained at alpha = Q(L > eps)."""
     laws = laws_of(MNIST)
     found: dict[str, list[tuple[float, float]]] = {}
+    step = 1e-5
     for name, each in laws.items():
-        step = 1e-5
         for epsilon in (1.0,):
             low, high = profile_at(each.upper, [epsilon - step, epsilon + step], 1e-12)
             slope = (low.bound.upper - high.bound.upper) / (2.0 * step)
