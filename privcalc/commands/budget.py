@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
 from privcalc.errors import PrivcalcError
-from privcalc.exact import decimal_text, exact
+from privcalc.exact import exact
 from privcalc.record import record, replace
 from privcalc.render.report import Check
 from privcalc.render.words import VERDICTS, number, short_exponent, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from privcalc.bounds import Bound
     from privcalc.relation import Relation
@@ -76,27 +76,19 @@ def _proved(quantity: str, at: str, bound: Bound, budget: float) -> str:
     """
     lower, upper = bound.decimals()
     verdict = bound.verdict(budget)
-    if verdict is Verdict.WITHIN:
-        texts = _texts(upper, bound.upper, bound.exact)
-        proof = next((text for text, end in texts if end <= exact(budget)), upper)
-        return f"{quantity} <= {proof}{at}"
-    if bound.lower is None:
-        return f"{quantity} <= {upper}{at} and no lower end is known"
-    if verdict is Verdict.EXCEEDED:
-        texts = _texts(lower, bound.lower, bound.exact)
-        proof = next((text for text, end in texts if end > exact(budget)), lower)
-        return f"{quantity} >= {proof}{at}"
-    return f"{quantity} is in [{lower}, {upper}]{at}"
+    if verdict is Verdict.UNDECIDED:
+        known = f" is in [{lower}, {upper}]{at}"
+        return quantity + (f" <= {upper}{at} and no lower end is known" if not lower else known)
+    within = verdict is Verdict.WITHIN
+    end, texts = (bound.upper, [upper]) if within else (bound.lower or 0.0, [lower])
+    texts += [number(end), *([] if bound.exact is None else [str(bound.exact)])]
+    proofs = (t for t in texts if (_read(t) <= exact(budget)) is within)
+    return f"{quantity} {'<=' if within else '>='} {next(proofs, texts[0])}{at}"
 
 
-def _texts(
-    rounded: str, end: float, known: Fraction | None
-) -> Iterator[tuple[str, Fraction | float]]:
-    """Yield texts of an end, the shortest first, with what they are read as."""
-    yield rounded, math.inf if rounded == "Infinity" else Fraction(rounded)
-    yield number(end), end if math.isinf(end) else Fraction(repr(end))
-    if known is not None:
-        yield decimal_text(known) or str(known), known
+def _read(text: str) -> Fraction | float:
+    """Return the number that a text is read as."""
+    return math.inf if text == "Infinity" else Fraction(text)
 
 
 def _settled_by(bound: Bound, *, narrowed: bool) -> str:

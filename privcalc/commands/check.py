@@ -27,14 +27,14 @@ from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
 from privcalc.exact import distinct
 from privcalc.opened import read_text as text_of
 from privcalc.record import record, replace
-from privcalc.relation import Relation
 from privcalc.render.words import written
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from os import PathLike
 
     from privcalc.commands.result import Result
+    from privcalc.relation import Relation
     from privcalc.render.report import Report, Row
     from privcalc.spec.read import Question
 
@@ -74,56 +74,46 @@ class Part:
     line: int | None
 
 
-@record
 class BudgetFile:
-    """What a budget file says.
+    """What a budget file says, read table by table: what is wrong is wrong where it has got to.
 
     Attributes:
         quantity: epsilon, rho or mu.
         most: how much of it may be spent.
         delta: where epsilon is asked; None for others.
         relation: the neighbouring relation, or None for the default.
-        parts: what is done with the data, in the order of the file.
+        parts: what is done with the data, by name, in the order of the file.
     """
 
     quantity: str
     most: float
-    delta: float | None
-    relation: Relation | None
-    parts: tuple[Part, ...]
+    delta: float | None = None
+    relation: Relation | None = None
 
+    def __init__(self, file: str, text: str, asked: Relation | None = None) -> None:
+        """Read it.
 
-def read_budget_file(file: str, text: str, asked: Relation | None = None) -> BudgetFile:
-    """Read a budget file.
+        Args:
+            file: its name.
+            text: what is in it.
+            asked: the relation of the command line, where it names one.
 
-    Args:
-        file: its name.
-        text: what is in it.
-        asked: the relation of the command line, where it names one.
-
-    Raises:
-        DomainError: it is too large.
-        FileError: something in it is wrong; it says in which line.
-    """
-    if len(text) > MAX_LENGTH:
-        raise DomainError(f"{file} has more than {MAX_LENGTH:,} characters")
-    reader = _Reader(file, text)
-    try:
-        return reader.read(asked)
-    except PrivcalcError as error:
-        raise FileError(error, file, reader.line) from None
-
-
-class _Reader:
-    """Reads a file, table by table and key by key: what is wrong is wrong where it has got to."""
-
-    def __init__(self, file: str, text: str) -> None:
-        """Begin where there is no table yet."""
-        self._file, self._text = file, text
+        Raises:
+            DomainError: it is too large.
+            FileError: something in it is wrong; it says in which line.
+        """
+        if len(text) > MAX_LENGTH:
+            raise DomainError(f"{file} has more than {MAX_LENGTH:,} characters")
+        self.parts: dict[str, Part] = {}
+        self._text = text
         self._table, self._index, self._key = "", 0, ""
         self._values: dict[str, Any] = {}
         # Where it is no TOML.
         self._line: int | None = None
+        try:
+            self._read(asked)
+        except PrivcalcError as error:
+            raise FileError(error, file, self.line) from None
 
     @property
     def line(self) -> int | None:
@@ -138,8 +128,7 @@ class _Reader:
                 return number
         return found
 
-    def read(self, asked: Relation | None) -> BudgetFile:
-        """Read all of it."""
+    def _read(self, asked: Relation | None) -> None:
         found = self._loaded()
         for table in (each for each in found if each not in ("budget", "mechanism")):
             self._table = table
@@ -155,15 +144,11 @@ class _Reader:
             raise UsageError(f"there is no mechanism, and nothing to check; {EXAMPLE}")
         if len(mechanisms) > MAX_MECHANISMS:
             raise UsageError(f"a budget file has at most {MAX_MECHANISMS:,} mechanisms")
-        self._enter("budget", budget)
-        quantity, most, delta = self._budget()
-        relation = self._relation() if "relation" in budget else None
-        parts: dict[str, Part] = {}
-        for index, values in enumerate(mechanisms):
-            self._enter("mechanism", values, index)
-            part = self._part(asked or relation, parts)
-            parts[part.name] = part
-        return BudgetFile(quantity, most, delta, relation, tuple(parts.values()))
+        self._table, self._values = "budget", budget
+        self._read_budget()
+        for self._index, self._values in enumerate(mechanisms):
+            self._table, self._key = "mechanism", ""
+            self._read_part(asked or self.relation)
 
     def _loaded(self) -> dict[str, Any]:
         """Read TOML; decimals are what is written, and not the nearest doubles."""
@@ -175,49 +160,37 @@ class _Reader:
             place = _PLACE.search(str(error))
             self._line = int(place[1]) if place and place[1] else None
             hint = FORM if self._line else ""
-            if self._text.lstrip().startswith(("{", "(", "OrderedDict")):
-                name = "FILE" if self._file == STANDARD_INPUT else self._file
-                hint = f"--file has a budget; a history is a SPEC: write opacus:file={name}"
             raise UsageError(f"not TOML: {_PLACE.sub('', str(error))}", hint=hint) from None
         except (RecursionError, ValueError) as error:
             raise UsageError(f"not TOML that is read here: {error}") from None
-
-    def _enter(self, table: str, values: dict[str, Any], index: int = 0) -> None:
-        self._table, self._index, self._key, self._values = table, index, "", values
 
     def _value(self, key: str) -> Any:  # noqa: ANN401
         self._key = key
         return self._values[key]
 
-    def _budget(self) -> tuple[str, float, float | None]:
+    def _read_budget(self) -> None:
         """Read what may be spent: of which quantity, how much, and at which delta."""
         named = [name for name in QUANTITIES if name in self._values]
+        self.quantity = named[0] if named else "epsilon"
         if len(named) > 1:
             self._key = named[1]
             raise UsageError(f"[budget] has {named[0]} or {named[1]}, not both")
-        quantity = named[0] if named else "epsilon"
-        if quantity != "epsilon":
-            if "delta" in self._values:
-                self._key = "delta"
-                raise UsageError(f"{quantity} holds at every delta: leave delta out")
-            self._check_keys((quantity,), ("relation",))
-            return quantity, read_epsilon(quantity, self._value(quantity)), None
-        others = ("relation",) if named else ("rho", "mu", "relation")
-        self._check_keys(("epsilon", "delta"), others)
-        most = read_epsilon("epsilon", self._value("epsilon"))
-        delta = read_delta("delta", self._value("delta"))
-        if delta >= 1.0:
-            raise DomainError("delta must be below 1: at 1 every mechanism keeps every budget")
-        return quantity, most, delta
+        if self.quantity != "epsilon" and "delta" in self._values:
+            self._key = "delta"
+            raise UsageError(f"{self.quantity} holds at every delta: leave delta out")
+        at = ("delta",) if self.quantity == "epsilon" else ()
+        self._check_keys(
+            (self.quantity, *at), ("relation",) if named else ("rho", "mu", "relation")
+        )
+        self.most = read_epsilon(self.quantity, self._value(self.quantity))
+        if at:
+            self.delta = read_delta("delta", self._value("delta"))
+            if self.delta >= 1.0:
+                raise DomainError("delta must be below 1: at 1 every mechanism keeps every budget")
+        if "relation" in self._values:
+            self.relation = read_relation("relation", self._words("relation"))
 
-    def _relation(self) -> Relation:
-        try:
-            return read_relation("relation", self._words("relation"))
-        except UsageError:
-            words = ", ".join(each.text for each in Relation)
-            raise UsageError(f"relation is one of {words}") from None
-
-    def _part(self, relation: Relation | None, others: Collection[str]) -> Part:
+    def _read_part(self, relation: Relation | None) -> None:
         """Read what one mechanism is, under the relation that is asked for."""
         if not isinstance(self._values, dict):
             raise UsageError(f"a mechanism is a table; {EXAMPLE}")
@@ -227,10 +200,11 @@ class _Reader:
             raise UsageError(f"a name has 1 to {MAX_NAME} characters")
         if name.lower() in ROWS:
             raise UsageError(f"no mechanism is called {name}: the table has a row {name}")
-        if name in others:
+        if name in self.parts:
             raise UsageError(f"two mechanisms are called {name}")
         note = self._words("note") if "note" in self._values else ""
-        return Part(name, question(self._quoted("spec"), relation=relation), note, self.line)
+        found = question(self._quoted("spec"), relation=relation)
+        self.parts[name] = Part(name, found, note, self.line)
 
     def _check_keys(self, needed: Sequence[str], others: Sequence[str]) -> None:
         """Refuse a key that is not known, or one that is missing."""
@@ -238,10 +212,7 @@ class _Reader:
         known = (*needed, *others)
         for key in (each for each in self._values if each not in known):
             self._key = key
-            words = f"known: {', '.join(known)}"
-            if "spec" in known and key.removeprefix("max_") in (*QUANTITIES, "delta"):
-                words = "the budget is that of all mechanisms together, in [budget]"
-            raise UsageError(f"{what} has no key {key[:MAX_NAME]}; {words}")
+            raise UsageError(f"{what} has no key {key[:MAX_NAME]}; known: {', '.join(known)}")
         for key in (each for each in needed if each not in self._values):
             raise UsageError(f"{what} needs {key}")
 
@@ -272,9 +243,9 @@ def checked(file: str, ask: Asking, text: str | None = None) -> Report:
     """
     if not file.strip():
         raise UsageError("--file needs the name of a file, such as privacy.toml, or -")
-    found = read_budget_file(file, text_of(file) if text is None else text, ask.relation)
+    found = BudgetFile(file, text_of(file) if text is None else text, ask.relation)
     try:
-        whole = summed([part.question for part in found.parts])
+        whole = summed([part.question for part in found.parts.values()])
         asked = relation_in_force(ask.relation, found.relation)
         given = {**ask.values, "relation": relation_in_force(asked, whole.relation)}
         if given["relation"] is None:
@@ -339,7 +310,7 @@ def check(
 def _costs(file: str, found: BudgetFile, ask: Asking) -> list[Bound]:
     """Return what each part costs by itself, at the delta and under the relation of the whole."""
     known: dict[object, Bound] = {}
-    for part in found.parts:
+    for part in found.parts.values():
         key = distinct(part.question.tree)
         if key not in known:
             try:
@@ -350,25 +321,25 @@ def _costs(file: str, found: BudgetFile, ask: Asking) -> list[Bound]:
             if not isinstance(bound, Bound):
                 raise TypeError("what has a budget is a bracket")
             known[key] = bound
-    return [known[distinct(part.question.tree)] for part in found.parts]
+    return [known[distinct(part.question.tree)] for part in found.parts.values()]
 
 
 def _with_parts(file: str, report: Report, found: BudgetFile, costs: list[Bound]) -> Report:
     """Put the parts into the answer for the whole, and point at the one that costs most."""
-    name = found.quantity
+    name, parts = found.quantity, [*found.parts.values()]
     total, check = report.result[name], report.check
     if check is None or not isinstance(total, Bound):
         raise TypeError("a budget is checked")
     rows: list[Row] = [
-        {"name": part.name, name: cost} for part, cost in zip(found.parts, costs, strict=True)
+        {"name": part.name, name: cost} for part, cost in zip(parts, costs, strict=True)
     ]
     most = max(range(len(costs)), key=lambda index: costs[index].upper)
-    worst = found.parts[most]
+    worst = parts[most]
     if check.verdict is not Verdict.WITHIN and len(costs) > 1:
         cost = costs[most].decimals()[1]
         words = f"{check.sentence}; {worst.name} costs most, {cost} by itself"
         check = replace(check, sentence=words)
-    notes = [(part.name, part.note) for part in found.parts if part.note]
+    notes = [(part.name, part.note) for part in parts if part.note]
     return replace(
         report,
         command="compose",

@@ -19,7 +19,7 @@ from privcalc.render.words import written
 from privcalc.spec.entry import snake_case, word_text
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import entry, to_text
-from privcalc.spec.tree import COUNT, Hole, Node, Repeated, filled, holes, owner, value_at, walk
+from privcalc.spec.tree import Node, Repeated, filled, holes, owner, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -176,49 +176,58 @@ def swept(located: Question, sweep: Sweep, *, free: bool = False) -> Swept:
         UsageError: it is not said, or said twice, what is swept; or that is no number.
     """
     tree = located.tree
-    paths = () if free else holes(tree)
-    parameter = _of_holes(tree, paths, sweep.name) if paths else None
-    if parameter is None:
-        path, parameter = _named(tree, sweep.name, free=free)
-        paths = (path,)
+    written = {path: _parameter(tree, path) for path, v in walk(tree) if not isinstance(v, Node)}
+    open_places = holes(tree)
+    if open_places and not free:
+        paths = open_places
+        _check_holes([written[path] for path in paths], sweep.name)
+    else:
+        paths = (_named(written, sweep.name, open_places),)
+        if paths[0] in open_places:
+            raise UsageError(f"{sweep.name} is the free parameter; sweep another parameter")
+    parameter = written[paths[0]]
+    if parameter.kind not in NUMBERS:
+        raise UsageError(f"{sweep.name} takes {parameter.takes}; a sweep needs a number")
     values = sweep.values(whole=parameter.kind == "integer")
     return Swept(located, paths, parameter.spelling, values)
 
 
-def _named(tree: Node, name: str, *, free: bool) -> tuple[Path, Parameter]:
-    """Return the path that a sweep names, and what is written there."""
+# Kinds of parameters that a sweep can be over.
+NUMBERS = ("number", "integer")
+
+
+def _named(written: dict[Path, Parameter], name: str, free: Sequence[Path]) -> Path:
+    """Return the path that a sweep names: `sigma`, or `sigma#2` for the second of that name."""
     word, mark, which = name.partition("#")
     if not name:
         raise UsageError(
             "--sweep needs the name of what is swept, as in sigma=0.8..2/13"
             + ("" if free else ", or _ in its place in SPEC")
         )
-    written = {path: _parameter(tree, path) for path, v in walk(tree) if not isinstance(v, Node)}
     found = [path for path, each in written.items() if snake_case(word) in each.spellings]
     if not found:
-        _refuse_unknown(tree, written, word)
-    chosen = found
+        others = (each for path, each in written.items() if path not in free)
+        known = {word_text(each.spelling) for each in others if each.kind in NUMBERS}
+        swept = (
+            f"a sweep can be over {', '.join(sorted(known))}"
+            if known
+            else "and no number could be swept"
+        )
+        raise UsageError(f"nothing is called {word} here; {swept}")
     times = "once" if len(found) == 1 else f"{len(found)} times"
-    if mark:
-        chosen = found[int(which) - 1 :][:1] if which.isdecimal() and int(which) else []
-        if not chosen:
-            raise UsageError(f"{word} is written {times}, and {name} is none of them")
-    if len(chosen) > 1:
+    if not mark and len(found) > 1:
         other = "" if free else ", or _ in SPEC in the place of those that are swept"
         raise UsageError(
             f"{word} is written {times}; say which is swept: {word}#1 for the first{other}"
         )
-    [path] = chosen
-    if isinstance(value_at(tree, path), Hole):
-        raise UsageError(f"{word} is the free parameter; sweep another parameter")
-    if written[path].kind not in ("number", "integer"):
-        raise UsageError(f"{word} takes {written[path].takes}; a sweep needs a number")
-    return path, written[path]
+    place = int(which) - 1 if mark and which.isdecimal() else 0 if not mark else -1
+    if not 0 <= place < len(found):
+        raise UsageError(f"{word} is written {times}, and {name} is none of them")
+    return found[place]
 
 
-def _of_holes(tree: Node, paths: Sequence[Path], name: str) -> Parameter:
-    """Return the parameter that all free places are of."""
-    known = [_parameter(tree, path) for path in paths]
+def _check_holes(known: Sequence[Parameter], name: str) -> None:
+    """Refuse free places of several parameters, or of another one than is named."""
     spelled = list(dict.fromkeys(each.spelling for each in known))
     if len(spelled) > 1:
         raise UsageError(
@@ -227,24 +236,6 @@ def _of_holes(tree: Node, paths: Sequence[Path], name: str) -> Parameter:
         )
     if name and snake_case(name) not in known[0].spellings:
         raise UsageError(f"--sweep names {name}, and what is written _ is {spelled[0]}")
-    return known[0]
-
-
-def _refuse_unknown(tree: Node, written: dict[Path, Parameter], word: str) -> None:
-    """Say what a sweep can be over."""
-    known = {
-        COUNT if path[-1] == COUNT else word_text(parameter.spelling)
-        for path, parameter in written.items()
-        if parameter.kind in ("number", "integer") and not isinstance(value_at(tree, path), Hole)
-    }
-    if not known:
-        but = " but the free parameter" if holes(tree) else ""
-        raise UsageError(
-            f"nothing is called {word} here, and nothing{but} could be swept: a sweep is over a"
-            " number of the specification"
-        )
-    listed = ", ".join(sorted(known))
-    raise UsageError(f"nothing is called {word} here; a sweep can be over {listed}")
 
 
 def _parameter(tree: Node, path: Path) -> Parameter:

@@ -284,8 +284,8 @@ OF_ANSWERS = (
     Fault(
         "gate-parts",
         "commands/check.py",
-        "whole = summed([part.question for part in found.parts])",
-        "whole = summed([part.question for part in found.parts[:2]])",
+        "whole = summed([part.question for part in found.parts.values()])",
+        "whole = summed([part.question for part in found.parts.values()][:2])",
         "commands",
         "test_gate.py",
     ),
