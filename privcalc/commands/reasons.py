@@ -14,6 +14,7 @@ from privcalc.bounds import Bound, round_down, round_up
 from privcalc.record import replace
 from privcalc.render.report import OneSided
 from privcalc.render.words import number, written
+from privcalc.spec.brief import kind
 from privcalc.spec.registry import entry
 from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped
 
@@ -214,51 +215,53 @@ def _calls(tree: Node) -> list[Leaf | Wrapped]:
     return [tree] if isinstance(tree, Leaf) else [*_calls(tree.event), tree]
 
 
-def kind(tree: Node) -> str:
-    """Name a part without its numbers: gaussian@batches."""
-    if isinstance(tree, Repeated):
-        return kind(tree.event)
-    if isinstance(tree, Several):
-        return "+".join(dict.fromkeys(map(kind, tree.events)))
-    name = entry(tree.name).spelling
-    if isinstance(tree, Leaf):
-        return name
-    inner = kind(tree.event)
-    return f"({inner})@{name}" if "+" in inner else f"{inner}@{name}"
-
-
 def _of_infinity(report: Report, faults: set[str], parts: Sequence[Part]) -> Iterator[str]:
     """Say which part has losses that are infinite, or of any size, and what would not have."""
     delta = report.query.get("delta") if "epsilon" in report.result else None
-    revealing = [part for part in parts if part.certain > 0.0]
     if delta is not None:
-        yield from _infinite_epsilon(delta, parts, revealing)
+        yield from _infinite_epsilon(delta, parts)
         return
     names = [n for n in ("mu", "rho", "renyi_epsilon", "base") if n in report.result]
     subject = names[0] if names and names[0] in ("mu", "rho") else "divergence"
     finite = f"no {subject} is finite" + " without sampling" * ("base" in names)
-    total = math.fsum(part.mass for part in parts) * (1.0 + 1e-12)
+    revealing, cut, total = _lost(parts)
     where = f"; at deltas above {_above(total)} there is an epsilon" if total < 1.0 else ""
     endless = _kinds(part for part in parts if part.endless)
-    curves = _kinds(part for part in parts if part.curve)
-    cut = _kinds(part for part in parts if part.mass > 0.0)
     if revealing:
-        yield f"{_masses(revealing)}, and so {finite}{where}"
-    elif curves:
+        yield f"{revealing}, and so {finite}{where}"
+    elif curves := _kinds(part for part in parts if part.curve):
         yield f"{curves}: nothing is said of Renyi orders above those that are given"
     elif cut:
-        yield (
-            f"{cut}: what is proved from above leaves out probability {_above(total)}, and so no"
-            f" finite {subject} is proved{where}"
-        )
+        yield f"{cut}, and so no finite {subject} is proved{where}"
     elif INFINITE in faults and endless:
         every = " at every order" if subject == "divergence" else ""
         yield f"{endless}: large losses are too likely for a finite {subject}{every}{where}"
     elif subject == "mu" and OPEN in faults:
-        yield (
-            "no mu is proved to hold at every delta; --delta 1e-6, say, asks for the one that holds"
-            " there"
-        )
+        words = "no mu is proved to hold at every delta; --delta 1e-6, say, asks for the one that"
+        yield f"{words} holds there"
+
+
+def _infinite_epsilon(delta: float, parts: Sequence[Part]) -> Iterator[str]:
+    """Say why there is no finite epsilon at a delta, and at which there is."""
+    revealing, cut, total = _lost(parts)
+    endless = _kinds(part for part in parts if part.endless)
+    if revealing:
+        enough = f"a delta above {_above(total)} has an epsilon"
+        enough = enough if total < 1.0 else "no delta below 1 is known to have an epsilon"
+        yield f"{revealing}, more often than delta {written(delta)}: {enough}"
+    elif delta == 0.0 and endless:
+        yield f"{endless}: losses may be of any size, so that only deltas above 0 have an epsilon"
+    elif cut and delta <= total:
+        yield f"{cut}; {'deltas above that have an epsilon' if total < 1.0 else 'no delta has one'}"
+
+
+def _lost(parts: Sequence[Part]) -> tuple[str, str, float]:
+    """Say what reveals a record, and what a proof leaves out; or "", and with which probability."""
+    total = math.fsum(part.mass for part in parts) * (1.0 + 1e-12)
+    revealing = [part for part in parts if part.certain > 0.0]
+    cut = _kinds(part for part in parts if part.mass > 0.0)
+    words = f"{cut}: what is proved from above leaves out probability {_above(total)}"
+    return _masses(revealing) if revealing else "", words if cut else "", total
 
 
 def _kinds(parts: Iterable[Part]) -> str:
@@ -279,30 +282,6 @@ def _masses(parts: Sequence[Part]) -> str:
     more = len(parts) - 1
     more_words = f" (and {more} more part{'s' if more > 1 else ''} with the like)" if more else ""
     return f"{kind(worst.tree)}: with probability {least}{often}{more_words} {reveals}"
-
-
-def _infinite_epsilon(
-    delta: float, parts: Sequence[Part], revealing: Sequence[Part]
-) -> Iterator[str]:
-    """Say why there is no finite epsilon at a delta, and at which there is."""
-    total = math.fsum(part.mass for part in parts) * (1.0 + 1e-12)
-    if revealing:
-        enough = f"a delta above {_above(total)} has an epsilon"
-        if total >= 1.0:
-            enough = "no delta below 1 is known to have an epsilon"
-        yield f"{_masses(revealing)}, more often than delta {written(delta)}: {enough}"
-    elif delta == 0.0 and any(part.endless for part in parts):
-        named = _kinds(part for part in parts if part.endless)
-        yield f"{named}: losses may be of any size, so that only deltas above 0 have an epsilon"
-    elif total >= 1.0:
-        named = _kinds(part for part in parts if part.mass > 0.0)
-        yield f"{named}: what is proved from above says nothing at any delta below 1"
-    elif total > 0.0 and delta <= total:
-        named = _kinds(part for part in parts if part.mass > 0.0)
-        yield (
-            f"{named}: what is proved from above leaves out probability {_above(total)}; deltas"
-            " above that have an epsilon"
-        )
 
 
 def _above(total: float) -> str:

@@ -77,28 +77,30 @@ def _cut(words: str, after: str = "") -> str:
 
 def _sum(events: Sequence[Node], what: str) -> str:
     """Count what there is of each kind, and what is used."""
-    kinds = Counter(map(_kind, events))
+    kinds = Counter(map(kind, events))
     uses = _uses(events)
     after = "" if uses in (0, len(events)) else f"; {uses:,} uses"
     if len(kinds) == 1:
-        words = [f"{len(events):,} {what}", *(f"all {kind}" for kind in kinds), *_numbers(events)]
+        words = [f"{len(events):,} {what}", *(f"all {each}" for each in kinds), *_numbers(events)]
         return ", ".join(words) + after
-    named = [f"{count:,} {kind}" for kind, count in kinds.most_common(_KINDS)]
+    named = [f"{count:,} {each}" for each, count in kinds.most_common(_KINDS)]
     if len(kinds) > _KINDS:
         named.append(f"{sum(n for _, n in kinds.most_common()[_KINDS:]):,} others")
     return f"{len(events):,} {what}: {', '.join(named)}{after}"
 
 
-def _kind(node: Node) -> str:
-    """Name a mechanism and what is done to it, without numbers."""
+def kind(node: Node) -> str:
+    """Name a mechanism and what is done to it, without numbers: gaussian@batches."""
     if isinstance(node, Leaf):
         return entry(node.name).spelling
     if isinstance(node, Repeated):
-        return _kind(node.event)
+        return kind(node.event)
     if isinstance(node, Wrapped):
-        return f"{_kind(node.event)}@{entry(node.name).spelling}"
-    kinds = dict.fromkeys(map(_kind, node.events))
-    return f"({'+'.join(kinds)})" if isinstance(node, Composed) else f"max({','.join(kinds)})"
+        return f"{kind(node.event)}@{entry(node.name).spelling}"
+    kinds = dict.fromkeys(map(kind, node.events))
+    if isinstance(node, Parallel):
+        return f"max({','.join(kinds)})"
+    return f"({'+'.join(kinds)})" if len(kinds) > 1 else "".join(kinds)
 
 
 def _uses(events: Iterable[Node]) -> int:
@@ -116,7 +118,7 @@ def _count(node: Node) -> int:
 def _steps(events: Sequence[Node]) -> str:
     """Describe the steps of a training run; "" of anything else."""
     found = _written(events)
-    if {*map(_kind, events)} != {"gaussian@poisson"} or {*found} != {"noise_multiplier", "q"}:
+    if {*map(kind, events)} != {"gaussian@poisson"} or {*found} != {"noise_multiplier", "q"}:
         return ""
     uses = _uses(events)
     noisy = _range("noise multiplier", found["noise_multiplier"], "s")
