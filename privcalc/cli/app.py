@@ -180,13 +180,13 @@ def _compose(
 
 
 def _check_alone(given: Mapping[str, Any], output: Output, specs: list[str]) -> None:
-    """Refuse what says nothing to a budget file."""
+    """Reject options that have no effect with a budget file."""
     if specs and all(each.lower().endswith(".toml") for each in specs):
         raise UsageError("--file takes one file", hint="one file for each command")
     others = ("delta", "epsilon", "max_epsilon", "max_delta")
     if specs or any(given.get(name) for name in others):
         raise UsageError(
-            "--file has what is done with the data, and the budget; give neither as well"
+            "--file has the specifications and the budget; do not give them as options too"
         )
     if given.get("sweep") is not None:
         raise UsageError("--sweep goes with SPEC, not with --file")
@@ -208,7 +208,7 @@ def _convert(
             hint="leave out -t; -q has the exit status alone" if "limits" in ask.values else "",
         )
     if output.terse and given.get("data_dependent"):
-        raise UsageError("-t has no room to say that a data-dependent number is no guarantee")
+        raise UsageError("-t cannot say that a data-dependent number is no guarantee")
     if sweep is not None and mode:
         raise UsageError("--sweep goes with a guarantee: not with --data-dependent or --filter")
     if sweep is not None and to not in ("dp", "zcdp", "gdp"):
@@ -245,13 +245,13 @@ def _select(command: Command, given: Mapping[str, Any], output: Output, specs: l
     if thresholds and (one is None or len(ask.values.get("delta", ())) != 1 or len(places) > 1):
         raise UsageError("--thresholds needs --epsilon-q E and one --delta D")
     if one is not None and not thresholds:
-        raise UsageError("--epsilon-q says nothing without --thresholds")
+        raise UsageError("--epsilon-q has no effect without --thresholds")
     if not (thresholds or specs):
-        raise UsageError("select needs a SPEC: what one run costs")
+        raise UsageError("select needs a SPEC: what one run does")
     if thresholds and ("limits" in ask.values or output.jobs > 1):
-        raise UsageError("--thresholds says what candidates have to keep, and checks no budget")
+        raise UsageError("--thresholds computes thresholds for candidates, and checks no budget")
     if thresholds and sweep is not None:
-        raise UsageError("--sweep says nothing to --thresholds")
+        raise UsageError("--sweep has no effect with --thresholds")
     _check_swept(places, sweep)
     _check_curve(places, output, specs)
     return ask
@@ -316,7 +316,7 @@ _LISTS = {
 
 def _check_jobs(output: Output) -> None:
     if output.jobs > 1:
-        raise UsageError("--jobs says nothing to one question; it goes with - and --sweep")
+        raise UsageError("--jobs has no effect on one question; use it with - or --sweep")
 
 
 def _check_certificate(name: str, *, one: bool, estimate: bool) -> None:

@@ -272,7 +272,7 @@ def _collect(
             if not ended and not emit(future.result()):
                 ended.append(None)
         except BrokenProcessPool:
-            words = "a process that answers questions ended before it had; is memory short?"
+            words = "a worker process ended before it had answered; is memory short?"
             ended.append(RuntimeError(words))
         except BaseException as error:  # noqa: BLE001  (raised where the questions are read)
             ended.append(error)
