@@ -176,10 +176,10 @@ def _compose(command: Command, given: Mapping[str, Any], output: Output) -> Aski
 
 
 def _check_alone(given: Mapping[str, Any], output: Output) -> None:
-    """Refuse what says nothing to a budget file."""
+    """Reject options that have no effect with a budget file."""
     if any(map(given.get, ("specs", "delta", "epsilon", "max_epsilon", "max_delta"))):
         raise UsageError(
-            "--file has what is done with the data, and the budget; give neither as well"
+            "--file has the specifications and the budget; do not give them as options too"
         )
     if given.get("sweep") is not None:
         raise UsageError("--sweep goes with SPEC, not with --file")
@@ -199,7 +199,7 @@ def _convert(command: Command, given: Mapping[str, Any], output: Output) -> Aski
             hint="leave out -t; -q has the exit status alone" if "limits" in ask.values else "",
         )
     if output.terse and given.get("data_dependent"):
-        raise UsageError("-t has no room to say that a data-dependent number is no guarantee")
+        raise UsageError("-t cannot say that a data-dependent number is no guarantee")
     if sweep is not None and mode:
         raise UsageError("--sweep goes with a guarantee: not with --data-dependent or --filter")
     if sweep is not None and (to not in TERSE[:3] or (to == "gdp" and "delta" in ask.values)):
@@ -232,11 +232,11 @@ def _select(command: Command, given: Mapping[str, Any], output: Output) -> Askin
     if thresholds and (one is None or len(ask.values.get("delta", ())) != 1 or len(places) > 1):
         raise UsageError("--thresholds needs --epsilon-q E and one --delta D")
     if one is not None and not thresholds:
-        raise UsageError("--epsilon-q says nothing without --thresholds")
+        raise UsageError("--epsilon-q has no effect without --thresholds")
     if not (thresholds or given.get("specs")):
-        raise UsageError("select needs a SPEC: what one run costs")
+        raise UsageError("select needs a SPEC: what one run does")
     if thresholds and ("limits" in ask.values or output.jobs > 1 or sweep is not None):
-        raise UsageError("--thresholds says what candidates have to keep: no budget, no sweep")
+        raise UsageError("--thresholds computes thresholds for candidates: no budget, no sweep")
     _check_swept(places, sweep)
     return ask
 
@@ -275,7 +275,7 @@ def _check_swept(places: Sequence[Sequence[float]], sweep: str | None) -> None:
 
 def _check_jobs(output: Output) -> None:
     if output.jobs > 1:
-        raise UsageError("--jobs says nothing to one question; it goes with - and --sweep")
+        raise UsageError("--jobs has no effect on one question; use it with - or --sweep")
 
 
 def _check_certificate(name: str, *, one: bool, estimate: bool) -> None:

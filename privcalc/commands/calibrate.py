@@ -67,7 +67,7 @@ def _prepared(values: Values) -> Values:
         raise UsageError(f"--{quantity} needs --{place}: the {place} at which it is asked{pure}")
     for name in PLACES:
         if name in given and name != place:
-            raise UsageError(f"--{name} says nothing to --{quantity}")
+            raise UsageError(f"--{name} has no effect with --{quantity}")
     named = [name for name in (place, quantity) if name]
     numbers = product(*(given[name] for name in named))
     targets = tuple(dict(zip(named, each, strict=True)) for each in numbers)

@@ -97,7 +97,7 @@ Examples:
 
 
 def _prepared(values: Values) -> Values:
-    """Refuse options that say nothing to a target, or to one another; find the target."""
+    """Reject options without effect on a target or that contradict others; find the target."""
     to = values.get("to", "dp")
     limits = values.get("limits")
     given = [*values, *(limits.names if limits else ())]
@@ -107,14 +107,14 @@ def _prepared(values: Values) -> Values:
         if name not in USES[to]:
             takers = " and ".join(f"--to {each}" for each in USES if name in USES[each])
             flag = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{flag} says nothing to --to {to}; it is for {takers}")
+            raise UsageError(f"{flag} has no effect with --to {to}; use it with {takers}")
     if "points" in values and ("epsilon" in values or "fpr" in values):
         raise UsageError("--points chooses points; it contradicts a list of them")
     engine = values.get("engine", "auto")
     if engine != "auto" and to in ("rdp", "zcdp"):
-        raise UsageError(f"--engine says nothing to --to {to}: the Renyi curve answers it")
+        raise UsageError(f"--engine has no effect with --to {to}: the Renyi curve answers it")
     if to == "dp-event" and {"data_dependent", "filter_", "group"} & values.keys():
-        raise UsageError("--group, --filter and --data-dependent say nothing to --to dp-event")
+        raise UsageError("--group, --filter and --data-dependent have no effect with --to dp-event")
     _check_mode(values)
     if budget := values.get("filter_"):
         values["filter_"] = joined([budget]).tree
@@ -122,14 +122,14 @@ def _prepared(values: Values) -> Values:
 
 
 def _check_mode(values: Values) -> None:
-    """Refuse what says nothing to the data at hand, or to a filter."""
+    """Reject options that have no effect with the data at hand or a filter."""
     data, budget = values.get("data_dependent"), values.get("filter_")
     if data and budget:
-        raise UsageError("--filter is about guarantees, and --data-dependent about none")
+        raise UsageError("--filter takes guarantees, and --data-dependent gives none")
     if data or budget:
         mode = "--data-dependent" if data else "--filter"
         if values.get("engine", "auto") != "auto":
-            raise UsageError(f"--engine says nothing to {mode}")
+            raise UsageError(f"--engine has no effect with {mode}")
         if values.get("limits"):
             words = f"{mode} is not checked against a budget; compose and convert SPEC are"
             raise UsageError(words)

@@ -93,9 +93,9 @@ PROVING_ENGINES = ("auto", "contour", "fft", "rdp")
 OPTIONS = (
     # Of some commands; they stand first.
     Option("engine", "", TEXT,
-        "Which engine proves it. auto asks what applies to the composition: closed form, contour, "
-        "fft, Renyi. Or ask one only: contour, fft, rdp (upper end only), afa (an estimate "
-        "without certificate).",
+        "Which engine proves the answer. auto takes all that apply to the composition: closed "
+        "form, contour, fft, Renyi. Or one alone: contour, fft, rdp (upper end only), afa (an "
+        "estimate without certificate).",
         choices=(*PROVING_ENGINES, "afa"),
         commands=("compose",),
         read=read_text),
@@ -115,8 +115,8 @@ OPTIONS = (
         commands=("subsample",),
         read=read_text),
     Option("specs", "SPEC...", TEXTS,
-        "What one run costs; several are one sum. With --thresholds: candidates, each with its "
-        "count left open (@_). - reads questions from standard input.",
+        "What one run does with the data; several are one sum. With --thresholds: "
+        "candidates, each with a free count (@_). - reads questions from standard input.",
         commands=("select",)),
     Option("specs", "SPEC...", TEXTS,
         "What will be done with the data, with _ for the value that is wanted; several are one "
@@ -151,18 +151,18 @@ OPTIONS = (
         "Exit with 1 unless delta is proved at most this. Needs --epsilon.",
         read=read_delta),
     Option("exit_zero", "", FLAG,
-        "Exit with 0 also where a budget is not satisfied. Errors are errors still."),
+        "Exit with 0 also where a budget is not satisfied. Errors still exit with 2."),
     Option("sweep", "NAME=LOW..HIGH/N", TEXT,
         "Answer for N values of one number of SPEC. With /Nlog spread over the logarithm; or a "
-        "list, NAME=A,B,... Without NAME= of what is written _. Of several that are called NAME, "
-        "NAME#2 is the second."),
+        "list, NAME=A,B,... Without NAME= the values written _ are swept. Where NAME occurs "
+        "several times, NAME#2 is the second."),
     Option("relation", "", TEXT,
         "Neighbouring relation. Without it: add-or-remove-one, or replace-one if the "
         "specification samples without replacement.",
         choices=RELATIONS,
         read=read_relation),
     Option("tolerance", "T", TEXT,
-        "Target relative width of the bracket, > 0 and < 1; what costs nothing is narrower. A "
+        "Target relative width of the bracket, > 0 and < 1; digits that cost nothing are added. A "
         "bracket of epsilon narrower than 1e-12 always counts as narrow enough.",
         read=read_tolerance),
     Option("file", "FILE", TEXT,
@@ -170,7 +170,7 @@ OPTIONS = (
         "exit with status 1 unless the whole is proved to be within it."),
     Option("certificate", "FILE", TEXT,
         "Write into FILE what another program needs to prove the answer again. For one delta or "
-        "epsilon. See CONTRIBUTING.md for one that does."),
+        "epsilon. man 5 privcalc-certificate describes it."),
     Option("json", "", FLAG,
         "Print one JSON object for each answer; same as --format json."),
     Option("format_", "", TEXT,
@@ -198,7 +198,7 @@ OPTIONS = (
     Option("to", "", TEXT,
         "dp, profile, rdp, zcdp, gdp, tradeoff, risk, dp-event. dp: epsilon at each --delta, "
         "delta at each --epsilon. profile: delta at many epsilons. rdp: Renyi divergences at "
-        "--orders. zcdp, gdp: the smallest rho, mu that is true. tradeoff: the error rates of the "
+        "--orders. zcdp, gdp: the smallest rho, mu that holds. tradeoff: the error rates of the "
         "best tests. risk: what attacks can achieve. dp-event: the specification as a DpEvent of "
         "dp_accounting.",
         choices=("dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk", "dp-event"),
@@ -222,17 +222,17 @@ OPTIONS = (
         "Protect groups of K records together, as @group:k=K does.",
         read=read_count),
     Option("max_rho", "R", TEXT,
-        "The same for rho, with --to zcdp.",
+        "Exit with 1 unless rho is proved at most this. Needs --to zcdp.",
         read=read_epsilon),
     Option("max_mu", "M", TEXT,
-        "The same for mu, with --to gdp.",
+        "Exit with 1 unless mu is proved at most this. Needs --to gdp.",
         read=read_epsilon),
     Option("max_advantage", "A", TEXT,
-        "The same for the advantage, with --to risk.",
+        "Exit with 1 unless the advantage is proved at most this. Needs --to risk.",
         read=read_delta),
     Option("engine", "", TEXT,
-        "Which engine proves it. auto asks what applies to the composition. Or ask one only: "
-        "contour, fft, rdp (upper end only). Renyi divergences need none.",
+        "Which engine proves the answer. auto takes all that apply to the composition. Or one "
+        "alone: contour, fft, rdp (upper end only). Renyi divergences need none.",
         choices=PROVING_ENGINES,
         read=read_text),
     Option("data_dependent", "FILE", TEXTS,
@@ -245,7 +245,7 @@ OPTIONS = (
         "steps of SPEC, whose parameters may have been chosen on the way.",
         read=read_text),
     Option("spec", "SPEC", TEXT,
-        "What sees the sample. - reads questions from standard input."),
+        "What is done with the sample. - reads questions from standard input."),
     Option("q", "Q", TEXT,
         "Poisson sampling: the probability of each record.",
         read=read_delta),
@@ -264,8 +264,8 @@ OPTIONS = (
         "distribution:file=FILE.",
         read=read_text),
     Option("thresholds", "", FLAG,
-        "Ask what candidates that differ in privacy must keep. Also the largest count that each "
-        "may run. Needs --epsilon-q and --delta."),
+        "Compute thresholds for candidates that differ in privacy. Also the largest count of "
+        "each. Needs --epsilon-q and --delta."),
     Option("epsilon_q", "E", TEXT,
         "Epsilon of one run at --delta, for --thresholds."),
     Option("mu", "M", TEXTS,

@@ -39,7 +39,7 @@ def question(spec: object, *, holes: bool = False, relation: Relation | None = N
     Args:
         spec: a text or JSON; or what Python has of either: an object of the JSON form, or an
             answer, which is read as the guarantee that its numbers are about.
-        holes: whether it may be incomplete.
+        holes: whether it may have free parameters.
         relation: the one that is asked for.
 
     Raises:
@@ -101,7 +101,7 @@ def joined(
 
     Args:
         specs: in any form; answers that bring different relations have no sum.
-        holes: whether there may be holes.
+        holes: whether there may be free parameters.
         relation: the one that is asked for.
     """
     if not specs:

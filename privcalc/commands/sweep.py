@@ -78,7 +78,7 @@ class Sweep:
 
 
 def read_sweep(text: str) -> Sweep:
-    """Read NAME=LOW..HIGH/N, or a list of numbers; NAME= may be left out.
+    """Read NAME=LOW..HIGH/N, or a list of numbers; NAME= may be omitted.
 
         >>> read_sweep("sigma=0.8..2/4").values(whole=False)
         (0.8, 1.2, 1.6, 2.0)

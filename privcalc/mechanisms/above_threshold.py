@@ -64,7 +64,7 @@ class AboveThreshold(Mechanism):
     which is never above the stage-wise bounds of Zhu 2023, Theorems 7.2.9 and 7.2.10.
 
     Laplace noise of scales a (rho) and b (nu): epsilon-DP for epsilon = D / a + 2 c D / b (Dwork,
-    Roth 2014, Theorem 3.24), for streams of any length; the profile is besides at most that of
+    Roth 2014, Theorem 3.24), for streams of any length; the profile is also at most that of
     Laplace noise of scale a, moved by 2 c D / b.
 
     Gaussian noise of deviations s (rho) and t (nu): the profile is at most the sum, over all

@@ -301,7 +301,7 @@ class Strategy:
             if not class_[0] > SMALLEST_SHARE * class_[1]:
                 raise UnsupportedError(
                     "sampling of matrix-gaussian needs columns that are not 0, nor next to nothing"
-                    " beside others: leave out the steps that no answer depends on"
+                    "  against others: leave out the steps that no answer depends on"
                 )
             found.append((self._scaled(*class_), len(part)))
         return bands, found

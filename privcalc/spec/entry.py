@@ -84,12 +84,12 @@ class Parameter:
         name: the long name in snake_case; the JSON field.
         meaning: one clause, for help and manual pages; "" where `parameters.toml` has it.
         short: the spelling of the canonical text, or None where that is the long name.
-        kind: the type of the value. Numbers and integers are finite, and only they can be a hole.
+        kind: the type of the value. Numbers and integers are finite, and only they can be free.
         minimum: least value, or None; `open_minimum` where it is refused itself. So with a maximum.
         default: what holds when the parameter is left out; with None (and no `default_text`, which
             has it in words) it has to be written, unless an alternative stands in for it.
         cost: whether the privacy cost increases or decreases (not always strictly) with the value;
-            "" where neither is known, and there `calibrate` refuses a hole. It is a statement on
+            "" where neither is known, and there `calibrate` refuses it. It is a statement on
             the pairs of the mechanism or wrapper alone: that the profile of one value is below that
             of another at every real epsilon, in every direction. Such an order survives whatever
             else a specification does: composition and sampling keep it (Zhu, Dong, Wang 2022,
@@ -426,7 +426,7 @@ def _check_names(entry: Entry, names: tuple[str, ...], *, long_names: bool) -> N
     for group in started:
         there = next(name for name in group if name in names)
         if missing := [spelling[name] for name in group if name not in names]:
-            message = f"{spelling[there]} needs {' and '.join(missing)} beside it"
+            message = f"{spelling[there]} also needs {' and '.join(missing)}"
             raise Fault(message, index=names.index(there))
     if entry.enough and not any(set(group) <= set(names) for group in entry.enough):
         enough = entry.groups(entry.enough, long_names=long_names)

@@ -26,7 +26,7 @@ _UNDECODED = re.compile("[\ud800-\udfff]")
 
 
 def reject_holes(question: Question) -> None:
-    """Refuse a specification that has a hole."""
+    """Refuse a specification that has a free parameter."""
     message, hint = "only calibrate finds a free parameter", "write a number for _"
     for path in holes(question.tree):
         span = question.spans.get(path)

@@ -173,7 +173,7 @@ def wrappers_in(tree: Node) -> tuple[Entry, ...]:
 
 
 def build(node: Leaf | Wrapped) -> object:
-    """Make the mechanism (or wrapper) that a node without holes describes.
+    """Make the mechanism (or wrapper) that a node without free parameters describes.
 
     Defaults are the constructor's, and equal those of the registry.
     """

@@ -144,7 +144,7 @@ class Scanner:
         return self._end(found)
 
     def count(self) -> Number | Word:
-        """Read the count of a repetition, or a hole."""
+        """Read the count of a repetition, or a free one."""
         if self.next == "_":
             return self._hole()
         start = self.place

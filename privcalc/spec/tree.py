@@ -1,4 +1,4 @@
-"""The specification tree, frozen data without computing; the holes in it, and trees filled.
+"""The specification tree, frozen data without computing; its free parameters, and trees filled.
 
 Names and keys are the long ones. Parameters are kept as they were written (a sigma stays a standard
 deviation; it is not divided by the sensitivity here), in the order of the registry, with values of
@@ -126,7 +126,7 @@ def leaves(tree: Node) -> Iterator[Leaf]:
 
 
 def holes(tree: Node) -> tuple[Path, ...]:
-    """Return the path of every hole, in the order of the text."""
+    """Return the path of every free parameter, in the order of the text."""
     return tuple(path for path, value in walk(tree) if isinstance(value, Hole))
 
 

@@ -71,7 +71,7 @@ class Wrapper:
 
     @classmethod
     def sampled_how(cls, tree: Wrapped) -> str:
-        """Name the sampling of a node, which may have holes, or return ""."""
+        """Name the sampling of a node, which may have free parameters, or return ""."""
         del tree
         return cls.sampling
 
@@ -101,7 +101,7 @@ def lone_selection(tree: Node) -> Wrapped | None:
 
 
 def built(tree: Wrapped) -> Wrapper:
-    """Return the wrapper of a node without holes.
+    """Return the wrapper of a node without free parameters.
 
     Raises:
         TypeError: what was registered for it has no meaning.

@@ -73,7 +73,7 @@ class ShuffledBatches(Wrapper):
     A last batch that has fewer records: write n and b, as in n=60000,b=256, which is 234 batches
     and one of 96. Upper end: the swap for batches of at most b records, the first of which has b.
     Lower end: that of as many batches of one size, which is the least for any sizes. A loop that
-    drops the last batch: write t beside n and b, as in t=234,n=60000,b=256. A record is then read
+    drops the last batch: write t, n and b, as in t=234,n=60000,b=256. A record is then read
     in a pass with probability b t / n only, at both ends.
 
     All that is for one gaussian as a step, with sigma from 0.4 to 100; the lower end also for

@@ -164,7 +164,7 @@ def runs_of(tree: Wrapped) -> Runs:
 
     Raises:
         DomainError: a parameter is missing or out of range, or the file cannot be read.
-        UsageError: a parameter is a hole.
+        UsageError: a parameter is free.
     """
     if any(isinstance(value, Hole) for _, value in tree.parameters):
         raise UsageError("a parameter of the runs is missing; only calibrate finds it")

@@ -45,7 +45,7 @@ class SampledWithoutReplacement(Sampling):
     dominate it there, and q = m / n. For adding a record the sampled event is dominated by
     (P, (1 - q) P + q Q), for removing by ((1 - q) P + q Q, P) (Zhu, Dong, Wang 2022,
     Theorem 11; m is public and the same for both data sets, and n the size of the larger
-    one); for replacing by the pair glued of two halves (Corollary 31 there).
+    one); for replacing by the substitution pair made of two halves (Corollary 31 there).
 
     Many steps of Gaussian noise, a record replaced: the largest cost of all adaptive mechanisms is
     the value of a game in which each step is a triple of outputs, without the record, with its
@@ -55,9 +55,9 @@ class SampledWithoutReplacement(Sampling):
     apart, whichever is best in view of what came out; they exist where batches that differ in one
     record may have any outputs that are no further apart than `sensitivity`. Where records are
     clipped to norm C and a replaced one counts 2 C, three outputs that far apart do not exist, and
-    the cost may be lower, though not below that of a Poisson sample for removing. The glued pair,
-    and one of its halves below, stand for other noise, of which no more is proved, and where sigma
-    is below sensitivity / 2, or q is below 1e-6, or above 0.9.
+    the cost may be lower, though not below that of a Poisson sample for removing. The substitution
+    pair, with one of its halves below, is used for other noise, where no more is proved, and where
+    sigma is below sensitivity / 2, or q is below 1e-6, or above 0.9.
 
     A group of k records is covered for replacing only: along a chain of data sets of different
     sizes the rate changes.
