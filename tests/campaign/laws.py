@@ -75,7 +75,8 @@ STATED = frozenset({
 })  # fmt: skip
 # Those that `tests/checker` knows.
 CHECKED = frozenset({
-    "gaussian", "laplace", "gdp", "pure", "approx", "discrete_laplace", "randomized_response",
+    "gaussian", "laplace", "gdp", "pure", "approx", "discrete_laplace", "discrete_gaussian",
+    "randomized_response",
 })  # fmt: skip
 # Numbers of a mechanism whose outputs are the same when all of them are in another unit.
 UNITS = {

@@ -11,17 +11,19 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any
 
 from flint import acb, acb_mat, arb, ctx, fmpq
 
-PRECISION = 128
-ctx.prec = PRECISION
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
+Ends = tuple[Fraction | None, Fraction | None]
+
+ctx.prec = 128
 ONE, TWO = arb(1), arb(2)
 # Terms of quadratures that one check may add up: about 10 s.
 PATIENCE = 11_000_000
-# Sums that are not worth a product of matrices.
-FEW = 8
 
 
 class TooLongError(Exception):
@@ -44,9 +46,6 @@ class Clock:
 # Logarithm of what quadratures may leave out; and their panels: half of one is the least of them.
 NEGLIGIBLE = 65.0
 HALF_PANEL, HALF_WIDTH, ELLIPSE = 0.5, 1.0, 6.0
-ROUGH = 30.0
-# How far contours are shifted, and into how many cells they are cut.
-SHIFTS, SHIFTED_CELLS = [Fraction(k, 8) for k in (1, 2, 3, 5, 8, 11)], 200
 # Nodes of a panel that is not halved.
 MOST_NODES = 128
 
@@ -82,15 +81,9 @@ def waves(terms: list[tuple[arb, arb]], first: arb, step: arb, count: int) -> li
     exponentials each, and the sum over j is a product of matrices.
     """
     turn = acb(0, 1)
-    if count < FEW:
-        found = []
-        for t in (first + k * step for k in range(count)):
-            Clock.charge(len(terms) // (10 if t == 0 else 1))
-            if t == 0:
-                found.append(acb(sum((a for a, _ in terms), arb(0))))
-            else:
-                found.append(sum((a * (turn * (t * x)).exp() for a, x in terms), acb(0)))
-        return found
+    if count == 1:
+        Clock.charge(len(terms))
+        return [sum((a * (turn * (first * x)).exp() for a, x in terms), acb(0))]
     size = math.isqrt(count)
     rows = -(-count // size)
     Clock.charge(len(terms) * (6 + size + rows + count // 2) // 3)
@@ -118,30 +111,38 @@ class Law(ABC):
     infinite, most = arb(0), arb.pos_inf()
 
     @cached_property
-    def known(self) -> dict[tuple[str, str, int], list[acb]]:
-        """Moments on lines: of an abscissa, a step and a number of nodes."""
+    def kept(self) -> dict[tuple[Any, ...], Any]:
+        """What was worked out: both ends of a bracket are proved with the same numbers."""
         return {}
 
-    @cached_property
-    def ends(self) -> dict[tuple[str, str, int], arb]:
-        """What is left beyond the end of a line: of an abscissa, an end and a number of uses."""
-        return {}
+    def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """Work it out if it is not kept."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
+
+    def nodes(self, c: arb, h: arb, count: int) -> list[acb]:
+        """Return M(c + ikh), 0 <= k < count."""
+        key = "line", name(c), name(h), count
+        return self.once(key, lambda: self.along(c, h, count))  # type: ignore[no-any-return]
 
     @abstractmethod
     def moment(self, s: acb) -> acb:
         """Return M(s) = E_P[e^{sL}] over finite losses."""
 
+    def cut(self, *ends: Fraction | None) -> Law:
+        """Return the outcomes between two places: all of them where none is known."""
+        del ends
+        return self
+
     def along(self, c: arb, h: arb, count: int) -> list[acb]:
-        """Return M(c + ikh), 0 <= k < count."""
+        """Work them out."""
         return [self.moment(acb(c, k * h)) for k in range(count)]
 
-    def size(self, c: arb, t: arb) -> arb:
-        """Return a bound on |M(c + it)|, which need not be sharp to many digits."""
-        return self.moment(acb(c, t)).abs_upper()
-
-    @abstractmethod
     def far(self, c: arb, t: arb) -> arb:
         """Return an upper bound on |phi(tau)| for all tau >= t."""
+        del c, t
+        return ONE
 
 
 class Gaussian(Law):
@@ -169,19 +170,17 @@ class Finite(Law):
     ) -> None:
         """Take the probabilities (p, q) of each outcome; what is exactly 0 is the number 0.
 
-        Args:
-            pairs: the probabilities.
-            step: where it is given, each loss is less than the one before it by as much.
-            lost: from 0 to what outcomes that are not listed have, at most, in each distribution:
-                so much may have an infinite loss.
+        Where a step is given, each loss is less by it than the one before; two always are. `lost`
+        is from 0 to what outcomes that are not listed have, at most, in each distribution: so much
+        may have an infinite loss.
         """
         self.pairs, self.step, self.lost = pairs, step, lost or arb(0)
-        # The masses of so many uses of a lattice.
-        self.powers: dict[int, list[arb]] = {}
         self.infinite = sum((p for p, q in pairs if q == 0), self.lost)
         both = [(p, q) for p, q in pairs if not (p == 0 or q == 0)]
         self.losses = [(p, (p / q).log()) for p, q in both]
         self.most = largest(*(loss for _, loss in self.losses)) if both else arb(0)
+        if step is None and 1 <= len(both) <= 2:
+            self.step = self.losses[0][1] - self.losses[-1][1]
 
     def sampled(self, q: Fraction, *, remove: bool) -> Finite:
         """Return the law where the record is in with probability q (Zhu, Dong, Wang 2022)."""
@@ -194,15 +193,8 @@ class Finite(Law):
         return sum((p * (s * loss).exp() for p, loss in self.losses), acb(0))
 
     def along(self, c: arb, h: arb, count: int) -> list[acb]:
-        """Return the sums, at once where they are of many terms."""
-        if len(self.losses) < FEW:
-            return super().along(c, h, count)
+        """Return the sums, at once."""
         return waves([(p * (c * x).exp(), x) for p, x in self.losses], arb(0), h, count)
-
-    def far(self, c: arb, t: arb) -> arb:
-        """|phi| comes back to 1, or nearly so."""
-        del c, t
-        return ONE
 
 
 class Laplace(Law):
@@ -215,10 +207,7 @@ class Laplace(Law):
 
     def __init__(self, a: Fraction) -> None:
         """Take a > 0."""
-        self.ratio, self.a = a, ball(a)
-        # delta of so many uses at an epsilon.
-        self.deltas: dict[tuple[int, str], arb] = {}
-        self.most = self.a
+        self.most = self.a = ball(a)
 
     def moment(self, s: acb) -> acb:
         """Return the atoms and the integral."""
@@ -256,18 +245,29 @@ class SampledGaussian(Law):
     r^u <= (1 - q)^u, and 1 right of 1/2.
     """
 
-    def __init__(self, sigma: Fraction, q: Fraction, *, remove: bool) -> None:
-        """Take the noise multiplier and the sampling probability, 0 < q < 1."""
+    def __init__(
+        self, sigma: Fraction, q: Fraction, *, remove: bool, ends: Ends = (None, None)
+    ) -> None:
+        """Take the noise multiplier, the sampling probability, 0 < q < 1, and the outcomes' ends.
+
+        With ends the law has the outcomes low < x <= high alone.
+        """
         self.noise, self.probability, self.remove = sigma, q, remove
+        self.low, self.high = (None if end is None else ball(end) for end in ends)
         self.sigma, self.q = ball(sigma), ball(q)
-        self.width, self.rate = float(sigma), float(q)
+        self.width = float(sigma)
         if not remove:
             self.most = -(1 - self.q).log()
-        self._sums: dict[tuple[str, int, float], tuple[list[tuple[arb, arb]], arb]] = {}
-        self._places: dict[tuple[str, str, int], list[tuple[arb, arb]]] = {}
-        self._splits: dict[str, list[tuple[arb, arb]]] = {}
-        # The outcomes between two places; see `split.py`.
-        self.cuts: dict[tuple[Fraction | None, Fraction | None], Law] = {}
+
+    def cut(self, *ends: Fraction | None) -> Law:
+        """Return the outcomes between two places, the same object for both ends of a bracket."""
+        if ends == (None, None):
+            return self
+        sigma, q, both = self.noise, self.probability, (ends[0], ends[1])
+        found: Law = self.once(
+            ends, lambda: SampledGaussian(sigma, q, remove=self.remove, ends=both)
+        )
+        return found
 
     def power(self, c: arb) -> arb:
         """Return u at s = c."""
@@ -294,51 +294,57 @@ class SampledGaussian(Law):
             found += self._along(c, each[0] * h, h, len(each))
         return found
 
-    def size(self, c: arb, t: arb) -> arb:
-        """Leave out more of the panels."""
-        return self._along(c, t, ONE, 1, ROUGH)[0].abs_upper()
-
-    def _along(self, c: arb, t: arb, h: arb, count: int, depth: float = NEGLIGIBLE) -> list[acb]:
+    def _along(self, c: arb, t: arb, h: arb, count: int) -> list[acb]:
         """Return M(c + i (t + kh)): r has the exponent u + iv, v as Im s, or less it to add."""
         fineness = _fineness(t + (count - 1) * h)
-        key = name(c), fineness, depth
-        if key not in self._sums:
-            self._sums[key] = self._panels(self.power(c), 17.0 * 2.0**fineness, depth)
-        terms, error = self._sums[key]
+        key = "panels", name(c), fineness
+        most = 17.0 * 2.0**fineness
+        terms, error = self.once(key, lambda: self._panels(self.power(c), most))
         sign = 1 if self.remove else -1
         sums = waves(terms, sign * t, sign * h, count)
         return [each + acb(arb(0, error), arb(0, error)) for each in sums]
 
-    def end(self, u: arb) -> tuple[arb, arb]:
-        """Return where the last panel ends, and a bound on what is right of it."""
-        return self.end_from(u, 0)
+    def _start(self, u: arb, end: arb) -> tuple[arb, arb]:
+        """Return where the first panel begins, and a bound on what is left of it."""
+        if self.low is not None:
+            return self.low, arb(0)
+        added = max(0.0, -float(u)) * -math.log1p(-float(self.q))
+        size = math.sqrt(2.0 * (NEGLIGIBLE + added) + 20.0) * self.width
+        start = end.min(arb(0)) - ball(Fraction(math.ceil(size)))
+        # r is between 1 - q and r(start) there.
+        most = largest(self.ratio(start) ** u, ONE) if u >= 0 else (1 - self.q) ** u
+        return start, most * normal_tail(-start / self.sigma)
 
-    def end_from(self, u: arb, start: float) -> tuple[arb, arb]:
-        """Return an end so far beyond a place, and u, that there is hardly anything right of it."""
+    def _end(self, u: arb) -> tuple[arb, arb]:
+        """Return where the last panel ends, and a bound on what is right of it."""
+        if self.high is not None:
+            return self.high, arb(0)
         if not (u >= 0 or u < 0):
             raise TooLongError("the sign of a power is not known")
-        size = Fraction(math.ceil(math.sqrt(2.0 * NEGLIGIBLE + 20.0) * self.width + 1.0))
-        x = ball(size + math.ceil(max(start, float(u))))
+        size = math.ceil(math.sqrt(2.0 * NEGLIGIBLE + 20.0) * self.width + 1.0)
+        start = 0.0 if self.low is None else float(self.low)
+        x = ball(Fraction(size + math.ceil(max(start, float(u)))))
         if not u >= 0:
             return x, self.ratio(x) ** u * normal_tail(x / self.sigma)
         most = self.q + (1 - self.q) / ((2 * x - 1) / (2 * self.sigma**2)).exp()
         moved = most**u * (u * (u - 1) / (2 * self.sigma**2)).exp()
         return x, moved * normal_tail((x - u) / self.sigma)
 
-    def _panels(self, u: arb, highest: float, depth: float) -> tuple[list[tuple[arb, arb]], arb]:
+    def _panels(self, u: arb, highest: float) -> tuple[list[tuple[arb, arb]], arb]:
         """Return phi r^u and log r at all nodes, and an error that holds for |v| <= highest.
 
         Panels with less than e^-depth, more or less, have no nodes: all of it is error.
         """
-        sigma, at, rho = self.width, float(u), ball(Fraction(ELLIPSE))
+        sigma, rho = self.width, ball(Fraction(ELLIPSE))
         half = min(HALF_PANEL * sigma**2, HALF_WIDTH * sigma)
-        end, error = self.end(u)
-        start, left = self.start(end, self._size(u) * sigma)
+        end, right = self._end(u)
+        start, left = self._start(u, end)
+        error = left + right
         panels = max(1, math.ceil(float(end - start) / (2.0 * half)))
         Clock.charge(2 * panels)
         w = (end - start) / (2 * panels)
         open_ = [(end - (2 * k + 1) * w, w) for k in range(panels)]
-        depth += self.fall(u, start, end)
+        depth = NEGLIGIBLE - self._highest(u, start, end)
         found = []
         while open_:
             middle, w = open_.pop()
@@ -353,35 +359,19 @@ class SampledGaussian(Law):
                 open_ += [(middle - w / 2, w / 2), (middle + w / 2, w / 2)]
                 continue
             error += factor * phase.exp() * rho ** (2 - 2 * count) / (1 - rho**-2)
-            places = self._nodes(middle, w, count)
-            Clock.charge(len(places))
-            found += [(value * (u * x).exp(), x) for value, x in places]
-        if left:
-            # r is between 1 - q and r(start) there.
-            most = largest(self.ratio(start) ** u, ONE) if at >= 0.0 else (1 - self.q) ** u
-            error += most * normal_tail(-start / self.sigma)
+            Clock.charge(4 * count)
+            for node, weight in _gauss(count):
+                x = middle + w * node
+                loss = self.ratio(x).log()
+                found.append((w * weight * self.density(x) * (u * loss).exp(), loss))
         return found, error.upper()
 
-    def _size(self, u: arb) -> float:
-        """Return how many standard deviations to the left there may be anything of."""
-        added = max(0.0, -float(u)) * -math.log1p(-self.rate)
-        return math.sqrt(2.0 * (NEGLIGIBLE + added) + 20.0)
-
-    def fall(self, u: arb, start: arb, end: arb) -> float:
-        """Return how much more than 1 the moment may be, as a logarithm below 0."""
-        return min(0.0, -self.highest(u, start, end))
-
-    def highest(self, u: arb, start: arb, end: arb) -> float:
+    def _highest(self, u: arb, start: arb, end: arb) -> float:
         """Return about the largest logarithm of phi r^u: errors matter relative to that."""
         places = [start + (end - start) * k / 64 for k in range(65)]
-        if start < u < end:
-            # There E^u phi is largest.
-            places.append(u)
+        # Between them E^u phi is largest at u.
+        places += [u] if start < u < end else []
         return max(float((self.density(x) * self.ratio(x) ** u).log()) for x in places)
-
-    def start(self, end: arb, size: float) -> tuple[arb, bool]:
-        """Return where the first panel begins, and whether there is something left of it."""
-        return (end.min(arb(0)) - ball(Fraction(math.ceil(size)))), True
 
     def _ellipse(self, u: arb, middle: arb, w: arb) -> tuple[arb, arb]:
         """Return bounds on (64 / 15) w |phi r^u|, and on the argument of r, around a panel."""
@@ -398,33 +388,16 @@ class SampledGaussian(Law):
         turn = theta.min(arb.pi() / 2 * odds) if rare else theta
         return peak * ball(Fraction(64, 15)) * w, turn
 
-    def _nodes(self, middle: arb, w: arb, count: int) -> list[tuple[arb, arb]]:
-        """Return weight times phi, and log r, at the nodes of a panel."""
-        key = name(middle), name(w), count
-        if key not in self._places:
-            Clock.charge(3 * count)
-            self._places[key] = [
-                (w * weight * self.density(x), self.ratio(x).log())
-                for node, weight in _gauss(count)
-                for x in [middle + w * node]
-            ]
-        return self._places[key]
-
     def far(self, c: arb, t: arb) -> arb:
-        """Split at x0: the mass left of it, and by parts what is right of it; see `splits`."""
-        key = name(c)
-        if key not in self._splits:
-            u, whole = self.power(c), self.moment(acb(c)).real
-            self._splits[key] = self.splits(u, self.stop(u), whole)
-        return farthest(self._splits[key], t)
+        """Split at some x0: the mass left of it, and by parts what is right of it."""
+        whole = self.moment(acb(c)).real
+        splits = self.once(("splits", name(c)), lambda: self._splits(self.power(c), whole))
+        best = ONE
+        for mass, peak in splits:
+            best = best.min((mass + peak / t).upper())
+        return best
 
-    def stop(self, u: arb) -> arb:
-        """Return a place beyond u and 0, from where on phi r^u falls."""
-        return largest(u, ONE) + 1
-
-    def splits(
-        self, u: arb, stop: arb, whole: arb, start: arb | None = None
-    ) -> list[tuple[arb, arb]]:
+    def _splits(self, u: arb, whole: arb) -> list[tuple[arb, arb]]:
         """Return for some x0 bounds on the mass left of it, and on t times what is right of it.
 
         By parts the integral of phi r^u e^{itL} from x0 to `stop` is at most 1/t times h(x0) +
@@ -432,15 +405,11 @@ class SampledGaussian(Law):
         As (log h)' sigma^2 = g = -x - 1 + (u + 1) p, a cell varies by at most its width times sup h
         sup |g| / sigma^2; p rises. Beyond max(u, x0) h falls to 0, and varies by h(stop). Left of
         the cells r^u is at most its larger value at -infinity and there.
-
-        Args:
-            u: the power.
-            stop: where the outcomes end, or a place beyond u.
-            whole: what both are divided by.
-            start: where the cells begin, and the last x0 is.
+        Both are divided by the whole. Cells end at the last outcome, or where all falls from.
         """
         sigma, cells = self.sigma, 160
-        start = -4 * sigma if start is None else start
+        start = -4 * sigma if self.low is None else self.low
+        stop = largest(u, ONE, start) + 1 if self.high is None else self.high
         if not stop > start:
             # There |phi| <= 1 is all that is said.
             return []
@@ -452,12 +421,12 @@ class SampledGaussian(Law):
             self.density(x) * power * sigma**2 / share
             for x, power, share in zip(places, powers, shares, strict=True)
         ]
-        masses = [normal_tail(-start / sigma) * largest(least, powers[0])]
-        varied, kept = [], []
+        left = normal_tail(-start / sigma) * largest(least, powers[0])
+        masses = [left if self.low is None else arb(0)]
+        varied = []
         for k, (a, b) in enumerate(pairwise(places)):
             tails = normal_tail(a / sigma) - normal_tail(b / sigma)
             masses.append(masses[-1] + tails * largest(*powers[k : k + 2]))
-            kept.append(tails * powers[k].min(powers[k + 1]))
             # phi is largest at the end that is nearer to 0.
             inside = not (a > 0 or b < 0)
             peak = self.density(arb(0)) if inside else largest(self.density(a), self.density(b))
@@ -465,64 +434,11 @@ class SampledGaussian(Law):
             moved = [(u + 1) * share for share in shares[k : k + 2]]
             steep = (moved[0].max(moved[1]) - a - 1).max(b + 1 - moved[0].min(moved[1]))
             varied.append((b - a) * high * steep / sigma**2)
-        found, right, beside = [], heights[-1], arb(0)
+        found, right = [], heights[-1]
         for k in range(cells - 1, -1, -1):
             right += varied[k]
-            # What is surely right of a place is not left of it.
-            beside += kept[k]
-            mass = (masses[k] / whole).min(1 - beside / whole)
-            found.append((mass.upper(), ((heights[k] + right) / whole).upper()))
+            found.append(((masses[k] / whole).upper(), ((heights[k] + right) / whole).upper()))
         return found
-
-    def shifted(self, c: arb, t: arb) -> arb:
-        """Return another bound on |phi(tau)| for all tau >= t, which is better where t is large.
-
-        The integral of phi r^{u + iv} may go along x + i eta, with eta = theta sigma^2 of v's sign:
-        there |phi| is e^{eta^2 / (2 sigma^2)} phi(x), and with r = A + B e^{i theta} the power is
-        |r|^u e^{-|v| arg r}. arg r rises with B, and |r|, at least r(x) ((1 + cos) / 2)^{1 / 2},
-        too for theta <= pi / 2. An end of the outcomes at X adds the way from X to X + i eta: arg r
-        is at least y / sigma^2 times the least D = (B^2 + AB cos) / |r|^2 up to theta, which is
-        monotone in cos, so that the integral of e^{-|v| arg r} is at most sigma^2 / (|v| D).
-        """
-        u, whole, sigma = self.power(c), self.moment(acb(c)).real, self.sigma
-        end, beyond = self.end(u)
-        start, open_left = self.start(end, 8.0 * self.width)
-        width = (end - start) / SHIFTED_CELLS
-        places = [start + k * width for k in range(SHIFTED_CELLS + 1)]
-        odds = [self.ratio(x) - 1 + self.q for x in places]
-        heights = [self.density(x) for x in places]
-        best = ONE
-        for theta in map(ball, SHIFTS):
-            cos, sin, a = theta.cos(), theta.sin(), 1 - self.q
-            sizes = [((a + b) ** 2 - 2 * a * b * (1 - cos)).sqrt() for b in odds]
-            powers = [(a + b) ** u if u >= 0 else r**u for b, r in zip(odds, sizes, strict=True)]
-            turns = [arb.atan2(b * sin, a + b * cos) for b in odds]
-            total = beyond + (
-                normal_tail(-start / sigma) * largest(*powers[:1], ONE, a**u) if open_left else 0
-            )
-            for k, (left, right) in enumerate(pairwise(places)):
-                inside = not (left > 0 or right < 0)
-                high = self.density(arb(0)) if inside else largest(*heights[k : k + 2])
-                total += width * high * largest(*powers[k : k + 2]) * (-t * turns[k]).exp()
-            for k in self.edges():
-                b, r = odds[k], sizes[k]
-                least = (b / (a + b)).min((b * b + a * b * cos) / (r * r))
-                total += heights[k] * powers[k] * sigma**2 / (t * least)
-            grown = (theta**2 * sigma**2 / 2).exp()
-            best = best.min((total * grown / whole).upper())
-        return best
-
-    def edges(self) -> tuple[int, ...]:
-        """Return which of the first and the last place are ends of the outcomes."""
-        return ()
-
-
-def farthest(splits: list[tuple[arb, arb]], t: arb) -> arb:
-    """Return the best bound on |phi| beyond t that some splits give."""
-    best = ONE
-    for mass, peak in splits:
-        best = best.min((mass + peak / t).upper())
-    return best.upper()
 
 
 @lru_cache(64)

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from flint import arb
+
 from tests.checker.laws import Finite, Gaussian, Laplace, Law, SampledGaussian, ball
 
 Event = Mapping[str, Any]
@@ -70,7 +72,7 @@ def directions(spec: Event, relation: str) -> dict[str, list[tuple[Law, int]]]:
         ]
         return {"remove": ahead, "add": back}
     if relation == "replace_one" and not sampled:
-        return {"both": ahead}
+        return {"replace": ahead}
     raise NotCheckedError(f"the relation {relation} of a sample is not known here")
 
 
@@ -100,11 +102,8 @@ def _one(event: Event, *names: str) -> str:
 
 
 def _only(event: Event, *known: str) -> None:
-    unknown = set(event) - {"type", *known}
-    if unknown:
-        raise NotCheckedError(
-            f"{event['type']} with {', '.join(sorted(unknown))} is not known here"
-        )
+    if unknown := ", ".join(sorted(set(event) - {"type", *known})):
+        raise NotCheckedError(f"{event['type']} with {unknown} is not known here")
 
 
 def _law(leaf: Event, rate: Fraction | None, *, remove: bool) -> Law:
@@ -112,19 +111,19 @@ def _law(leaf: Event, rate: Fraction | None, *, remove: bool) -> Law:
     kind = leaf["type"]
     if rate is not None and not 0 < rate <= 1:
         raise NotCheckedError("a sampling probability is in (0, 1]")
-    if kind in ("gaussian", "gdp"):
-        if kind == "gdp":
-            _only(leaf, "mu")
-        multiplier = 1 / positive(leaf["mu"]) if kind == "gdp" else _multiplier(leaf)
+    alone = rate is None or rate == 1
+    if kind == "gaussian":
+        multiplier = _multiplier(leaf)
         if rate is None or rate == 1:
             return Gaussian(1 / multiplier**2)
-        if kind == "gdp":
-            raise NotCheckedError("samples of gdp are not known here")
         return SampledGaussian(multiplier, rate, remove=remove)
-    if kind == "laplace" and rate in (None, Fraction(1)):
+    if kind == "gdp" and alone:
+        _only(leaf, "mu")
+        return Gaussian(positive(leaf["mu"]) ** 2)
+    if kind == "laplace" and alone:
         return Laplace(1 / _multiplier(leaf))
-    if kind == "laplace":
-        raise NotCheckedError("samples of laplace are not known here")
+    if kind in ("gdp", "laplace"):
+        raise NotCheckedError(f"samples of {kind} are not known here")
     base = _finite(leaf)
     return base if rate is None else base.sampled(rate, remove=remove)
 
@@ -141,12 +140,10 @@ def _multiplier(leaf: Event) -> Fraction:
 
 def _finite(leaf: Event) -> Finite:
     """Return the pair of a mechanism of finitely many outcomes."""
-    kind, one = leaf["type"], ball(1)
+    kind = leaf["type"]
     if kind == "randomized_response":
         _only(leaf, "probability", "epsilon", "categories")
         categories = whole(leaf.get("categories", Fraction(2)))
-        if categories < 2:
-            raise ValueError("there are two categories at least")
         if _one(leaf, "probability", "epsilon") == "probability":
             if not 0 < rational(leaf["probability"]) < 1:
                 raise NotCheckedError("an answer that is always, or never, true")
@@ -156,36 +153,33 @@ def _finite(leaf: Event) -> Finite:
             p = power / (power + categories - 1)
         other = (1 - p) / (categories - 1)
         same = (categories - 2) * other
-        return Finite([(p, other), (other, p)] + [(same, same)] * (categories > 2))
+        if categories == 2:
+            return Finite([(p, other), (other, p)])
+        return Finite([(p, other), (same, same), (other, p)], (p / other).log())
     if kind in ("pure", "approx"):
-        _only(leaf, *(("epsilon", "delta") if kind == "approx" else ("epsilon",)))
-        size, written = rational(leaf["epsilon"]), Fraction(0)
-        if kind == "approx":
-            written = rational(leaf["delta"])
+        _only(leaf, "epsilon", *(["delta"] if kind == "approx" else []))
+        size = rational(leaf["epsilon"])
+        written = rational(leaf["delta"]) if kind == "approx" else Fraction(0)
         if size < 0 or not 0 <= written < 1:
             raise ValueError("epsilon is at least 0, and delta in [0, 1)")
         power, delta = ball(size).exp(), ball(written)
         rest = (1 - delta) / (1 + power)
         pairs = [(rest * power, rest), (rest, rest * power)]
         if written > 0:
-            pairs += [(delta, one * 0), (one * 0, delta)]
+            pairs += [(delta, arb(0)), (arb(0), delta)]
         return Finite(pairs)
     if kind == "discrete_laplace":
         _only(leaf, "scale", "epsilon", "sensitivity")
         shift = whole(leaf.get("sensitivity", Fraction(1)))
         if shift > MOST_LOSSES:
             raise NotCheckedError("so many losses are not listed here")
-        if _one(leaf, "scale", "epsilon") == "scale":
-            inverse = 1 / positive(leaf["scale"])
-        else:
-            inverse = positive(leaf["epsilon"]) / shift
+        said = _one(leaf, "scale", "epsilon")
+        inverse = 1 / positive(leaf[said]) if said == "scale" else positive(leaf[said]) / shift
         alpha = (-ball(inverse)).exp()
-        end = one / (1 + alpha)
-        masses = [(end, end * alpha**shift)]
-        for x in range(1, shift):
-            scale = (1 - alpha) / (1 + alpha)
-            masses.append((scale * alpha**x, scale * alpha ** (shift - x)))
-        return Finite([*masses, (end * alpha**shift, end)], 2 * ball(inverse))
+        end, scale = 1 / (1 + alpha), (1 - alpha) / (1 + alpha)
+        inner = [(scale * alpha**x, scale * alpha ** (shift - x)) for x in range(1, shift)]
+        last = end * alpha**shift
+        return Finite([(end, last), *inner, (last, end)], 2 * ball(inverse))
     if kind == "discrete_gaussian":
         return _discrete_gaussian(leaf)
     raise NotCheckedError(f"{kind} is not known here")
@@ -207,14 +201,11 @@ def _discrete_gaussian(leaf: Event) -> Finite:
     if 2 * reach + shift > MOST_LOSSES:
         raise NotCheckedError("so many losses are not listed here")
     power = [(-ball(x * x / (2 * variance))).exp() for x in range(reach + shift + 1)]
-    end = ball(reach)
-    left = power[reach] / (1 - (-end / ball(variance)).exp())
-    left = left.union(ball(0))
+    left = (power[reach] / (1 - (-ball(reach / variance)).exp())).union(ball(0))
     total = power[0] + 2 * sum(power[1 : reach + 1], ball(0)) + 2 * left
-    # A mass of P beyond reach + s or -reach is one of a normal beyond reach.
-    lost = 2 * left / total
     pairs = [
         (power[abs(x - shift)] / total, power[abs(x)] / total)
         for x in range(reach + shift, -reach - 1, -1)
     ]
-    return Finite(pairs, ball(Fraction(shift) / variance), lost)
+    # A mass of P beyond reach + s or -reach is one of a normal beyond reach.
+    return Finite(pairs, ball(Fraction(shift) / variance), 2 * left / total)

@@ -97,3 +97,18 @@ def test_what_is_no_result(
     assert accounting.calls == []
     answer = json.loads(run("compose", GAUSSIAN, "--delta", "1e-5", "--json").stdout)
     assert not validator("result").is_valid({**answer, **change})
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize(
+    "spec",
+    ["gaussian:sigma=1.1@poisson:q=0.004@9000", "rdp:order=8,epsilon=1",
+     "gaussian:sigma=0.69@poisson:q=0.000132@22271"],
+)  # fmt: skip
+def test_certificates(run: Callable[..., Outcome], tmp_path: Path, spec: str) -> None:
+    """What is written fits the schema that is shipped, which is strict."""
+    path = tmp_path / "certificate.json"
+    assert run("compose", spec, "--delta", "1e-6", "--certificate", str(path)).status == 0
+    found = json.loads(path.read_text(encoding="utf-8"))
+    validator("certificate").validate(found)
+    assert not validator("certificate").is_valid({**found, "more": 1})
