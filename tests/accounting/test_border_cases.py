@@ -16,6 +16,7 @@ from privcalc.exact import doubles
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Wrapped
 from tests.asked import epsilon
+from tests.truths import hockey_stick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,12 +112,9 @@ def test_all_digits_of_a_probability_count() -> None:
         for side in range(2)
     ]
 
-    def truth(at: float) -> Fraction:
+    def truth(at: float) -> Any:
         a = Fraction(math.exp(at))
-        both = list(zip(*pairs, strict=True))
-        added = sum((max(x - a * y, Fraction(0)) for x, y in both), Fraction(0))
-        removed = sum((max(y - a * x, Fraction(0)) for x, y in both), Fraction(0))
-        return max(added, removed)
+        return max(hockey_stick(zip(*each, strict=True), a) for each in (pairs, pairs[::-1]))
 
     assert found.lower is not None
     assert found.upper - found.lower < 1e-7

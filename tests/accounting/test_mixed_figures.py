@@ -10,6 +10,7 @@ from mpmath import mp
 from privcalc.accounting.compose import compose
 from privcalc.spec.parse import parse
 from tests.oracles import values
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,9 +63,7 @@ def gaussian_and_answers(sigma: float, p: float, uses: int, epsilon: Number) -> 
     for j in range(uses + 1):
         weight = mp.binomial(uses, j) * truthful**j * (1 - truthful) ** (uses - j)
         rest = epsilon - (2 * j - uses) * step
-        upper = mp.erfc((rest / mu - mu / 2) / mp.sqrt(2)) / 2
-        lower = mp.erfc((rest / mu + mu / 2) / mp.sqrt(2)) / 2
-        total += weight * (upper - mp.exp(rest) * lower)
+        total += weight * normal_delta(mu, rest)
     return total
 
 

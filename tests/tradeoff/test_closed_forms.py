@@ -10,15 +10,11 @@ from mpmath import mp, mpf
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.bounds import Bound
 from privcalc.spec.parse import parse
-from tests.trade_off_helpers import curve_of, holds, quantile, tail
+from tests.trade_off_helpers import curve_of, quantile
+from tests.truths import holds, relative, tail
 
 RATES = [10.0**-k for k in (30, 16, 9, 6, 3, 2, 1)]
 RATES += [0.3, 0.5, 0.7, 0.9, 0.99, 1.0 - 2.0**-20, 1.0 - 2.0**-30, 1.0 - 2.0**-50]
-
-
-def relative(bound: Bound) -> float:
-    """Return the relative width."""
-    return bound.width / bound.upper if bound.upper > 0.0 else 0.0
 
 
 @pytest.fixture(autouse=True)
