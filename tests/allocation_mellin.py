@@ -13,20 +13,13 @@ and with e^{a epsilon} and Re a < 0 for adding a record.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import loggamma, ndtri
 
-from privcalc.accounting.compose import compose
-from privcalc.spec.parse import parse
-
 if TYPE_CHECKING:
-    import random
-
-    from privcalc.bounds import Bound
     from privcalc.numerics.rounding import Array, ComplexArray
 
 # n and b; the contour of each direction is the one on which its integrand is least.
@@ -164,66 +157,3 @@ def _on_contour(
         reach, one = 2.0 * reach, max(one, 2.0 * reach)
     terms[0] *= 0.5
     return float(terms.real.sum()) * 2.0 / span * math.exp(best)
-
-
-def random_question(rng: random.Random) -> tuple[float, int, int, float]:
-    """Return sigma, steps, epochs and delta drawn by chance."""
-    return (
-        round(math.exp(rng.uniform(math.log(0.4), math.log(4.0))), 3),
-        round(math.exp(rng.uniform(math.log(10.0), math.log(1e5)))),
-        round(math.exp(rng.uniform(0.0, math.log(100.0)))),
-        10.0 ** rng.uniform(-10.0, -4.0),
-    )
-
-
-@lru_cache(maxsize=2)
-def epsilons(text: str, delta: float) -> tuple[Bound, dict[str, Bound]]:
-    """Return the bracket of epsilon, and those of the directions."""
-    answer = compose(parse(text).tree, deltas=[delta]).answers[0]
-    assert answer.bound is not None
-    return answer.bound, {each.adjacency: each.bound for each in answer.directions if each.bound}
-
-
-def poisson_below(sigma: float, steps: int, epochs: int, delta: float) -> float:
-    """Return an epsilon that is at most that of removing or adding a record.
-
-    With Poisson sampling at any rate q the record is in no step, in one, or in more. In no more
-    than one with probability w: then it is an epoch, or nothing, whose ratio Y is below that of the
-    epoch in convex order. Over all epochs, the ratio of Poisson sampling is c Y + (1 - c) Z with
-    c = w^epochs and Z >= 0 of mean 1. So E (1 - e^x (c Y + (1 - c) Z))_+ <= E (1 - c e^x Y)_+ for
-    adding, and E (c Y + (1 - c) Z - e^x)_+ <= 1 - c + c E (Y - e^x / c)_+ for removing.
-    """
-    found = 0.0
-    for expected in (0.02, 0.2):
-        q = expected / steps
-        log_w = math.log1p(-q) * (steps - 1) + math.log1p(q * (steps - 1))
-        log_c = epochs * log_w
-        text = f"gaussian:sigma={sigma}@poisson:q={q!r}@{steps * epochs}"
-        lost = -math.expm1(log_c)
-        for name, at, more in (
-            ("add", delta, log_c),
-            ("remove", delta * (1.0 - lost) + lost, -log_c),
-        ):
-            if at < 1.0:
-                bound = epsilons(text, at)[1].get(name)
-                # An epsilon of 0 may stand for one that is negative.
-                found = max(found, bound.lower + more if bound and bound.lower else 0.0)
-    return found
-
-
-def contradictions(sigma: float, steps: int, epochs: int, delta: float) -> list[str]:
-    """Return what the brackets of both directions have against transforms and other samplings."""
-    bound, directions = epsilons(f"gaussian:sigma={sigma}@allocation:t={steps}@{epochs}", delta)
-    found = []
-    for name, each in directions.items():
-        for end, sign in ((each.lower or 0.0, 1.0), (each.upper, -1.0)):
-            truth, error = delta_of_epochs(sigma, steps, epochs, end, add=name == "add")
-            if end > 0.0 and not sign * (truth - delta) + error >= 0.0:
-                found.append(f"{name} {end!r}: {truth!r} off by {error:.1g}")
-    if not (bound.lower or 0.0) <= bound.upper:
-        found.append("ends are not in order")
-    if bound.upper > epsilons(f"gaussian:sigma={sigma}@{epochs}", delta)[0].upper * (1.0 + 1e-9):
-        found.append("above no sampling")
-    if bound.upper < poisson_below(sigma, steps, epochs, delta):
-        found.append("below Poisson sampling")
-    return found

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from mpmath import log, mpf
 
-from privcalc.errors import DomainError
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.numerics.rounding import UNIT
 from privcalc.renyi.curve import LawCurve
@@ -20,29 +20,18 @@ if TYPE_CHECKING:
     from privcalc.losses.law import RenyiCurve
     from privcalc.numerics.rounding import Array
 
-# Probability vectors may miss 1 by this; the doubles are taken as they stand.
-SUM_ERROR = 1e-9
-LOSS_UNITS = 4000.0
-
 
 class FiniteBase(Base):
-    """The pair (P, Q) of two probability vectors."""
+    """The pair (P, Q) of two probability vectors, whose doubles are taken as exact."""
 
     def __init__(self, p: Sequence[float] | Array, q: Sequence[float] | Array) -> None:
-        """Take both vectors, whose doubles are taken as exact.
-
-        Raises:
-            DomainError: they are not two probability vectors of one length.
-        """
-        self.p: Array = np.array(p, dtype=np.float64)
-        self.q: Array = np.array(q, dtype=np.float64)
-        for vector in (self.p, self.q):
-            if vector.ndim != 1 or vector.shape != self.p.shape or not (vector >= 0.0).all():
-                raise DomainError("p and q must be probability vectors of one length")
-            if not abs(float(vector.sum()) - 1.0) <= SUM_ERROR:
-                raise DomainError(f"probabilities must add up to 1, got {float(vector.sum())!r}")
-        some = (self.p > 0.0) | (self.q > 0.0)
-        self.p, self.q = self.p[some], self.q[some]
+        """Take both vectors."""
+        first, other = np.array(p, dtype=np.float64), np.array(q, dtype=np.float64)
+        some = (first > 0.0) | (other > 0.0)
+        self.p, self.q = first[some], other[some]
+        self._finite = (self.p > 0.0) & (self.q > 0.0)
+        pairs = zip(self.p[self._finite], self.q[self._finite], strict=True)
+        self._losses = [float(log(mpf(float(a)) / mpf(float(b)))) for a, b in pairs]
 
     @cached_property
     def reverse(self) -> FiniteBase:
@@ -54,25 +43,20 @@ class FiniteBase(Base):
     @cached_property
     def infinity_mass(self) -> float:
         """Return the P-mass of the outcomes that Q has not, rounded up."""
-        mass = float(self.p[self.q == 0.0].sum())
-        return mass * (1.0 + len(self.p) * UNIT)
+        return float(self.p[self.q == 0.0].sum()) * (1.0 + len(self.p) * UNIT)
 
     @cached_property
     def largest(self) -> float:
         """Return the largest finite loss, rounded up; -infinity where none is finite."""
-        losses = self._losses
-        if not len(losses):
-            return -math.inf
-        top = float(losses.max())
-        return top + LOSS_UNITS * UNIT * abs(top)
+        top = max(self._losses, default=-math.inf)
+        return top + 4.0 * UNIT * abs(top) if self._losses else top
 
     @cached_property
     def renyi(self) -> RenyiCurve:
-        """Return the cumulant of the privacy loss; a law allows for more than LOSS_UNITS units."""
-        finite = (self.p > 0.0) & (self.q > 0.0)
+        """Return the cumulant of the privacy loss."""
         law = AtomicLaw(
-            losses=tuple(float(loss) for loss in self._losses),
-            masses=tuple(float(mass) for mass in self.p[finite]),
+            losses=tuple(self._losses),
+            masses=tuple(self.p[self._finite].tolist()),
             infinity_mass=self.infinity_mass,
             lower_infinity_mass=float(self.q[self.p == 0.0].sum()),
         )
@@ -99,16 +83,3 @@ class FiniteBase(Base):
         room = sign * (len(self.p) + 2.0) * UNIT
         total: Array = np.maximum(difference, 0.0).sum(axis=1) * (1.0 + room)
         return total
-
-    @cached_property
-    def _losses(self) -> Array:
-        """Return log p / q where both are positive, to LOSS_UNITS units of itself.
-
-        Between 1/2 and 3/2 it is log1p of (p - q) / q, whose numerator is exact (Sterbenz); else
-        it is at least 0.4 in modulus, and a difference of logarithms, none of which is above 745.
-        """
-        finite = (self.p > 0.0) & (self.q > 0.0)
-        p, q = self.p[finite], self.q[finite]
-        with np.errstate(all="ignore"):
-            near = np.abs(p / q - 1.0) < 0.5
-            return np.where(near, np.log1p((p - q) / q), np.log(p) - np.log(q))

@@ -15,10 +15,9 @@ from privcalc.losses.law import Term
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
+from tests.truths import hockey_stick
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privcalc.losses.law import LossLaw
     from privcalc.relation import Adjacency
 
@@ -67,11 +66,6 @@ def bracket(
     assert bound is not None
     assert bound.lower is not None
     return bound.lower, bound.upper
-
-
-def hockey_stick(outcomes: Iterable[tuple[Any, Any]], a: Any) -> Any:
-    """Return sum (p - a q)_+ over outcomes (p, q)."""
-    return sum((p - a * q for p, q in outcomes if p > a * q), 0 * a)
 
 
 def atoms_profile(law: LossLaw, a: Any) -> Any:

@@ -10,6 +10,7 @@ from mpmath import mp, mpf
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
+from tests.truths import holds, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,16 +38,6 @@ def curve_of(text: str, alphas: Sequence[float] = ALPHAS) -> TradeOff:
     return trade_off(laws_of(text), alphas, TOLERANCE)
 
 
-def holds(bound: Bound, value: Any) -> bool:
-    """Say whether a value is in a bracket."""
-    return bound.lower is not None and mpf(bound.lower) <= value <= mpf(bound.upper)
-
-
-def meets(a: Bound, b: Bound) -> bool:
-    """Say whether two brackets have a point in common."""
-    return (a.lower or 0.0) <= b.upper and (b.lower or 0.0) <= a.upper
-
-
 def narrow(bound: Bound, tolerance: float = TOLERANCE) -> bool:
     """Say whether a bracket is relatively narrow."""
     return bound.width <= tolerance * bound.upper
@@ -57,11 +48,6 @@ def check(curve: Curve, alphas: Sequence[float], powers: Iterable[Any]) -> None:
     for alpha, beta, power, true in zip(alphas, curve.beta, curve.power, powers, strict=True):
         assert holds(power, true), (alpha, power, true)
         assert holds(beta, 1 - true), (alpha, beta, 1 - true)
-
-
-def tail(x: Any) -> Any:
-    """Return P(N > x)."""
-    return mp.erfc(x / mp.sqrt(2)) / 2
 
 
 def quantile(p: Any) -> Any:

@@ -1,22 +1,65 @@
-"""What many tests compare with: the profile of Gaussian noise, and how brackets lie."""
+"""What many tests compare with: profiles in closed form, sums over few outcomes, how brackets lie.
+
+Formulas of their own, at the digits that mpmath has; nothing of the product but the type `Bound`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from mpmath import mp
+from scipy.special import log_ndtr
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from privcalc.bounds import Bound
     from privcalc.numerics.rounding import Array
 
 
+def tail(x: Any) -> Any:
+    """Return P(N > x)."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+def normal_delta(mu: Any, epsilon: Any) -> Any:
+    """Return delta of N(mu, 1) against N(0, 1) (Balle, Wang 2018, Theorem 8)."""
+    m, e = mp.mpf(mu), mp.mpf(epsilon)
+    if not m:
+        return max(mp.zero, -mp.expm1(e))
+    return tail(e / m - m / 2) - mp.exp(e) * tail(e / m + m / 2)
+
+
+def sampled_delta(mu: Any, q: Any, epsilon: Any) -> Any:
+    """Return that of one Poisson sample where the record is removed: q H at 1 + (e^x - 1) / q."""
+    return mp.mpf(q) * normal_delta(mu, mp.log1p(mp.expm1(mp.mpf(epsilon)) / mp.mpf(q)))
+
+
 def gaussian_deltas(mu: float, epsilons: Any) -> Array:
-    """Return the profile of N(mu, 1) and N(0, 1) in doubles (Balle, Wang 2018)."""
+    """Return the same in doubles, without cancellation."""
     x = np.asarray(epsilons, dtype=float)
-    found: Array = ndtr(mu / 2 - x / mu) - np.exp(x + log_ndtr(-mu / 2 - x / mu))
+    first, second = log_ndtr(mu / 2 - x / mu), x + log_ndtr(-mu / 2 - x / mu)
+    found: Array = np.exp(first) * -np.expm1(second - first)
     return found
+
+
+def laplace_delta(e: Any, epsilon: Any) -> Any:
+    """Return delta of Laplace noise whose centre moves by e scales."""
+    e, x = mp.mpf(e), mp.mpf(epsilon)
+    return -mp.expm1(x) if x <= -e else max(mp.zero, -mp.expm1((x - e) / 2))
+
+
+def pure_delta(eta: Any, count: int, epsilon: Any) -> Any:
+    """Return delta of a pure guarantee used so often (Kairouz, Oh, Viswanath 2015)."""
+    p = mp.exp(mp.mpf(eta)) / (1 + mp.exp(mp.mpf(eta)))
+    masses = [mp.binomial(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)]
+    return hockey_stick(zip(masses, masses[::-1], strict=True), mp.exp(mp.mpf(epsilon)))
+
+
+def hockey_stick(outcomes: Iterable[tuple[Any, Any]], a: Any) -> Any:
+    """Return sum (p - a q)_+ over outcomes (p, q)."""
+    return sum((p - a * q for p, q in outcomes if p > a * q), 0 * a)
 
 
 def holds(bound: Bound, truth: Any, slack: float = 0.0) -> bool:
@@ -26,8 +69,8 @@ def holds(bound: Bound, truth: Any, slack: float = 0.0) -> bool:
 
 
 def relative(bound: Bound) -> float:
-    """Return the relative width."""
-    return bound.width / bound.upper
+    """Return the relative width; below the floor of delta there is none."""
+    return bound.width / bound.upper if bound.upper > 1e-300 else 0.0
 
 
 def meet(one: Bound, other: Bound) -> bool:

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from privcalc import convert
-from privcalc.accounting.compose import compose
 from privcalc.accounting.subsample import Subsampled, subsample
 from privcalc.errors import DomainError, NotCertifiedError, PrivcalcError, UsageError
 from privcalc.exact import doubles
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Wrapped
+from tests import asked
 from tests.asked import epsilon
+from tests.truths import hockey_stick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.bounds import Bound
     from tests.conftest import Outcome
 
 
-def delta(text: str, epsilon: float) -> Bound:
-    """Return the bracket of delta."""
-    bound = compose(parse(text).tree, epsilons=[epsilon], tolerance=1e-9).answers[0].bound
-    assert bound is not None
-    return bound
+delta = partial(asked.delta, tolerance=1e-9)
 
 
 @pytest.mark.parametrize("mu", [1e-3, 1e-8, 2e-4])
@@ -111,12 +108,9 @@ def test_all_digits_of_a_probability_count() -> None:
         for side in range(2)
     ]
 
-    def truth(at: float) -> Fraction:
+    def truth(at: float) -> Any:
         a = Fraction(math.exp(at))
-        both = list(zip(*pairs, strict=True))
-        added = sum((max(x - a * y, Fraction(0)) for x, y in both), Fraction(0))
-        removed = sum((max(y - a * x, Fraction(0)) for x, y in both), Fraction(0))
-        return max(added, removed)
+        return max(hockey_stick(zip(*each, strict=True), a) for each in (pairs, pairs[::-1]))
 
     assert found.lower is not None
     assert found.upper - found.lower < 1e-7

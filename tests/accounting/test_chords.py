@@ -25,6 +25,7 @@ from privcalc.accounting.realize import realize
 from privcalc.bounds import Bound
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +38,7 @@ def response(epsilon: Any, loss: float) -> Any:
 
 def gaussian(epsilon: Any, mu: float) -> Any:
     """Return delta of Gaussian noise."""
-    x = mpf(epsilon)
-    return mp.ncdf(mpf(mu) / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mpf(mu) / 2 - x / mu)
+    return normal_delta(mu, epsilon)
 
 
 PROFILES = [(response, 1.5), (response, 30.0), (gaussian, 1.0), (gaussian, 4.0)]

@@ -11,7 +11,7 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.bounds import Bound
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.mu import mu_at
-from tests.random_specs import log_uniform
+from tests.random_numbers import log_uniform
 
 if TYPE_CHECKING:
     from privcalc.accounting.directions import Value

@@ -18,7 +18,7 @@ from privcalc.bounds import Bound, Proof
 from privcalc.errors import NotCertifiedError, UsageError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.oracles.exact import normal_delta
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.accounting.convert import Target

@@ -18,7 +18,7 @@ from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import to_text
 from tests.asked import delta, epsilon
-from tests.oracles.exact import normal_delta
+from tests.truths import laplace_delta, normal_delta, pure_delta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,21 +33,6 @@ def texts(text: str, relation: Relation = ADD) -> set[str]:
     return {to_text(each) for each in alternatives(parse(text).tree, relation)}
 
 
-def laplace_delta(scale: float, x: float) -> mpf:
-    """Return delta of Laplace noise at epsilon: 1 - e^{(x - 1/b) / 2} up to the largest loss."""
-    return max(mpf(0), 1 - mp.exp((x - 1 / mpf(scale)) / 2))
-
-
-def pure_delta(eta: float, count: int, x: float) -> mpf:
-    """Return delta of a pure guarantee used several times (Kairouz, Oh, Viswanath 2015)."""
-    p = mp.exp(eta) / (1 + mp.exp(eta))
-    total = mpf(0)
-    for k in range(count + 1):
-        inner = p**k * (1 - p) ** (count - k) - mp.exp(x) * p ** (count - k) * (1 - p) ** k
-        total += mp.binomial(count, k) * max(inner, mpf(0))
-    return total
-
-
 def test_the_larger_closed_form_at_each_epsilon() -> None:
     """Three kinds of noise, each the largest somewhere: inside the bracket, which is narrow."""
     with mp.workdps(40):
@@ -55,7 +40,7 @@ def test_the_larger_closed_form_at_each_epsilon() -> None:
         for x in (0.0, 0.05, 0.2, 0.5, 0.9, 1.2, 3.0):
             each = (
                 normal_delta(1 / mpf(1.3), x),
-                laplace_delta(0.9, mpf(x)),
+                laplace_delta(1 / mpf(0.9), x),
                 pure_delta(0.15, 8, mpf(x)),
             )
             bound = delta("max(gaussian:sigma=1.3,laplace:scale=0.9,pure:epsilon=0.15@8)", x)

@@ -18,8 +18,8 @@ from privcalc.exact import Enclosed
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import Members
 from privcalc.record import record
-from tests.oracles.exact import normal_delta
-from tests.pairs import hockey_stick, two_point
+from tests.pairs import two_point
+from tests.truths import hockey_stick, normal_delta
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw

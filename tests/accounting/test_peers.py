@@ -3,33 +3,41 @@
 Theirs must lie within the error they state around our certified bracket. In the rows listed below
 they do not, all for one cause: both compose by a Fourier transform in double precision, whose
 rounding leaves errors of 1e-16 to 1e-11 in each probability, and delta is a sum over the far tail.
+
+dp-accounting 0.6.0 discretises each privacy loss pessimistically on a grid of step h and composes
+by FFT. Rounding every loss up to the grid would cost at most h per step; connecting the dots costs
+no more (Doroshenko et al. 2022). Were the FFT exact, its answer would lie between epsilon(delta)
+and epsilon(delta - cut) + count h, where cut is the probability that it moves to infinity.
+prv-accountant 0.2.0 states an interval (Gopi, Lee and Wutschitz 2021, Theorem 5.5), for the
+direction in which the record is removed. `tests/benchmarks/limit.py` asks both again.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from functools import cache
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.spec.parse import parse
-from tests.oracles.peers import (
-    INTERVAL,
-    SPECS,
-    Row,
-    Spec,
-    ask_dp_accounting,
-    ask_prv,
-    cut,
-    load,
-)
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
 
-GAUSSIAN_LAPLACE_SAMPLED, THREE_GAUSSIANS = SPECS[42].text, SPECS[48].text
+FILE = Path(__file__).parents[1] / "oracles" / "peers.json"
+GAUSSIAN_LAPLACE_SAMPLED = (
+    "gaussian:sigma=10.0@20+laplace:scale=10.0@30+gaussian:sigma=1.0@poisson:q=0.01@500"
+)
+THREE_GAUSSIANS = (
+    "gaussian:sigma=1.2@poisson:q=0.01@3000+gaussian:sigma=0.9@poisson:q=0.02@100"
+    "+gaussian:sigma=30.0@50"
+)
+# The default grid of dp-accounting.
+INTERVAL = 1e-4
 # dp-accounting's "pessimistic" epsilon is below the certified lower end; by how much.
 TOO_LOW = {
     ("gaussian:sigma=50.0@2500", 1e-12): 3.3e-3,
@@ -49,7 +57,10 @@ TOO_LOW = {
     ("pure:epsilon=0.01@5000", 1e-5): 1.1e-9,
     ("pure:epsilon=0.01@5000", 1e-8): 5.7e-7,
     ("pure:epsilon=0.01@5000", 1e-12): 3.0e-3,
-    (GAUSSIAN_LAPLACE_SAMPLED, 1e-12): 2.9e-3,
+    (
+        "gaussian:sigma=10.0@20+laplace:scale=10.0@30+gaussian:sigma=1.0@poisson:q=0.01@500",
+        1e-12,
+    ): 2.9e-3,
     (THREE_GAUSSIANS, 1e-12): 2.5e-3,
 }
 # prv-accountant's interval misses the certified bracket; by how much it is above it.
@@ -66,7 +77,7 @@ LOOSER = {
     "gaussian:sigma=1.0@poisson:q=0.0001@10000": 1e-4,
     "laplace:scale=20.0@100+rr:p=0.53125,categories=2@50": 1e-6,
 }
-ROWS = {(row["text"], row["delta"]): row for row in load()}
+ROWS = {(row["text"], row["delta"]): row for row in json.loads(FILE.read_text())["rows"]}
 
 
 @cache
@@ -86,69 +97,49 @@ def gap(low: float, high: float, bound: Bound) -> float:
     return max(0.0, low - bound.upper)
 
 
-def gaps(spec: Spec, row: Row) -> tuple[float, float]:
+def cut(text: str) -> float:
+    """Bound the probability that dp-accounting moves to infinity at its default settings.
+
+    Each mechanism is truncated at e^-50 on either side (the discrete Gaussian at less than 1e-30),
+    each composition with itself or with another at 1e-15, doubled here for both sides.
+    """
+    return 2.0 * steps(text) * math.exp(-50.0) + 4e-15 * len(text.split("+"))
+
+
+def steps(text: str) -> int:
+    """Return how many mechanisms are used."""
+    last = [part.rpartition("@")[2] for part in text.split("+")]
+    return sum(int(each) if each.isdigit() else 1 for each in last)
+
+
+def gaps(row: dict[str, Any]) -> tuple[float, float]:
     """Return how far the two libraries' answers are from our brackets, errors allowed for."""
-    whole, removal = bracket(spec.text, row["delta"])
+    text, delta = row["text"], row["delta"]
+    whole, removal = bracket(text, delta)
     theirs = row["dp_accounting"]
     below = min(0.0, gap(theirs, theirs, whole))
-    least, above = theirs - spec.count * INTERVAL, 0.0
+    least, above = theirs - steps(text) * INTERVAL, 0.0
     if least > whole.upper:
-        with_cut, _ = bracket(spec.text, row["delta"] - cut(spec))
+        with_cut, _ = bracket(text, delta - cut(text))
         above = max(0.0, least - with_cut.upper)
     interval = row.get("prv")
     return below + above, gap(interval[0], interval[-1], removal) if interval else 0.0
 
 
 def test_fifty_specifications_are_stored() -> None:
-    """Every specification has a row at each of its deltas, and every listed exception is one."""
-    assert len({spec.text for spec in SPECS}) == 50
-    assert set(ROWS) == {(spec.text, delta) for spec in SPECS for delta in spec.deltas}
+    """Each has two or three deltas, and every listed exception is one."""
+    assert len({text for text, _ in ROWS}) == 50
+    assert len(ROWS) == 149
     assert TOO_LOW.keys() | MISSED.keys() <= ROWS.keys()
     assert sum("prv" in row for row in ROWS.values()) > 80
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.text)
-def test_stored_answers_lie_within_their_stated_error(spec: Spec) -> None:
+@pytest.mark.few(9)
+@pytest.mark.parametrize("here", ROWS, ids=str)
+def test_stored_answers_lie_within_their_stated_error(here: tuple[str, float]) -> None:
     """Outside the listed exceptions they do; the exceptions are off by what the lists say."""
-    for delta in spec.deltas:
-        here = spec.text, delta
-        whole, _ = bracket(*here)
-        for found, listed in zip(
-            gaps(spec, ROWS[here]), (-TOO_LOW.get(here, 0.0), MISSED.get(here, 0.0)), strict=True
-        ):
-            width = 2.0 * whole.width if listed else 0.0
-            assert found == pytest.approx(listed, rel=0.1, abs=width), here
-
-
-def needs_peers() -> None:
-    """Skip the test if the libraries of the `dev` extra are not installed."""
-    for module in ("dp_accounting", "prv_accountant"):
-        if find_spec(module) is None:
-            pytest.skip(f"{module} is not installed; it belongs to the extra `dev`")
-
-
-def answers(spec: Spec) -> list[Row]:
-    """Ask both libraries again."""
-    theirs, intervals = ask_dp_accounting(spec), ask_prv(spec)
-    rows = []
-    for delta in spec.deltas:
-        row = Row(text=spec.text, delta=delta, dp_accounting=theirs[delta])
-        if delta in intervals:
-            row["prv"] = intervals[delta]
-        rows.append(row)
-    return rows
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.text)
-def test_fresh_answers_lie_within_their_stated_error(spec: Spec) -> None:
-    """Asked again they do as well; rounding, and so a listed miss, may differ by the machine."""
-    needs_peers()
-    for row in answers(spec):
-        here = spec.text, row["delta"]
-        theirs, interval = gaps(spec, row)
-        assert theirs == 0.0 or here in TOO_LOW, here
-        assert interval == 0.0 or here in MISSED, here
-        if row["delta"] == 1e-5:
-            assert row["dp_accounting"] == pytest.approx(ROWS[here]["dp_accounting"], rel=1e-6)
+    whole, _ = bracket(*here)
+    listed = -TOO_LOW.get(here, 0.0), MISSED.get(here, 0.0)
+    for found, said in zip(gaps(ROWS[here]), listed, strict=True):
+        width = 2.0 * whole.width if said else 0.0
+        assert found == pytest.approx(said, rel=0.1, abs=width), here

@@ -16,6 +16,7 @@ from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.truths import hockey_stick
 
 ADD_REMOVE = Relation.ADD_OR_REMOVE_ONE
 # Chances of one outcome, without the record and with it; in one order a loss may be infinite.
@@ -29,8 +30,7 @@ def ratio(value: str) -> mpf:
 
 def delta(p: mpf, q: mpf, epsilon: float) -> mpf:
     """Return the profile of two Bernoulli laws in this order."""
-    growth = mp.exp(epsilon)
-    return max(p - growth * q, mpf(0)) + max(1 - p - growth * (1 - q), mpf(0))
+    return hockey_stick([(p, q), (1 - p, 1 - q)], mp.exp(epsilon))
 
 
 def worst(pair: tuple[str, str], epsilon: float) -> mpf:

@@ -11,21 +11,19 @@ prints in one run, in Markdown:
    lower end, so that it is no bound. Then its width, the median time of three answers after one
    that warms up, as a ratio to ours, and the peak memory of its process.
 2. What an answer costs against the count, the number of different parts, delta, and epochs.
-3. The compute time of 28 cells, and of a grid of few epochs, with what the slowest rest on.
+3. The compute time of 28 cells, and of a grid of few epochs, and which are the slowest.
 
 Each accountant answers in a process of its own with one thread. Times are of the processor, without
-imports: on a machine that others use ratios say more than milliseconds. Whether
-our bracket is right is not asked here: `python -m tests.benchmarks.peers` and the tests hold it
-against epsilons that are known to 30 digits. `--only` asks some of the three. Takes some minutes.
+imports: on a machine that others use ratios say more than milliseconds. Whether our bracket is
+right is not asked here: the tests hold it against epsilons known to 30 digits. `--only` asks some
+of the three. Takes some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
-import cProfile
 import json
 import os
-import pstats
 import random
 import resource
 import statistics
@@ -36,23 +34,28 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.benchmarks import few_epochs
-from tests.benchmarks.compose import CONFIGURATIONS, DELTAS
 from tests.benchmarks.peers import ACCOUNTANTS, Run, number
+from tests.random_numbers import log_uniform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tests.benchmarks.peers import Ask, Ends
 
 REPEATS = 3
 # Seconds of an answer that is not asked for again.
 LONG = 5.0
-# Answers that are profiled.
-PROFILED = 10
-# Calls that are timed.
-CALLS = 50000
 MNIST = Run("gaussian", 1.1, 256 / 60000, 14063)
+CONFIGURATIONS = (
+    "gaussian:sigma=1@poisson:q=0.01@1000",
+    "gaussian:sigma=0.8@poisson:q=0.001@100000",
+    "gaussian:sigma=1.1@poisson:q=256/60000@14063",
+    "gaussian:sigma=2@poisson:q=1e-4@1000000",
+    "gaussian:sigma=0.6@poisson:q=0.02@5000",
+    "gaussian:sigma=50@2500",
+    "laplace:scale=20@1000",
+)
+DELTAS = (1e-5, 1e-8, 1e-12, 1e-30)
 
 
 class Question(NamedTuple):
@@ -304,9 +307,11 @@ def costs(python: str) -> None:
 
 def cells() -> dict[str, list[tuple[str, float]]]:
     """Return the specifications and deltas of the hot path: 28 cells, and a grid of few epochs."""
-    r = random.Random(1)
-    drawn = [few_epochs.draw(r) for _ in range(30)]
-    few = [(f"gaussian:sigma={c.sigma!r}@poisson:q={c.q!r}@{c.steps}", c.delta) for c in drawn]
+    r, few = random.Random(1), []
+    for _ in range(30):
+        q, sigma = log_uniform(r, 1e-5, 0.03), log_uniform(r, 0.5, 1.5)
+        steps = max(1, round(r.uniform(1.0, 10.0) / q))
+        few.append((f"gaussian:sigma={sigma}@poisson:q={q}@{steps}", log_uniform(r, 1e-10, 1e-5)))
     return {
         "28 cells": [(text, delta) for text in CONFIGURATIONS for delta in DELTAS],
         "few epochs": few,
@@ -318,8 +323,6 @@ def hot_path() -> None:
     from privcalc.accounting.compose import compose
     from privcalc.spec.parse import parse
 
-    for words, one in of_a_call().items():
-        print(f"{words}: {1e6 * one:.2f} us")
     for title, grid in cells().items():
         spent = []
         for text, delta in grid:
@@ -339,60 +342,6 @@ def hot_path() -> None:
         )
         for each in spent[-3:]:
             print(f"    {1e3 * each[0]:.1f} ms: {each[1]} at delta {each[2]:g}, {each[3]}")
-        for label, each in (("median", spent[len(spent) // 2]), ("worst", spent[-1])):
-            print(f"    of the {label} one: {share(each[1], each[2])}")
-
-
-def of_a_call() -> dict[str, float]:
-    """Return the processor seconds that a call takes which does next to nothing."""
-    import numpy as np
-
-    one, two = np.ones(1), np.ones(64)
-
-    def nothing(x: object) -> object:
-        return x
-
-    calls: dict[str, Callable[[], object]] = {
-        "a function that does nothing": lambda: nothing(one),
-        "an addition of one number by numpy": lambda: one + one,
-        "a sum of 64 numbers by numpy": two.sum,
-        "exponentials of 64 numbers by numpy": lambda: np.exp(two),
-    }
-    found = {}
-    for words, call in calls.items():
-        start = time.process_time()
-        for _ in range(CALLS):
-            call()
-        found[words] = (time.process_time() - start) / CALLS
-    return found
-
-
-def share(text: str, delta: float) -> str:
-    """Say which functions the time of a question is spent in, by themselves, and in how many calls.
-
-    Arrays are short, so that a call costs about the same whatever its length: the number of calls,
-    and not that of nodes, is what an answer rests on.
-    """
-    from privcalc.accounting.compose import compose
-    from privcalc.spec.parse import parse
-
-    tree = parse(text).tree
-    profile = cProfile.Profile()
-    profile.enable()
-    for _ in range(PROFILED):
-        compose(tree, deltas=[delta])
-    profile.disable()
-    table: dict[tuple[str, int, str], Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
-    whole = sum(own for _, _, own, _, _ in table.values())
-    # What is built in has no file: the operations of numpy, for the most part.
-    inside = {place: row for place, row in table.items() if place[0] == "~"}
-    calls = [sum(row[1] for row in each.values()) // PROFILED for each in (table, inside)]
-    longest = sorted(table.items(), key=lambda item: -item[1][2])[:6]
-    listed = ", ".join(
-        f"{Path(place[0]).stem}.{place[2]} {own / whole:.0%} ({count // PROFILED} calls)"
-        for place, (count, _, own, _, _) in longest
-    )
-    return f"{calls[0]} calls, of which {calls[1]} are built in; {listed}"
 
 
 def machine() -> str:

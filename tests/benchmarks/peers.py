@@ -1,29 +1,7 @@
-"""Benchmark of accountants: width, time and soundness of those that are installed, on four runs.
-
-    python -m venv /tmp/peers
-    /tmp/peers/bin/pip install . dp-accounting prv-accountant opacus autodp riskcal opendp
-    /tmp/peers/bin/python -m tests.benchmarks.peers
-
-prints a table in Markdown, as README has it. Cells under a delta are upper ends less the true
-epsilon, which is known to 30 digits (`tests/oracles/dp_sgd.json`, by mpmath and without privcalc):
-the least and the largest of the runs that the accountant can answer. Negative: below the truth, so
-that it is no bound. The width is that of the widest bracket. Each answer is made in a process of
-its own, with one thread; times are those of the processor, for the first run that is answered: the
-whole process, and the answer alone when all is loaded. What is not installed has a line that says
-so. Takes some minutes.
-"""
+"""How each accountant is asked about runs of mechanisms; `limit.py` prints what they answer."""
 
 from __future__ import annotations
 
-import itertools
-import json
-import os
-import subprocess
-import sys
-import time
-import warnings
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -47,19 +25,6 @@ Ends = tuple[float | None, float]
 if TYPE_CHECKING:
     # A specification, the same as runs that are composed, and a delta.
     Ask = Callable[[str, Sequence[Run], float], Ends]
-
-ORACLES = Path(__file__).parents[1] / "oracles"
-# By what the oracles call them, which is a specification.
-RUNS = {
-    "gaussian:sigma=1.1@poisson:q=256/60000@14063": Run("gaussian", 1.1, 256 / 60000, 14063),
-    "gaussian:sigma=0.6@poisson:q=0.02@5000": Run("gaussian", 0.6, 0.02, 5000),
-    "gaussian:sigma=50.0@2500": Run("gaussian", 50.0, 1.0, 2500),
-    "laplace:scale=20.0@1000": Run("laplace", 20.0, 1.0, 1000),
-}
-DELTAS = (1e-5, 1e-12)
-REPEATS = 5
-# Seconds of a process after which an answer is not asked for again.
-LONG = 10.0
 
 
 def privcalc(text: str, _: Sequence[Run], delta: float) -> Ends:
@@ -269,92 +234,6 @@ ACCOUNTANTS: dict[str, tuple[str, Ask]] = {
 }
 
 
-def answer(name: str, text: str, delta: float) -> None:
-    """Print both ends, the time of the processor so far, and the least of a few answers alone."""
-    warnings.simplefilter("ignore")
-    ends: Ends | None = None
-    marks: list[float] = []
-    try:
-        while not marks or (len(marks) <= REPEATS and marks[-1] < LONG):
-            ends = ACCOUNTANTS[name][1](text, [RUNS[text]], delta)
-            marks.append(time.process_time())
-    except NotImplementedError:
-        marks = [0.0]
-    alone = min((b - a for a, b in itertools.pairwise(marks)), default=marks[0])
-    print(json.dumps([ends, marks[0], alone]))
-
-
-def asked(name: str, text: str, delta: float) -> tuple[Ends, float, float] | None:
-    """Return both ends, and the seconds of a whole process and of the answer alone."""
-    command = [sys.executable, "-W", "ignore", "-m", __spec__.name, name, text, repr(delta)]
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    try:
-        done = subprocess.run(
-            command, check=True, capture_output=True, text=True, env={**os.environ, **threads}
-        )
-    except subprocess.CalledProcessError as error:
-        print(f"{name}, {text}, delta {delta}: {error.stderr}", file=sys.stderr)
-        return None
-    ends, whole, alone = json.loads(done.stdout.splitlines()[-1])
-    return None if ends is None else (ends, whole, alone)
-
-
-def truths() -> dict[tuple[str, float], float]:
-    """Return the epsilon of each run at each delta, from the oracles."""
-    rows = json.loads((ORACLES / "dp_sgd.json").read_text(encoding="utf-8"))["rows"]
-    found = {(row["text"], row["query"].get("delta")): float(row["maximum"]) for row in rows}
-    return {(text, delta): found[text, delta] for text in RUNS for delta in DELTAS}
-
-
 def number(value: float, sign: str = "+") -> str:
     """Return a difference to one or two digits."""
     return f"{value:{sign}.0e}" if abs(value) < 1e-3 else f"{value:{sign}.2g}"
-
-
-def excess(values: list[float]) -> str:
-    """Return how far above the truth answers lie, what lies below it in bold."""
-    ends = dict.fromkeys(number(value) for value in (min(values), max(values)))
-    return " to ".join(f"**{end}**" if end.startswith("-") else end for end in ends)
-
-
-def line(name: str, true: dict[tuple[str, float], float]) -> str:
-    """Return the line of one accountant."""
-    try:
-        library, comma, way = name.partition(",")
-        title = f"{library} {version(ACCOUNTANTS[name][0])}{comma}{way}"
-    except PackageNotFoundError:
-        return f"| {name} | not installed | | | | |"
-    found = {place: asked(name, *place) for place in true}
-    known = {place: each for place, each in found.items() if each is not None}
-    columns = [
-        excess([each[0][1] - true[place] for place, each in known.items() if place[1] == delta])
-        for delta in DELTAS
-    ]
-    widths = [upper - lower for (lower, upper), *_ in known.values() if lower is not None]
-    columns.append(number(max(widths), "") if widths else "no lower end")
-    _, whole, alone = next(iter(known.values()))
-    return f"| {title} | {' | '.join(columns)} | {whole:.2g} s | {milliseconds(alone)} ms |"
-
-
-def milliseconds(seconds: float) -> str:
-    """Return a time to two digits."""
-    return f"{float(f'{1e3 * seconds:.2g}'):g}"
-
-
-def main() -> None:
-    """Print the table."""
-    print(
-        "| accountant |"
-        + "".join(f" at delta {delta:.0e} |" for delta in DELTAS).replace("e-0", "e-"),
-        end="",
-    )
-    print(" width | whole process | answer alone |\n|---|---|---|---|---|---|")
-    for name in ACCOUNTANTS:
-        print(line(name, truths()), flush=True)
-
-
-if __name__ == "__main__":
-    if sys.argv[1:]:
-        answer(sys.argv[1], sys.argv[2], float(sys.argv[3]))
-    else:
-        main()

@@ -2,7 +2,7 @@
 
 Run `python -m tests.benchmarks.startup` on an idle machine. Every round runs each command once, so
 that what disturbs the machine disturbs all of them; it prints medians and ratios, and asserts
-nothing. `--modules` prints instead how many modules each question loads, which no machine disturbs.
+nothing. `entered.py` counts modules, which no machine disturbs.
 """
 
 from __future__ import annotations
@@ -77,20 +77,5 @@ def times() -> None:
         print(line)
 
 
-def modules() -> None:
-    """Print how many modules each command loads, and how many of them are our own."""
-    for title, (arguments, _, _) in COMMANDS.items():
-        run = subprocess.run(
-            [sys.executable, "-X", "importtime", PROGRAM, *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        lines = [line for line in run.stderr.splitlines() if line.startswith("import time:")]
-        names = [line.rpartition("|")[2].strip() for line in lines]
-        own = sum(name.partition(".")[0] == "privcalc" for name in names)
-        print(f"{title:<26} {len(names)} modules, {own} of them privcalc")
-
-
 if __name__ == "__main__":
-    modules() if "--modules" in sys.argv[1:] else times()
+    times()

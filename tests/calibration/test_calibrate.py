@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from mpmath import erfinv, exp, findroot, mp, mpf, ncdf
+from mpmath import erfinv, findroot, mp, mpf
 
 from privcalc.accounting.calibrate import (
     Calibration,
@@ -24,6 +24,7 @@ from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import to_text
 from privcalc.spec.tree import Leaf
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.spec.tree import Node
@@ -70,8 +71,7 @@ def gaussian_sigma(epsilon: float, delta: float, near: float) -> mpf:
         e, d = mpf(epsilon), mpf(delta)
 
         def excess(sigma: mpf) -> mpf:
-            above, below = 1 / (2 * sigma) - e * sigma, -1 / (2 * sigma) - e * sigma
-            return (ncdf(above) - exp(e) * ncdf(below)) / d - 1
+            return normal_delta(1 / sigma, e) / d - 1
 
         return findroot(excess, (near, near * 1.001))
 

@@ -12,7 +12,7 @@ from privcalc.calibration.search import Crossing, ValueSearch
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.oracles.exact import normal_delta
+from tests.truths import normal_delta
 
 ADD = Relation.ADD_OR_REMOVE_ONE
 TARGET = CalibrationTarget("epsilon", 1.0, 1e-5)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import warnings
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import privcalc
@@ -24,10 +23,8 @@ from privcalc.spec.parse import parse
 from privcalc.spec.registry import to_text
 from privcalc.spec.tree import Composed, Leaf, Parallel, Repeated, Wrapped
 from tests.fuzz.judge import TooLongError, limited
-from tests.fuzz.specs import Specs
-from tests.random_adaptive import AdaptiveGenerator
-from tests.random_mechanisms import Generator
-from tests.random_specs import log_uniform
+from tests.random_numbers import log_uniform
+from tests.random_specs import ADAPTIVE, Specs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -40,21 +37,7 @@ if TYPE_CHECKING:
 WORK = (1e5, 4e5, 1e6), (8, 4, 1)
 # Processor time of a question. What takes longer is counted, and left to the tests of work.
 SECONDS = 1.5
-KINDS = {"general": 9, "registry": 8, "nodes": 3, "disjoint": 1, "adaptive": 3}
-# What the other generators draw seldom, or seldom so that it is answered.
-NODES = (
-    "{noise}@select:runs=geometric,mean={mean}", "{noise}@select:runs=logarithmic,mean={mean}",
-    "{noise}@select:runs=tnb,shape={size},mean={mean}", "{noise}@select:runs=fixed,n={few}",
-    "{noise}@select:runs=poisson,mean={mean}", "{noise}@select:runs=binomial,n=40,mean={mean}",
-    "rr:epsilon={size}@shuffle:n={many}", "pure:epsilon={size}@shuffle:n={many}@{few}",
-    "gaussian:sigma={size}@allocation:t={many}@{few}", "gaussian:sigma={size}@batches:t={many}",
-    "gaussian:sigma={size}@poisson:q={rate},max=40,n=900@{few}",
-    "matrix-gaussian:sigma={size},strategy=tree,steps={many}",
-    "zcdp:rho={rate}@{few}", "rdp:order={mean},epsilon={rate}@{few}",
-    "ptr:test=({noise}),mechanism=({noise}),false_positive=1e-9,mode=max",
-    "truncated-laplace:scale={size},bound=90@{few}", "{noise}@poisson:q={rate}@group:k={few}",
-    "({noise}+{noise})@poisson:q={rate}@{few}", "({noise}+{noise}@{few})@{few}",
-)  # fmt: skip
+KINDS = {"near": 18, "general": 3, "disjoint": 1, "adaptive": 3}
 
 
 class NoAnswerError(Exception):
@@ -112,43 +95,15 @@ class Case:
 
     def _drawn(self, kind: str) -> str:
         """Return a specification of a kind, and take its relation and delta."""
-        rng, here = self.rng, Path()
-        if kind == "registry":
-            specs = Specs(rng, 0.0)
-            text = specs.text()
-            for name, content in specs.files.items():
-                Path(name).write_bytes(content)
-            return text
-        if kind == "nodes":
-            text = rng.choice(NODES)
-            return text if "{" not in text else self._filled(text)
+        only = ADAPTIVE if kind == "adaptive" else ()
+        specs = Specs(self.rng, near=kind != "general", only=only)
+        text, delta, relation = specs.question()
         if kind == "disjoint":
-            return Generator(rng, here).disjoint()[0]
-        if kind == "adaptive":
-            generator = AdaptiveGenerator(rng, here)
-            spec = generator.around(rng.choice(list(generator.kinds)))
-        else:
-            spec = Generator(rng, here).spec()
-        self.delta = spec.delta
-        self.relation = "" if spec.relation is None else spec.relation.text
-        return spec.text
-
-    def _filled(self, text: str) -> str:
-        """Put numbers into a template, new ones at each place."""
-        rng = self.rng
-        noise = ("gaussian:sigma={size}", "laplace:scale={size}", "rr:epsilon={rate}", "gdp:mu=0.3")
-        while "{noise}" in text:
-            text = text.replace("{noise}", rng.choice(noise), 1)
-        draw: dict[str, Callable[[], object]] = {
-            "{size}": lambda: log_uniform(rng, 1, 20),
-            "{mean}": lambda: log_uniform(rng, 1.5, 60),
-            "{rate}": lambda: log_uniform(rng, 1e-3, 0.5),
-            "{few}": lambda: rng.randint(1, 4),
-            "{many}": lambda: int(log_uniform(rng, 2, 300)),
-        }
-        for name, value in draw.items():
-            while name in text:
-                text = text.replace(name, f"{value()}", 1)
+            text = specs.parallel()
+        elif kind != "general":
+            self.delta = delta
+            self.relation = "" if relation is None else relation.text
+        specs.write()
         return text
 
     @property

@@ -55,7 +55,8 @@ from tests.campaign.cases import (
     written,
 )
 from tests.checker.check import check
-from tests.random_specs import log_uniform
+from tests.random_numbers import log_uniform
+from tests.random_specs import STATED
 
 if TYPE_CHECKING:
     import random
@@ -68,11 +69,6 @@ if TYPE_CHECKING:
 
 # Rounding of what is worked out here from printed ends, relative.
 SLACK = 1e-12
-# Noise and guarantees whose pair is the one that was stated, under any relation.
-STATED = frozenset({
-    "gaussian", "laplace", "gdp", "pure", "approx", "discrete_gaussian", "discrete_laplace",
-    "staircase", "randomized_response", "exponential",
-})  # fmt: skip
 # Those that `tests/checker` knows.
 CHECKED = frozenset({
     "gaussian", "laplace", "gdp", "pure", "approx", "discrete_laplace", "discrete_gaussian",

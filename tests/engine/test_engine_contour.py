@@ -14,8 +14,8 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
-from tests.oracles.exact import normal_delta
 from tests.pairs import two_point
+from tests.truths import normal_delta
 
 mpmath.mp.dps = 40
 

@@ -25,7 +25,7 @@ from privcalc.losses.atoms import AtomicLaw, two_point
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import Alone, Term
 from privcalc.renyi.curve import LinearCurve
-from tests.oracles.exact import normal_delta
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.certified import Source

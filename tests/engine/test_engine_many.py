@@ -18,7 +18,7 @@ from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.conftest import MNIST
 from tests.pairs import two_point
-from tests.truths import meet
+from tests.truths import meet, relative
 
 TOLERANCE = 1e-9
 
@@ -27,11 +27,6 @@ def compositions(text: str) -> list[Composition]:
     """Return the composition of each direction."""
     tree = parse(text).tree
     return [laws.upper for laws in realize(tree, default_relation(tree)).values()]
-
-
-def relative(bound: Bound) -> float:
-    """Return the relative width; below the floor of delta there is none."""
-    return bound.width / bound.upper if bound.upper > 1e-300 else 0.0
 
 
 @pytest.mark.few(1)

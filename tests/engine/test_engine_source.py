@@ -18,6 +18,7 @@ from privcalc.engine.inversion.solve import Decaying
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.gaussian import GaussianContour, GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.certified import Source
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
 
 mpmath.mp.dps = 40
 MU, EPSILON = 0.8, 1.5
-
-
-def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
-    """Return the privacy profile of the Gaussian mechanism (Balle, Wang 2018)."""
-    m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
-    return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
 
 
 class Falling:
@@ -186,7 +181,7 @@ def contains(bounds: tuple[float, float], truth: mpmath.mpf) -> bool:
 def test_aliasing_is_needed() -> None:
     """With long steps the sum exceeds delta by the aliases, and no bracket without them holds."""
     source = contour(step=3.5)
-    truth = gaussian_delta(MU, EPSILON)
+    truth = normal_delta(MU, EPSILON)
     assert contains(ends(source, EPSILON), truth)
     assert not contains(without(source, EPSILON, "aliasing"), truth)
 
@@ -195,7 +190,7 @@ def test_aliasing_is_needed() -> None:
 def test_what_is_cut_off_is_needed(nodes: int) -> None:
     """With few nodes the sum misses delta by what is cut off."""
     source = contour(nodes, 0.5)
-    truth = gaussian_delta(MU, EPSILON)
+    truth = normal_delta(MU, EPSILON)
     assert contains(ends(source, EPSILON), truth)
     assert not contains(without(source, EPSILON, "truncation"), truth)
 
@@ -203,7 +198,7 @@ def test_what_is_cut_off_is_needed(nodes: int) -> None:
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_errors_of_the_cumulant_are_needed(sign: float) -> None:
     """Cumulants that are off by as much as they admit give brackets that hold."""
-    truth, moved = gaussian_delta(MU, EPSILON), sign * 1e-3
+    truth, moved = normal_delta(MU, EPSILON), sign * 1e-3
     assert not contains(ends(contour(moved=moved), EPSILON), truth)
     assert contains(ends(contour(moved=moved, error=1e-3), EPSILON), truth)
     # Where an error is 1 or more, or not a number, the node is left out, and its bound counts.

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
-from mpmath import exp, mpf, ncdf
+from mpmath import exp, mpf
 
 from privcalc.engine.certified import SingleUse
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import NO_PROPERTIES, Tails
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -59,6 +60,5 @@ def test_an_epsilon_whose_exponential_is_no_double(epsilon: float) -> None:
     """Beyond 700 the upper end is what is above."""
     law = ByTails(GaussianLaw(40.0).tails)
     found = SingleUse(cast("LossLaw", law)).deltas(np.array([epsilon]))
-    m, e = mpf(40), mpf(epsilon)
-    truth = ncdf(m / 2 - e / m) - exp(e) * ncdf(-m / 2 - e / m)
+    truth = normal_delta(40, epsilon)
     assert found.lower[0] <= truth <= found.upper[0] <= 1.1

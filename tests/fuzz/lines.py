@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from privcalc.errors import PrivcalcError
 from privcalc.spec.json import to_json
 from privcalc.spec.parse import parse
-from tests.fuzz import numbers
-from tests.fuzz.specs import Specs, mutated, touched
+from tests import random_numbers as numbers
+from tests.random_specs import Specs, mutated, touched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,7 @@ class Lines:
         """Take the source of chance; half of the lines have some numbers at borders."""
         self.rng = rng
         self.wild = rng.choice((0.0, 0.0, 0.1, 0.4))
-        self.specs = Specs(rng, self.wild)
+        self.specs = Specs(rng, wild=self.wild)
 
     def line(self) -> Line:
         """Return one line, whole or after an accident."""

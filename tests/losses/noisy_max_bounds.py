@@ -10,14 +10,9 @@ from mpmath import mp, mpf
 from scipy.special import log_ndtr
 
 from privcalc.losses.atoms import AtomicLaw
+from tests.truths import normal_delta
 
 mp.dps = 40
-
-
-def normal_profile(mu: Any, x: Any) -> Any:
-    """Return the profile of N(mu, 1) and N(0, 1) at e^x."""
-    mu, x = mpf(mu), mpf(x)
-    return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
 
 
 def vector_mu(m: int, step: float) -> Any:
@@ -27,7 +22,7 @@ def vector_mu(m: int, step: float) -> Any:
 
 def union(m: int, step: float, x: float) -> Any:
     """Return the union bound, over all numbers of moved candidates."""
-    return max(k * normal_profile(step * mp.sqrt(mpf(m - k) / (m - k + 1)), x) for k in range(1, m))
+    return max(k * normal_delta(step * mp.sqrt(mpf(m - k) / (m - k + 1)), x) for k in range(1, m))
 
 
 def largest(k: int, step: float, x: float) -> float:

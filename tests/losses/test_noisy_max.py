@@ -15,11 +15,11 @@ from privcalc.numerics.normal import gaussian_profiles
 from privcalc.spec.parse import parse
 from tests.losses.noisy_max_bounds import (
     largest,
-    normal_profile,
     union,
     upper_delta,
     vector_mu,
 )
+from tests.truths import normal_delta
 
 
 @pytest.mark.few(5)
@@ -33,7 +33,7 @@ def test_the_envelope_is_the_least_of_the_three_bounds(m: int, step: float) -> N
     for share in (0.0, 0.4, 1.1, 2.3, 3.9, 8.0, 20.0):
         x = share * step
         got = upper_delta(law, x)
-        vector = normal_profile(vector_mu(m, step), x)
+        vector = normal_delta(vector_mu(m, step), x)
         third = largest(m - 1, step, x) if share < 3.0 else 1.0
         least = min(vector, union(m, step, x), third)
         assert got <= least * (1.002 if least > 1e-30 else 1.3)
@@ -77,7 +77,7 @@ def test_renyi_divergences_are_integrals_of_the_profile(m: int, step: float) -> 
     mu = law.gaussian_range[1]
     for y in (0.0, 0.3 * step, step, 3.0 * step, 8.0 * step):
         # The mechanism is below the vector bound, whose chords are above it.
-        assert upper_delta(law, y) <= normal_profile(mu, y) * (1.0 + 2e-3)
+        assert upper_delta(law, y) <= normal_delta(mu, y) * (1.0 + 2e-3)
 
 
 @pytest.mark.few(4)

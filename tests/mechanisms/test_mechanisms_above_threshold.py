@@ -15,8 +15,8 @@ from privcalc.errors import DomainError
 from privcalc.mechanisms.above_threshold import AboveThreshold
 from tests.asked import deltas
 from tests.asked import epsilon as epsilon_of
-from tests.oracles.exact import normal_delta
 from tests.pairs import built
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

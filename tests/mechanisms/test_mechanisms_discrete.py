@@ -14,7 +14,8 @@ from privcalc.errors import DomainError, PrivcalcError
 from privcalc.losses.law import exact_max_loss
 from privcalc.losses.profiles import both_orders
 from privcalc.relation import Adjacency
-from tests.pairs import atoms_of, atoms_profile, built, hockey_stick
+from tests.pairs import atoms_of, atoms_profile, built
+from tests.truths import hockey_stick
 
 ADD, REMOVE, REPLACE = Adjacency.ADD, Adjacency.REMOVE, Adjacency.REPLACE
 RATIOS = [mpf(x) for x in ("0.05", "0.4", "0.9", "1", "1.1", "1.7", "2.5", "6", "30")]

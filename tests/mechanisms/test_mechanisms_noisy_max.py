@@ -17,8 +17,9 @@ from privcalc.losses.laplace import LaplaceLaw
 from privcalc.mechanisms.noisy_max import Exponential
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
-from tests.losses.noisy_max_bounds import epsilon_of, normal_profile, vector_mu
+from tests.losses.noisy_max_bounds import epsilon_of, vector_mu
 from tests.pairs import bracket, built
+from tests.truths import normal_delta
 
 ADD, REMOVE, REPLACE = Adjacency.ADD, Adjacency.REMOVE, Adjacency.REPLACE
 
@@ -49,12 +50,12 @@ def test_published_bounds(
         (0.5, general, vector, ""),
         (0.25, monotone, vector_monotone, ",monotone=true"),
     ):
-        assert epsilon_of(lambda x, s=step: m * normal_profile(s, x), 1e-6) == pytest.approx(
+        assert epsilon_of(lambda x, s=step: m * normal_delta(s, x), 1e-6) == pytest.approx(
             published, abs=1e-6
         )
         if direct is not None:
             assert epsilon_of(
-                lambda x, s=step: normal_profile(vector_mu(m, s), x), 1e-6
+                lambda x, s=step: normal_delta(vector_mu(m, s), x), 1e-6
             ) == pytest.approx(direct, abs=1e-6)
         lower, upper = ends(f"noisy-max:sigma=4,candidates={m}{flag}", 1e-6)
         assert lower <= upper <= min(published, direct or math.inf) + 1e-6

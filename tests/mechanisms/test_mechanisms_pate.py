@@ -16,6 +16,7 @@ from privcalc.mechanisms.pate import Gnss, rule
 from privcalc.relation import Adjacency
 from privcalc.renyi.curve import curve_of
 from privcalc.spec.parse import parse
+from tests.truths import normal_delta
 
 
 def upper(text: str, delta: float) -> float:
@@ -31,11 +32,8 @@ def test_votes_move_by_the_root_of_two() -> None:
         with mp.workdps(30):
             found = upper(f"gnmax:sigma=7{group}", 1e-3)
             mu = size * mp.sqrt(2) / 7
-
-            def delta(x: mpf, mu: mpf = mu) -> mpf:
-                return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
-
-            assert delta(mpf(found)) <= mpf("0.001") <= delta(mpf(found) * (1 - mpf("1e-9")))
+            nearer = mpf(found) * (1 - mpf("1e-9"))
+            assert normal_delta(mu, found) <= mpf("0.001") <= normal_delta(mu, nearer)
 
 
 @pytest.mark.parametrize(

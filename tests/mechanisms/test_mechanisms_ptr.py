@@ -16,8 +16,8 @@ from privcalc.mechanisms.ptr import Stability
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.asked import deltas, epsilon
-from tests.oracles.exact import normal_delta
 from tests.pairs import bracket
+from tests.truths import normal_delta
 
 # The published epsilon; mu of the test and of the mechanism as published for it, with delta 1e-6,
 # half of it false positives; what they cost in `max`, and which mechanism costs what is published;

@@ -15,19 +15,11 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.spec.parse import parse
 from tests.asked import delta, deltas, epsilon
-from tests.oracles.exact import normal_delta
 from tests.oracles.keys import parted
-from tests.truths import meet
+from tests.truths import hockey_stick, laplace_delta, meet, normal_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-
-
-def laplace_profile(e: Any, loss: Any) -> Any:
-    """Return the profile of Laplace noise for a change by e."""
-    if loss < 0:
-        return 1 - mp.exp(loss) * (1 - laplace_profile(e, -loss))
-    return -mp.expm1((min(loss, e) - e) / 2)
 
 
 def test_several_uses_bracket_one_data_set() -> None:
@@ -46,12 +38,12 @@ def test_laplace_keys_are_between_their_tests_and_one_count() -> None:
     """The upper end is that of one count that changes by 3, and the lower one of 3 half-lines."""
     found = deltas("thresholded-counts:scale=2,threshold=40,keys=3", [1.2])[0]
     assert found.lower is not None
-    assert found.upper == pytest.approx(float(laplace_profile(mpf(3) / 2, mpf("1.2"))), rel=1e-9)
+    assert found.upper == pytest.approx(float(laplace_delta(mpf(3) / 2, mpf("1.2"))), rel=1e-9)
     q = mp.exp(-mpf(1) / 2) / 2
     rows = [
         (mp.binomial(3, k) / 8, mp.binomial(3, k) * q**k * (1 - q) ** (3 - k)) for k in range(4)
     ]
-    tests = mp.fsum(max(mpf(0), a - mp.exp(mpf("1.2")) * b) for a, b in rows)
+    tests = hockey_stick(rows, mp.exp(mpf("1.2")))
     assert found.lower == pytest.approx(float(tests), rel=1e-9)
 
 

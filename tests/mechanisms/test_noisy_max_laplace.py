@@ -10,6 +10,7 @@ from mpmath import mp
 
 from privcalc import compose
 from tests import pairs
+from tests.truths import hockey_stick
 
 DIGITS = 18
 
@@ -38,9 +39,7 @@ def chances(scores: list[Any]) -> list[Any]:
 
 def delta(scores: list[Any], others: list[Any], epsilon: Any) -> Any:
     """Return the hockey-stick divergence of two score vectors."""
-    a = mp.e**epsilon
-    pairs = zip(chances(scores), chances(others), strict=True)
-    return mp.fsum(max(mp.mpf(0), p - a * q) for p, q in pairs)
+    return hockey_stick(zip(chances(scores), chances(others), strict=True), mp.e**epsilon)
 
 
 def bracket(text: str, epsilon: float) -> tuple[float, float]:

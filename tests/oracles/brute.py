@@ -19,8 +19,6 @@ from mpmath import mp
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["DIGITS", "BruteForce", "Pair", "TooManyOutcomesError"]
-
 Number = Any  # mpf; mpmath has no annotations
 Pair = list[tuple[Any, Any]]
 DIGITS = 80

@@ -9,30 +9,75 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mpmath import mp
 
+from privcalc.exact import exact
+from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
 from tests.oracles.brute import DIGITS
 
 if TYPE_CHECKING:
-    from tests.oracles.brute import Pair
+    from collections.abc import Callable
 
-__all__ = [
-    "approx",
-    "bernoulli",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "glued",
-    "pure",
-    "randomized_response",
-    "removal",
-    "sampled",
-    "staircase",
-]
+    from privcalc.spec.tree import Node
+    from tests.oracles.brute import Pair
 
 # What lies further out has a probability below 10^-CUT in all.
 CUT = 75
+
+
+def outcomes_of(tree: Node, *, replaced: bool) -> list[tuple[Pair, int]]:
+    """Return the outcomes and the count of each part of a specification, [] where they are many.
+
+    Args:
+        tree: as it was parsed.
+        replaced: whether a record is replaced, and not added or removed.
+    """
+    parts: Any = tree.events if isinstance(tree, Composed) else (tree,)
+    found: list[tuple[Pair, int]] = []
+    count: Any
+    for part in parts:
+        count, event = (part.count, part.event) if isinstance(part, Repeated) else (1, part)
+        pair = _one_use(event, replaced=replaced)
+        if not pair:
+            return []
+        found.append((pair, count))
+    return found
+
+
+def _one_use(event: Node, *, replaced: bool) -> Pair:
+    """Return the outcomes of one mechanism, sampled or not; [] where they are not known here."""
+    if isinstance(event, Wrapped):
+        fixed = event.name == "sampled_without_replacement"
+        if not isinstance(event.event, Leaf) or not (fixed or event.name == "poisson_sampled"):
+            return []
+        given: dict[str, Any] = {name: exact(cast("float", x)) for name, x in event.parameters}
+        if "truncated_batch_size" in given or (replaced and not fixed):
+            return []
+        rate = given.get("sampling_probability")
+        if rate is None:
+            rate = given["sample_size"] / given["source_dataset_size"]
+        pair = _one_use(event.event, replaced=fixed)
+        return pair and (glued if replaced else sampled)(pair, rate)
+    if not isinstance(event, Leaf) or event.name not in OUTCOMES:
+        return []
+    # The pair of a yes and a no is not the same in both orders.
+    if replaced and event.name == "bernoulli_pair":
+        return []
+    with mp.workdps(DIGITS):
+        given = {name: _number(value) for name, value in event.parameters}
+        try:
+            return OUTCOMES[event.name](given)
+        except (KeyError, ValueError):
+            return []
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    number = exact(value)
+    return int(number) if isinstance(value, int) else mp.mpf(number.numerator) / number.denominator
 
 
 def removal(pair: Pair) -> Pair:
@@ -135,7 +180,7 @@ def discrete_laplace(
     with mp.workdps(DIGITS):
         step = 1 / mp.mpf(scale) if scale is not None else mp.mpf(epsilon) / sensitivity
         reach = int(mp.ceil(CUT * mp.log(10) / step))
-        if reach > 20_000:
+        if reach > 4_000:
             raise ValueError("too flat a law to be written out")
         return _shifted(lambda k: mp.exp(-abs(k) * step), reach, sensitivity)
 
@@ -144,7 +189,7 @@ def discrete_gaussian(sigma: float, sensitivity: int = 1) -> Pair:
     """Integer noise with probabilities proportional to e^(-k^2 / (2 sigma^2))."""
     with mp.workdps(DIGITS):
         variance = mp.mpf(sigma) ** 2
-        reach = int(mp.ceil(sigma * mp.sqrt(2 * CUT * mp.log(10)))) + 2
+        reach = int(mp.ceil(mp.mpf(sigma) * mp.sqrt(2 * CUT * mp.log(10)))) + 2
         return _shifted(lambda k: mp.exp(-k * k / (2 * variance)), reach, sensitivity)
 
 
@@ -158,7 +203,7 @@ def staircase(epsilon: float, gamma: float | None = None) -> Pair:
         e = mp.mpf(epsilon)
         corner = mp.mpf(gamma) if gamma is not None else 1 / (1 + mp.exp(e / 2))
         reach = int(mp.ceil(CUT * mp.log(10) / e)) + 2
-        if reach > 20_000:
+        if reach > 4_000:
             raise ValueError("too flat a law to be written out")
 
         def density(x: Any) -> Any:
@@ -175,3 +220,36 @@ def staircase(epsilon: float, gamma: float | None = None) -> Pair:
         return [
             (mass / total, width * density(middle - 1) / total) for mass, middle, width in pieces
         ]
+
+
+# Of parameters by name; a KeyError says that these are others.
+OUTCOMES: dict[str, Callable[[dict[str, Any]], Pair]] = {
+    "pure": lambda given: pure(given["epsilon"]),
+    "approx": lambda given: approx(given["epsilon"], given["delta"]),
+    "bernoulli_pair": lambda given: bernoulli(given["p"], given["other_p"]),
+    "randomized_response": lambda given: randomized_response(
+        p=given.get("probability"),
+        epsilon=given.get("epsilon"),
+        categories=given.get("categories", 2),
+    ),
+    "discrete_gaussian": lambda given: discrete_gaussian(
+        _small(given["standard_deviation"], 5), given.get("sensitivity", 1)
+    ),
+    "discrete_laplace": lambda given: discrete_laplace(
+        scale=_small(given.get("scale"), 20),
+        epsilon=given.get("epsilon"),
+        sensitivity=given.get("sensitivity", 1),
+    ),
+    "staircase": lambda given: staircase(given["epsilon"], given.get("gamma")),
+}
+
+
+def _small(value: Any, most: float) -> Any:
+    """Return what gives few outcomes.
+
+    Raises:
+        ValueError: it gives too many.
+    """
+    if value is not None and value > most:
+        raise ValueError("too many outcomes")
+    return value

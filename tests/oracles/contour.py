@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from tests.oracles.laws import Direction, Law, Leaf, Number
 
-__all__ = ["Contour", "contour", "solve"]
-
 DIGITS = 31  # to which two runs must agree
 LEVELS = 5
 MOST_WORK = 600_000_000  # nodes times contour points, about ten minutes

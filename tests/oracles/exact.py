@@ -1,4 +1,4 @@
-"""Compositions whose delta(epsilon) is a closed form or a finite sum."""
+"""Compositions whose delta(epsilon) is a closed form."""
 
 from __future__ import annotations
 
@@ -8,36 +8,15 @@ from typing import TYPE_CHECKING
 
 from mpmath import mp
 
+from tests.truths import normal_delta, sampled_delta
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tests.oracles.laws import Direction, Leaf, Number
-
-__all__ = [
-    "Enumerated",
-    "gaussian_delta",
-    "laplace_delta",
-    "normal_delta",
-    "one_sampled_gaussian_delta",
-]
 
 
 def gaussian_delta(precision: Number, epsilon: Number) -> Number:
     """Delta of N(mu, 1) against N(0, 1), mu^2 = precision (Balle and Wang 2018, Theorem 8)."""
-    mu = mp.sqrt(precision)
-
-    def upper_tail(z: Number) -> Number:
-        return mp.erfc(z / mp.sqrt(2)) / 2
-
-    z = epsilon / mu - mu / 2
-    return upper_tail(z) - mp.exp(epsilon) * upper_tail(z + mu)
-
-
-def normal_delta(mu: Number, epsilon: Number) -> Number:
-    """Delta of N(mu, 1) against N(0, 1), also at mu = 0 and at negative epsilons."""
-    if not mu:
-        return max(mp.zero, -mp.expm1(mp.mpf(epsilon)))
-    return gaussian_delta(mp.mpf(mu) ** 2, mp.mpf(epsilon))
+    return normal_delta(mp.sqrt(precision), epsilon)
 
 
 def one_sampled_gaussian_delta(leaf: Leaf, direction: Direction, epsilon: Number) -> Number:
@@ -49,7 +28,7 @@ def one_sampled_gaussian_delta(leaf: Leaf, direction: Direction, epsilon: Number
     """
     q, sigma, a = mp.mpf(leaf["q"]), mp.mpf(leaf["sigma"]), mp.exp(epsilon)
     if direction == "remove":
-        return q * gaussian_delta(sigma**-2, mp.log(1 + (a - 1) / q))
+        return sampled_delta(1 / sigma, q, epsilon)
     ratio = (1 / a - (1 - q)) / q
     if ratio <= 0:
         return mp.zero
@@ -118,54 +97,3 @@ def laplace_delta(scale: Number, count: int, epsilon: Number) -> Number:
             value = value * mp.exp(-d / 2) + (1 if k == count else 0)
             total += mp.binomial(count, k) * mp.exp(-(count - k) * a) * value
     return +total
-
-
-def _multinomial(
-    atoms: Sequence[tuple[Number, Number]], count: int
-) -> Iterator[tuple[Number, Number]]:
-    """Yield loss and probability of every way to draw `count` times from the atoms."""
-    loss, probability = atoms[-1]
-    if len(atoms) == 1:
-        yield count * loss, probability**count
-        return
-    weight = mp.one
-    for i in range(count + 1):
-        for other_loss, other in _multinomial(atoms[:-1], count - i):
-            yield i * loss + other_loss, weight * other
-        weight = weight * probability * (count - i) / (i + 1)
-
-
-class Enumerated:
-    """A composition of discrete leaves, all outcomes written out."""
-
-    def __init__(
-        self, parts: Sequence[tuple[Sequence[tuple[Number, Number]], int]], infinity_mass: Number
-    ) -> None:
-        """Enumerate parts, each the atoms of a leaf and its count."""
-        points = [(mp.zero, mp.one)]
-        for atoms, count in parts:
-            own = list(_multinomial(atoms, count))
-            points = [(a + b, p * r) for a, p in points for b, r in own]
-        self.points = sorted(points, reverse=True)
-        self.infinity_mass = infinity_mass
-
-    def delta(self, epsilon: Number) -> Number:
-        """Add up P - e^epsilon Q over the outcomes with loss > epsilon."""
-        above = ((loss, p) for loss, p in self.points if loss > epsilon)
-        return self.infinity_mass + mp.fsum(-p * mp.expm1(epsilon - loss) for loss, p in above)
-
-    def epsilon(self, delta: Number) -> Number:
-        """Solve on the piece between two losses on which delta is A - e^epsilon B."""
-        target = delta - self.infinity_mass
-        if target < 0:
-            return mp.inf
-        upper = lower = mp.zero
-        for i, (loss, p) in enumerate(self.points):
-            upper += p
-            lower += p * mp.exp(-loss)
-            following = self.points[i + 1][0] if i + 1 < len(self.points) else mp.ninf
-            if following <= 0 or upper - mp.exp(following) * lower >= target:
-                if upper <= target:
-                    return mp.zero
-                return max(mp.zero, min(loss, mp.log((upper - target) / lower)))
-        raise ArithmeticError("no outcomes")

@@ -19,8 +19,6 @@ from mpmath import mp
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Direction", "Law", "Leaf", "Number", "discrete_atoms", "law", "text"]
-
 Number = Any  # mpf or mpc; mpmath has no annotations
 Direction = Literal["remove", "add"]
 Nodes = list[tuple[Number, Number]]

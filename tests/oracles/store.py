@@ -11,8 +11,6 @@ from mpmath import mp
 from tests.oracles.laws import Direction, Leaf, text
 from tests.oracles.values import Value, is_symmetric, value
 
-__all__ = ["Question", "Row", "folder", "load", "work_out"]
-
 folder = Path(__file__).parent
 WRITTEN = 30  # digits; fewer where the two runs agree to fewer
 

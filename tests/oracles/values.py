@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from mpmath import mp
 
+from tests.oracles.brute import BruteForce
 from tests.oracles.contour import DIGITS, solve
 from tests.oracles.exact import (
-    Enumerated,
     gaussian_delta,
     laplace_delta,
     one_sampled_gaussian_delta,
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tests.oracles.laws import Direction, Leaf, Number
-
-__all__ = ["Value", "delta", "epsilon", "is_symmetric", "value"]
 
 LONGEST_LAPLACE = 1000  # more uses than this are smooth enough for the integral
 
@@ -97,7 +95,7 @@ def is_symmetric(leaves: Sequence[Leaf]) -> bool:
     return all(leaf.get("q", 1) == 1 for leaf in leaves)
 
 
-def _exact(leaves: Sequence[Leaf], direction: Direction) -> tuple[str, Enumerated | None] | None:
+def _exact(leaves: Sequence[Leaf], direction: Direction) -> tuple[str, BruteForce | None] | None:
     """Name the direct method that applies, if one does; an enumeration is made at once."""
     kinds = {leaf["mechanism"] for leaf in leaves}
     first = leaves[0]
@@ -109,12 +107,12 @@ def _exact(leaves: Sequence[Leaf], direction: Direction) -> tuple[str, Enumerate
         return ("residues", None) if first["count"] <= LONGEST_LAPLACE else None
     if not kinds <= {"rr", "pure", "approx"}:
         return None
-    parts, finite = [], mp.one
+    parts = []
     for leaf in leaves:
         atoms, infinity_mass = discrete_atoms(leaf, direction) or ([], mp.zero)
-        parts.append((atoms, leaf["count"]))
-        finite *= (1 - infinity_mass) ** leaf["count"]
-    return "enumeration", Enumerated(parts, 1 - finite)
+        pair = [(p, p * mp.exp(-loss)) for loss, p in atoms]
+        parts.append(([*pair, (infinity_mass, mp.zero)], leaf["count"]))
+    return "enumeration", BruteForce(parts)
 
 
 def _exact_delta(leaves: Sequence[Leaf], direction: Direction, epsilon: Number) -> Number:
@@ -173,11 +171,6 @@ def value(
 def epsilon(spec: Sequence[Leaf], delta: float, *, digits: int = DIGITS) -> Number:
     """Give the least epsilon >= 0 with delta(epsilon) <= delta, under add-or-remove-one."""
     return max(value(spec, one, delta=delta, digits=digits).number for one in _directions(spec))
-
-
-def delta(spec: Sequence[Leaf], epsilon: float, *, digits: int = DIGITS) -> Number:
-    """Give delta at epsilon under add-or-remove-one."""
-    return max(value(spec, one, epsilon=epsilon, digits=digits).number for one in _directions(spec))
 
 
 def _directions(spec: Sequence[Leaf]) -> tuple[Direction, ...]:

@@ -11,8 +11,8 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
 from privcalc.selection.base import GaussianBase, least_log
-from tests.oracles.exact import normal_delta
 from tests.selection.random_bases import DIGITS
+from tests.truths import normal_delta
 
 
 class TestGaussianBase:

@@ -18,6 +18,7 @@ from privcalc.selection.distribution import make_runs
 from privcalc.selection.renyi import WithNone, curve_of_best
 from tests.oracles.selected_law import PlainRuns, log_moment
 from tests.selection.random_bases import of_the_program, random_base
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.selection.base import Base
@@ -61,8 +62,7 @@ class TestManyEpsilons:
         epsilons = np.array([3.0, 0.0, 0.5, 1e-3, 8.0, 20.0]) * max(0.1, math.sqrt(rho))
         with mpmath.workdps(40):
             for epsilon, delta in zip(epsilons, table.deltas(epsilons), strict=True):
-                e = mpmath.mpf(float(epsilon))
-                true = mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
+                true = normal_delta(mu, float(epsilon))
                 assert true <= mpmath.mpf(float(delta))
 
 

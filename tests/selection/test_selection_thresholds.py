@@ -11,9 +11,9 @@ from mpmath import mp, mpf
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.selection.distribution import make_runs
 from privcalc.selection.thresholds import tuning_thresholds
-from tests.oracles.exact import normal_delta
 from tests.oracles.selected_law import PlainRuns
 from tests.selection.random_bases import of_the_program
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.selection.runs import Runs

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from mpmath import mp, mpf
 
-from tests.trade_off_helpers import curve_of, holds, quantile, tail
+from tests.trade_off_helpers import curve_of, quantile
+from tests.truths import holds, tail
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound

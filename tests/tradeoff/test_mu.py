@@ -37,7 +37,8 @@ from privcalc.tradeoff.mu import (
     mu_at,
     smallest_mu,
 )
-from tests.trade_off_helpers import quantile, tail
+from tests.trade_off_helpers import quantile
+from tests.truths import normal_delta, tail
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Realized
@@ -60,8 +61,7 @@ def mu_of(text: str) -> GaussianEquivalent:
 def profile(mu: float, epsilon: float) -> mpf:
     """Return the profile from its definition, with digits enough for the difference."""
     with mp.workdps(60 + int(max(0.0, -3.0 * math.log10(mu))) + int(min(epsilon, 2000.0))):
-        m, e = mpf(mu), mpf(epsilon)
-        return tail(e / m - m / 2) - mp.exp(e) * tail(e / m + m / 2)
+        return normal_delta(mu, epsilon)
 
 
 def test_mills_ratio_meets_its_assumptions() -> None:

@@ -17,6 +17,7 @@ from privcalc.tradeoff.brackets import complement
 from privcalc.tradeoff.function import bayes_success
 from privcalc.tradeoff.mu import Corner, MuSearch
 from privcalc.tradeoff.ordered_pair import OrderedPair
+from tests.truths import hockey_stick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,8 +67,7 @@ def profile_of(first: list[float], second: list[float]) -> Callable[[float], Bou
     """Return the profile of two laws with few outcomes."""
 
     def delta(epsilon: float) -> Bound:
-        a = float(exp(epsilon))
-        value = sum(max(0.0, p - a * q) for p, q in zip(first, second, strict=True))
+        value = hockey_stick(zip(first, second, strict=True), float(exp(epsilon)))
         return Bound(value, value)
 
     return delta

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,10 +11,12 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import PrivcalcError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.allocation_truth import permuted_delta
 from tests.asked import epsilon as epsilon_of
+from tests.batches_truth import arranged_deltas
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privcalc.numerics.rounding import Array
 
 
@@ -108,15 +110,14 @@ def test_every_permutation_is_enclosed(steps: int, points: int) -> None:
     epsilons = (0.2, 0.8)
     tree = parse(f"gaussian:sigma=1@batches:t={steps}").tree
     for epsilon, answer in zip(epsilons, compose(tree, epsilons=epsilons).answers, strict=True):
-        against = permuted_delta(1.0, epsilon, lambda _, last: 0.0 * last - 1.0, steps, points)
+        against = arranged_deltas(1.0, epsilon, lambda *_: -1.0, (1,) * steps, points)
         worst = [against]
         for sign in (1.0, -1.0):
 
-            def answering(i: int, last: Array, s: float = sign) -> Array:
-                moved: Array = s * (-1.0) ** i * np.sign(last - 0.3)
-                return moved
+            def answering(j: int, _: int, known: Sequence[Array], s: float = sign) -> Any:
+                return s * (-1.0) ** j * np.sign((known[-1] if known else 0.0) - 0.3)
 
-            worst.append(permuted_delta(1.0, epsilon, answering, steps, points))
+            worst.append(arranged_deltas(1.0, epsilon, answering, (1,) * steps, points))
         for each in answer.directions:
             at = 0 if each.adjacency == "remove" else 1
             assert each.bound is not None

@@ -24,9 +24,9 @@ from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.poisson import Odds, PoissonSampled
 from privcalc.wrappers.shuffle import ShuffledReports
 from tests.asked import deltas
-from tests.oracles.exact import normal_delta
 from tests.oracles.keys import exact_odds
 from tests.shuffle_truth import delta, response, shuffled
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound

@@ -20,7 +20,8 @@ from privcalc.selection.proposal import GoodOrBad
 from privcalc.spec.parse import parse
 from privcalc.wrappers.poisson import PoissonSampled
 from privcalc.wrappers.sampling import SampledEvent, _one_curve
-from tests.pairs import atoms_profile, hockey_stick, two_point
+from tests.pairs import atoms_profile, two_point
+from tests.truths import hockey_stick
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.pairs import hockey_stick
+from tests.truths import hockey_stick
 
 ADD_REMOVE = Relation.ADD_OR_REMOVE_ONE
 

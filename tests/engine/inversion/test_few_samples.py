@@ -11,7 +11,7 @@ from privcalc.engine.inversion.solve import TailSplit
 from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import NotCertifiedError
 from tests.engine.inversion.sampled_cases import uses
-from tests.random_specs import log_uniform
+from tests.random_numbers import log_uniform
 from tests.truths import meet
 
 pytestmark = pytest.mark.usefixtures("quiet")

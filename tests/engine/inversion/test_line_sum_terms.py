@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from mpmath import exp, mpf, ncdf
 
 from privcalc.engine.inversion.line_sum import Line, LineSum, added, log_payoff_supremum
+from tests.truths import normal_delta
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import ComplexArray
@@ -29,12 +29,6 @@ def gaussian(z: ComplexArray) -> ComplexArray:
 def nothing(z: ComplexArray) -> ComplexArray:
     """Return K of a loss that is 0."""
     return 0.0 * z
-
-
-def gaussian_delta(epsilon: float) -> float:
-    """Return the closed form for mu = 1."""
-    e = mpf(epsilon)
-    return float(ncdf(mpf(1) / 2 - e) - exp(e) * ncdf(-mpf(1) / 2 - e))
 
 
 def summed(cumulant: Any, line: Line, *, error: float = 0.0, sign: float = 0.0) -> Any:
@@ -58,7 +52,7 @@ def summed(cumulant: Any, line: Line, *, error: float = 0.0, sign: float = 0.0) 
 
 EPSILON = 1.0
 LINE = Line(1.0, 0.125, 64, (3.0, 6.0), EPSILON, -29.0)
-TRUTH = gaussian_delta(EPSILON)
+TRUTH = float(normal_delta(1, EPSILON))
 
 
 def test_the_line_itself() -> None:

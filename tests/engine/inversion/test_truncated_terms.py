@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.line_sum import log_cut
@@ -16,6 +15,7 @@ from privcalc.engine.inversion.tail_search import Parts
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.record import replace
+from tests.truths import sampled_delta
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -27,13 +27,6 @@ def test_a_line_is_cut_by_no_more_than_its_sum(log_decay: float) -> None:
     t = step * np.arange(nodes + 1, 400 * nodes)
     true = step / math.pi * float((np.exp(log_decay) / (t * t)).sum())
     assert true <= math.exp(log_cut(log_decay, (nodes + 0.5) * step)) <= 1.01 * true
-
-
-def sampled_delta(mu: float, q: float, epsilon: float) -> Any:
-    """Return delta of one sampled Gaussian where the record is removed."""
-    x = mp.log((mp.exp(epsilon) - 1 + q) / q)
-    tail = mp.ncdf(mpf(mu) / 2 - x / mu)
-    return mpf(q) * (tail - mp.exp(x) * mp.ncdf(-mpf(mu) / 2 - x / mu))
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.6])

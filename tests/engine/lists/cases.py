@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,6 @@ if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
 
     Terms = list[tuple[LossList, int]]
-
-
-def laplace_delta(e: float, epsilon: float) -> float:
-    """Return that of the Laplace mechanism, also at negative epsilon."""
-    if epsilon >= e:
-        return 0.0
-    return -math.expm1(epsilon) if epsilon <= -e else -math.expm1((epsilon - e) / 2.0)
 
 
 def delta_of(found: LossList, epsilon: float, moved: float = 0.0) -> float:

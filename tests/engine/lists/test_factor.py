@@ -38,9 +38,8 @@ from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.rounding import few_bits
 from tests.engine.inversion.sampled_cases import delta_by, tuned
-from tests.oracles.exact import normal_delta
 from tests.pairs import two_point
-from tests.truths import holds
+from tests.truths import holds, normal_delta
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw

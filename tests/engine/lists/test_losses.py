@@ -15,9 +15,9 @@ from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.law import NO_PROPERTIES
 from privcalc.record import replace
-from tests.engine.lists.cases import above, below, delta_of, laplace_delta
+from tests.engine.lists.cases import above, below, delta_of
 from tests.pairs import two_point
-from tests.truths import gaussian_deltas
+from tests.truths import gaussian_deltas, laplace_delta
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def test_one_use_is_bounded_at_every_epsilon(step: Fraction) -> None:
     """Both ends enclose the closed form, at negative epsilon too, and are near."""
     cases: list[tuple[LossLaw, Callable[[float], float], float]] = [
         (GaussianLaw(0.7), lambda epsilon: float(gaussian_deltas(0.7, epsilon)), 8.0),
-        (LaplaceLaw(0.9), lambda epsilon: laplace_delta(0.9, epsilon), 0.9),
+        (LaplaceLaw(0.9), lambda epsilon: float(laplace_delta(0.9, epsilon)), 0.9),
     ]
     for law, truth, reach in cases:
         found = discretised(law, Fraction(0), step, -reach, reach)

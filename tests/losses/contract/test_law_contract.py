@@ -17,7 +17,7 @@ from privcalc.relation import Relation
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import to_text
-from tests.losses.contract.law_cases import Draw, directions
+from tests.losses.contract.law_cases import directions, drawn
 from tests.losses.contract.law_contract import breaches, curve_breaches
 from tests.losses.contract.law_mechanisms import NO_TRUTHS, TRUTHS
 from tests.losses.contract.law_views import Subject
@@ -91,10 +91,16 @@ def check(tree: Node, relations: frozenset[Relation] | None = None) -> None:
             assert not lines, f"{to_text(tree)} {direction.name}: {lines[:3]}"
 
 
-def drawn(name: str, seed: int, directory: Path, *, extreme: bool) -> Node:
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take files that are drawn."""
+    monkeypatch.chdir(tmp_path)
+
+
+def draw(name: str, seed: int, *, extreme: bool) -> Node:
     """Draw a specification that uses an entry."""
     rng = random.Random(f"{name} {seed} {extreme}")
-    return Draw(rng, directory).spec(registry.entry(name), extreme=extreme)
+    return drawn(rng, registry.entry(name), extreme=extreme)
 
 
 def some(name: str) -> frozenset[Relation] | None:
@@ -110,9 +116,9 @@ def some(name: str) -> frozenset[Relation] | None:
         for name in ENTRIES
     ],
 )
-def test_modest_parameters(name: str, tmp_path: Path) -> None:
+def test_modest_parameters(name: str) -> None:
     """A law of every entry, with parameters as they are used."""
-    check(drawn(name, 0, tmp_path, extreme=False), some(name))
+    check(draw(name, 0, extreme=False), some(name))
 
 
 @pytest.mark.dear("noisy_max")
@@ -125,9 +131,9 @@ def test_modest_parameters(name: str, tmp_path: Path) -> None:
         if name not in COSTLY
     ],
 )
-def test_extreme_parameters(name: str, tmp_path: Path) -> None:
+def test_extreme_parameters(name: str) -> None:
     """The same with very small and very large ones."""
-    check(drawn(name, 0, tmp_path, extreme=True))
+    check(draw(name, 0, extreme=True))
 
 
 @pytest.mark.few(4)
@@ -141,18 +147,18 @@ def test_sharp_parameters(text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ENTRIES if name not in COSTLY])
-def test_random_parameters(name: str, tmp_path: Path) -> None:
+def test_random_parameters(name: str) -> None:
     """Many more of each."""
     for seed in RANDOM_SEEDS:
         for extreme in (False, True):
-            check(drawn(name, seed, tmp_path, extreme=extreme))
+            check(draw(name, seed, extreme=extreme))
 
 
-def relations_covered(name: str, directory: Path) -> set[Relation]:
+def relations_covered(name: str) -> set[Relation]:
     """Return the relations under which draws of an entry give a law or a curve to check."""
     covered: set[Relation] = set()
     for seed in range(8):
-        tree = drawn(name, seed, directory, extreme=False)
+        tree = draw(name, seed, extreme=False)
         for relation in registry.entry(name).relations - covered:
             try:
                 registry.check_relation(tree, relation)
@@ -168,9 +174,9 @@ def relations_covered(name: str, directory: Path) -> set[Relation]:
 
 @pytest.mark.dear("shuffled_batches")
 @pytest.mark.parametrize("name", [name for name in ENTRIES if name not in COSTLY])
-def test_every_relation_is_covered(name: str, tmp_path: Path) -> None:
+def test_every_relation_is_covered(name: str) -> None:
     """No registered mechanism or wrapper is without a case in any relation that it supports."""
-    assert relations_covered(name, tmp_path) == registry.entry(name).relations
+    assert relations_covered(name) == registry.entry(name).relations
 
 
 def test_every_mechanism_has_a_truth() -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from tests.oracles.relations.noise import cells, winners
 from tests.oracles.relations.spaces import moving, pull, rising
+from tests.truths import gaussian_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,12 +46,7 @@ def drawn(rng: Numbers, low: float, high: float) -> float:
 
 def gaussian_profile(mu: float) -> Callable[[Array], Array]:
     """Return that of N(mu, 1) against N(0, 1)."""
-
-    def profile(a: Array) -> Array:
-        x = np.log(a)
-        return np.maximum(ndtr(mu / 2 - x / mu) - a * ndtr(-mu / 2 - x / mu), 0.0)
-
-    return profile
+    return lambda a: gaussian_deltas(mu, np.log(a))
 
 
 def laplace_profile(epsilon: float) -> Callable[[Array], Array]:
