@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 FILE = Path(__file__).parent.parent / "oracles" / "selection_tables.json"
 TABLES: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 
-# Values that are met up to their tolerance, from above and from below.
 METHODS = {"paper", "tight", "rdp", "pure"}
 ALL_VALUES = {
     *METHODS, "answer", "base_epsilon", "constant_paper", "constant_tight", "corollary_5_5",
