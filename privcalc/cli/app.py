@@ -209,7 +209,7 @@ def _convert(command: Command, given: Mapping[str, Any], output: Output) -> Aski
         )
     if to == "dp-event" and output.format not in ("table", "json"):
         raise UsageError(f"--to dp-event prints a line, or --json; not {output.format}")
-    # Only what is asked at deltas and epsilons has several numbers; rho, mu and risks are no curve.
+    # Only what is asked at deltas and epsilons has several numbers.
     if to == "dp":
         _check_swept(_places(ask), sweep)
     return ask

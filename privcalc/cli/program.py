@@ -283,6 +283,8 @@ def _usage(error: ClickException, arguments: Sequence[str]) -> Failure:
         )
     elif context and context.parent is None and message.startswith("No such command"):
         hint = meant.for_command(arguments, COMMANDS) or hint
+    elif message == "Missing option '--runs'":
+        hint = "such as --runs geometric:mean=30"
     elif isinstance(error, BadParameter):
         value, *choices = re.findall(r"'([\w-]+)'", message.partition(": ")[2]) or [""]
         hint = meant.for_value(value, choices) or hint

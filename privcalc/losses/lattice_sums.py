@@ -140,7 +140,7 @@ class LatticeSums:
                 below = min(below, n * value - d * low)
             if d > 0.0:
                 above = min(above, n * value - d * high)
-            if d * high >= 1.0:
+            if d > 0.0 and d * high >= 1.0:
                 beyond = min(beyond, n * value - d * high + 1.0 + math.log(high))
         slack = self._slack(n)
         return exp_bound(below + slack), exp_bound(above + slack), exp_bound(beyond + slack)
