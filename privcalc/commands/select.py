@@ -135,11 +135,11 @@ def select(
     engine: str = "auto",
     verbose: bool = False,
 ) -> Iterator[Report]:
-    """Say what it costs to publish the best of a random number of runs.
+    """Compute the cost of publishing the best of a random number of runs.
 
     Hyperparameters are tuned, or models compared, by running one mechanism again and again and
-    publishing the best result only. SPEC is what one run costs. Every known bound is shown; the
-    answer is the smallest, and its lower end an order of the results that does cost so much.
+    publishing the best result only. SPEC describes one run. Every known bound is shown; the answer
+    is the smallest, and its lower end is the cost of one explicit order of the results.
 
         >>> import privcalc
         >>> best = privcalc.select("gaussian:sigma=4", runs="geometric:mean=30", delta=1e-6)
@@ -254,7 +254,7 @@ def thresholds_report(
         epsilon_q: epsilon of one run.
         delta: where it is asked.
         relation: the relation that the command line asks for.
-        specs: candidates, each with its count left open.
+        specs: candidates, each with a free count.
     """
     from privcalc.accounting.directions import Method
     from privcalc.accounting.select import tuning

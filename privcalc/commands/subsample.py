@@ -89,12 +89,12 @@ def subsample(
     engine: str = "auto",
     curve: bool = True,
 ) -> Iterator[Report]:
-    """Say what sampling buys: Renyi divergences of a specification that sees a sample only.
+    """Compute what sampling gains: Renyi divergences of a specification that sees a sample.
 
     With --q each record is in the sample with that probability (Poisson), with --n and --m the
-    sample has a fixed size. Columns: without sampling (base), what no bound from that alone can
-    undercut (lower), the tight sum where it is proved, a bound for any mechanism with that curve
-    (upper), and the dominating pair (exact).
+    sample has a fixed size. Columns: without sampling (base), the least that a bound from that
+    alone can be (lower), the tight sum where it is proved, a bound for any mechanism with that
+    curve (upper), and the dominating pair (exact).
     With --delta also epsilon after --count rounds, by each accountant.
 
         >>> import privcalc

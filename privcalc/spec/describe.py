@@ -115,7 +115,7 @@ def _parameter(entry: Entry, parameter: Parameter) -> str:
     default = parameter.default_text
     if not default and parameter.default is not None:
         default = value_text(parameter.default)
-    head += f"; {default} where left out" if default else ""
+    head += f"; default: {default}" if default else ""
     meaning = entry.meaning(parameter) + (f"; in full {parameter.name}" if parameter.short else "")
     lines = wrap(head, _WIDTH - 22)
     first = f"  {parameter.spelling:<20}{lines[0]}"
