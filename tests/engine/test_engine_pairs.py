@@ -56,6 +56,8 @@ REFUSALS = (
     "is known for replacing records only",
     # The sample that is sampled again has another size.
     "cannot be sampled as if there were",
+    # A tree of sums is of all steps, and participations are drawn.
+    "sampling of matrix-gaussian is known",
     # Caps are on batches of Gaussian noise.
     "@poisson with max",
     # Of games that replace a record only losses of some size are known.
