@@ -196,8 +196,7 @@ def convert(
         epsilons=epsilon,
         orders=orders,
         points=points,
-        alphas=fpr if to == "tradeoff" else (),
-        false_positive_rates=fpr if to == "risk" else (),
+        false_positive_rates=fpr,
         priors=prior,
         records=group,
     )
