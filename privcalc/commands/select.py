@@ -73,7 +73,6 @@ def read_runs(text: str) -> Parameters:
 
 # What the columns are, for people.
 REMARKS = {
-    "base": ("one run", "what a run costs by itself, without the others"),
     "methods": (
         "upper bound",
         "the same by one theorem each, which -v names; the least is the answer",
@@ -164,10 +163,6 @@ def select(
             "candidates": dict(answer.candidates),
         }
         shown = tuple(name for name in columns if columns[name])
-        check = None
-        if limits is not None:
-            narrowed = _decides(answer)
-            check = limits.check(answer.quantity, answer.query, answer.bound, narrowed=narrowed)
         yield Report.of(
             found,
             answer,
@@ -177,10 +172,11 @@ def select(
                 **{name: columns[name] for name in shown},
                 "runs": dict(found.runs),
             },
-            check=check,
+            limits=limits,
+            narrowed=limits is not None and _decides(answer),
             tables=((answer.quantity, one_run), shown),
             headings={one_run: "one run"},
-            remarks=(runs_remark(found.runs), *(REMARKS[name] for name in ("base", *shown))),
+            remarks=(runs_remark(found.runs), *(REMARKS[name] for name in shown)),
             details=tuple(_details(found, answer)) if verbose else (),
         )
 
@@ -190,38 +186,30 @@ def _details(found: Selection, answer: Selected) -> Iterator[str]:
     from privcalc.accounting.select import candidates_of_answer
 
     yield from (f"{name}: {THEOREMS[name]}" for name in answer.methods)
-    mean = candidates_of_answer(found, answer)
-    if mean is not None:
-        times = mean / found.mean
-        yield (
-            f"pointwise proves the paper's price for {number(mean)} expected runs,"
-            f" {times:.3g} times as many"
-        )
+    if (mean := candidates_of_answer(found, answer)) is not None:
+        times = f"{mean / found.mean:.3g} times as many"
+        yield f"pointwise proves the paper's price for {number(mean)} expected runs, {times}"
 
 
 def _decides(answer: Selected) -> bool:
     """Say whether a narrower bracket of one run would be one of the best of several, too."""
     base, whole = answer.base, answer.bound
-    if whole.lower is None or not (base.upper < math.inf and whole.upper < math.inf):
-        return False
     met = all(each.method.tolerance_met for each in answer.directions)
+    if not met or whole.lower is None or whole.upper == math.inf:
+        return False
     # One run has to have a tenth of the relative width of the whole to matter.
-    return met and base.width * whole.upper > 0.1 * whole.width * base.upper
+    return base.width * whole.upper > 0.1 * whole.width * base.upper
 
 
 def thresholds_report(
-    runs: Parameters,
-    epsilon_q: float,
-    delta: float,
-    relation: Relation | None,
-    specs: Sequence[str],
+    runs: Parameters, one_run: float, delta: float, relation: Relation | None, specs: Sequence[str]
 ) -> Report:
-    """Answer `select --thresholds`.
+    """Answer `select --thresholds`: what candidates have to keep, and how often each may be used.
 
     Args:
         runs: the distribution of the number of runs.
-        epsilon_q: epsilon of one run.
-        delta: where it is asked.
+        one_run: epsilon of one run at delta, which is `--epsilon-q`.
+        delta: of the whole.
         relation: the relation that the command line asks for.
         specs: candidates, each with its count left open.
     """
@@ -232,7 +220,7 @@ def thresholds_report(
     questions = [question(spec, holes=True, relation=relation) for spec in specs]
     candidates = tuple(each.tree for each in questions)
     relation = relation_in_force(relation, common_relation(questions))
-    found = tuning(candidates, runs, epsilon_q, delta, relation=relation)
+    found = tuning(candidates, runs, one_run, delta, relation=relation)
     best, published = found.thresholds.tight, found.thresholds.published
     kept = (
         "every candidate keeps delta_1 at epsilon_1, and"
@@ -249,7 +237,7 @@ def thresholds_report(
         command="select",
         spec=found.tree,
         relation=found.relation,
-        query={"delta": delta, "epsilon_q": epsilon_q},
+        query={"delta": delta, "epsilon_q": one_run},
         result={
             # A candidate that keeps what is printed keeps what was proved.
             "thresholds": {
