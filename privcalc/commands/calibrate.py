@@ -47,15 +47,14 @@ def _prepared(values: Values) -> Values:
     if not quantities:
         half = next(iter(given), "")
         raise UsageError(f"--{half} alone is no target; {NEEDED}" if half else NEEDED)
-    quantity, *others = quantities
-    if others:
-        raise UsageError(f"--{quantity} and --{others[0]} are two targets; give one")
+    quantity = quantities[0]
     place, _ = TARGETS[quantity]
+    for name in (each for each in given if each not in (quantity, place)):
+        two = f"--{quantity} and --{name} are two targets; give one"
+        raise UsageError(two if name in TARGETS else f"--{name} says nothing to --{quantity}")
     if place and place not in given:
         pure = ", 0 for pure differential privacy" if place == "delta" else ""
         raise UsageError(f"--{quantity} needs --{place}: the {place} at which it is asked{pure}")
-    for name in (each for each in given if each not in (quantity, place)):
-        raise UsageError(f"--{name} says nothing to --{quantity}")
     names = [*filter(None, (place, quantity))]
     numbers = product(*(given[name] for name in names))
     targets = tuple(dict(zip(names, each, strict=True)) for each in numbers)

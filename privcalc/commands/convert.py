@@ -190,11 +190,15 @@ def convert(
         priors=prior,
         records=group,
     )
+    columns, caution, least, words = COLUMNS.get(to, ()), "", inf, ""
     if filter_ is not None:
         from privcalc.accounting.filters import filtered
 
+        budget = to_text(filter_)
+        columns = (("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])),)
         found = filtered(tree, filter_, asked, relation=relation, tolerance=tolerance)
     elif data_dependent:
+        columns, caution = (), "data-dependent: no guarantee, and itself sensitive"
         found = accounting.on_data(
             tree, data_dependent, asked, relation=relation, tolerance=tolerance
         )
@@ -202,20 +206,15 @@ def convert(
         found = accounting.convert(
             tree, asked, relation=relation, tolerance=tolerance, engine=engine
         )
-    caution = "data-dependent: no guarantee, and itself sensitive" if data_dependent else ""
-    columns = () if caution or filter_ is not None else COLUMNS.get(to, ())
-    # What is said of one number for a curve where it is so large: of steps that are sampled it is
-    # decided far below any delta in use, by runs in which every sample had the record.
-    least, words = LARGE.get(to, (inf, ""))
-    one_number = bool(columns) and not delta and sampling_words(tree) != "none"
+        # What is said of one number for a curve where it is so large: of steps that are sampled it
+        # is decided far below any delta in use, by runs in which every sample had the record.
+        if not delta and sampling_words(tree) != "none":
+            least, words = LARGE.get(to, (inf, ""))
     for answer in found.answers:
         remarks = [("conversion", found.kind), *proof_remarks(answer.method, answer.query)]
-        if filter_ is not None:
-            budget = to_text(filter_)
-            remarks.append(("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])))
         remarks += columns
         number = answer.result.get("mu", answer.result.get("rho"))
-        if one_number and isinstance(number, Bound) and least < number.upper < inf:
+        if isinstance(number, Bound) and least < number.upper < inf:
             remarks.append(("why large", words))
         methods = cast("dict[str, float]", answer.result.get("methods", {}))
         remarks += [(name, CONVERTED[name]) for name in CONVERTED if name in methods]
