@@ -69,8 +69,8 @@ class ConversionQuery:
         epsilons: for dp and profile.
         orders: for rdp, above 1.
         points: number of points of a profile or of a trade-off curve.
-        alphas: type I errors of a trade-off curve; without them `points` are chosen.
-        false_positive_rates: for risk.
+        false_positive_rates: for tradeoff and risk: type I errors; without them `points` are
+            chosen for tradeoff.
         priors: for risk: probabilities that the record is there, before the attack.
         records: size of the group, 1 for none.
     """
@@ -80,7 +80,6 @@ class ConversionQuery:
     epsilons: tuple[float, ...] = ()
     orders: tuple[float, ...] = ()
     points: int = 21
-    alphas: tuple[float, ...] = ()
     false_positive_rates: tuple[float, ...] = ()
     priors: tuple[float, ...] = ()
     records: int = 1
@@ -288,7 +287,7 @@ class _State:
         """Answer the smallest type II error at each type I error."""
         from privcalc.tradeoff.function import trade_off
 
-        alphas = self.question.alphas or error_rates(self.question.points)
+        alphas = self.question.false_positive_rates or error_rates(self.question.points)
         asked = self.directions
         found = trade_off(asked.parts, alphas, asked.tolerance, engine=asked.engine)
         result: dict[str, Value] = {"alpha": tuple(alphas), "beta": tuple(found.worst.beta)}
@@ -406,7 +405,7 @@ def check_question(tree: Node, question: ConversionQuery, tolerance: float) -> N
         raise UsageError(f"a target is one of {', '.join(TARGETS)}, got {question.to}")
     if question.to == "dp" and not (question.deltas or question.epsilons):
         raise UsageError("dp needs the delta or the epsilon at which it is asked")
-    rates = (*question.deltas, *question.alphas, *question.false_positive_rates)
+    rates = (*question.deltas, *question.false_positive_rates)
     probability = (0.0, 1.0, "between 0 and 1")
     ranges: tuple[tuple[str, tuple[float, ...], tuple[float, float, str]], ...] = (
         ("an order", question.orders, (ABOVE_ONE, LARGEST_ORDER, "> 1 and at most 1000000")),

@@ -31,21 +31,6 @@ LARGEST_ORDER = 1e6
 
 
 @record
-class Accounted:
-    """Epsilon at one delta after some rounds, by one accountant after the other.
-
-    Attributes:
-        rdp_classic: Renyi accountant with the conversion of Mironov 2017, at the best real order.
-        rdp_best: the same with the best conversion.
-        answer: what `compose` says.
-    """
-
-    rdp_classic: float
-    rdp_best: float
-    answer: Answer
-
-
-@record
 class Subsampled:
     """The amplified Renyi curve of a specification, and what comes of it after some rounds.
 
@@ -55,7 +40,8 @@ class Subsampled:
         relation: the neighbouring relation in force.
         curve: the columns, and what proves them; of one round.
         count: number of rounds.
-        accounted: in the order of the deltas.
+        accounted: epsilon at each delta: by Renyi accountants alone, with the conversion of Mironov
+            2017 (rdp_classic) or the best one (rdp_best), at the best real order; and by `compose`.
     """
 
     tree: Node
@@ -63,7 +49,7 @@ class Subsampled:
     relation: Relation
     curve: Amplification
     count: int
-    accounted: tuple[Accounted, ...]
+    accounted: tuple[tuple[dict[str, float], Answer], ...]
 
 
 @allowance(QUESTION)
@@ -108,7 +94,7 @@ def subsample(
         )
     curve = amplification(tree, sampled, relation, orders, tolerance)
     rounds: Node = Repeated(count, sampled) if count > 1 else sampled
-    accounted: tuple[Accounted, ...] = ()
+    accounted: list[tuple[dict[str, float], Answer]] = []
     if deltas:
         found = compose(
             rounds, relation=relation, deltas=deltas, tolerance=tolerance, engine=engine
@@ -120,8 +106,9 @@ def subsample(
                 directions.largest(partial(_renyi, delta=delta, conversion=conversion))
                 for conversion in ("classic", "trade_off")
             )
-            accounted += (Accounted(classic, min(classic, best), answer),)
-    return Subsampled(sampled, rounds, relation, curve, count, accounted)
+            methods = {"rdp_classic": classic, "rdp_best": min(classic, best)}
+            accounted.append((methods, answer))
+    return Subsampled(sampled, rounds, relation, curve, count, tuple(accounted))
 
 
 def _renyi(part: Realized, delta: float, conversion: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privcalc.bounds import TOLERANCE
 from privcalc.commands.command import command
@@ -21,28 +21,18 @@ if TYPE_CHECKING:
     from privcalc.calibration.target import TargetQuantity
     from privcalc.commands.command import Values
     from privcalc.relation import Relation
-    from privcalc.render.report import Quantity
     from privcalc.spec.read import Question
 
 Query = dict[str, float]
 # Each has its share of the work of one question.
 MOST_TARGETS = 1000
-# What has to be given together: the budget, and where it is asked.
-QUANTITIES: dict[TargetQuantity, str] = {
-    "epsilon": "delta",
-    "mu": "",
-    "rho": "",
-    "advantage": "",
-    "tpr": "fpr",
-}
-PLACES = ("delta", "fpr")
-# What checks a target.
-CHECKS = {
-    "epsilon": "privcalc compose {spec} --delta {at} --max-epsilon {budget}",
-    "advantage": "privcalc compose {spec} --epsilon 0 --max-delta {budget}",
-    "mu": "privcalc convert {spec} --to gdp --max-mu {budget}",
-    "rho": "privcalc convert {spec} --to zcdp --max-rho {budget}",
-    "tpr": "privcalc convert {spec} --to risk --fpr {at}",
+# The places at which a budget of each quantity is asked, and what checks that it is kept.
+TARGETS: dict[TargetQuantity, tuple[str, str]] = {
+    "epsilon": ("delta", "compose {spec} --delta {at} --max-epsilon {budget}"),
+    "mu": ("", "convert {spec} --to gdp --max-mu {budget}"),
+    "rho": ("", "convert {spec} --to zcdp --max-rho {budget}"),
+    "advantage": ("", "compose {spec} --epsilon 0 --max-delta {budget}"),
+    "tpr": ("fpr", "convert {spec} --to risk --fpr {at}"),
 }
 NEEDED = (
     "calibrate needs a target: --epsilon E with --delta D, --mu M, --rho R, --advantage A, or"
@@ -52,25 +42,22 @@ NEEDED = (
 
 def _prepared(values: Values) -> Values:
     """Make targets of the numbers: each budget at each place, in the order of the places."""
-    names = (*QUANTITIES, *PLACES)
-    given = {name: values.pop(name) for name in names if name in values}
-    quantities = [name for name in QUANTITIES if name in given]
+    given = {name: values.pop(name) for name in (*TARGETS, "delta", "fpr") if name in values}
+    quantities = [name for name in TARGETS if name in given]
     if not quantities:
         half = next(iter(given), "")
         raise UsageError(f"--{half} alone is no target; {NEEDED}" if half else NEEDED)
-    quantity, *others = quantities
-    if others:
-        raise UsageError(f"--{quantity} and --{others[0]} are two targets; give one")
-    place = QUANTITIES[quantity]
+    quantity = quantities[0]
+    place, _ = TARGETS[quantity]
+    for name in (each for each in given if each not in (quantity, place)):
+        two = f"--{quantity} and --{name} are two targets; give one"
+        raise UsageError(two if name in TARGETS else f"--{name} says nothing to --{quantity}")
     if place and place not in given:
         pure = ", 0 for pure differential privacy" if place == "delta" else ""
         raise UsageError(f"--{quantity} needs --{place}: the {place} at which it is asked{pure}")
-    for name in PLACES:
-        if name in given and name != place:
-            raise UsageError(f"--{name} has no effect with --{quantity}")
-    named = [name for name in (place, quantity) if name]
-    numbers = product(*(given[name] for name in named))
-    targets = tuple(dict(zip(named, each, strict=True)) for each in numbers)
+    names = [*filter(None, (place, quantity))]
+    numbers = product(*(given[name] for name in names))
+    targets = tuple(dict(zip(names, each, strict=True)) for each in numbers)
     if len(targets) > MOST_TARGETS:
         raise UsageError(f"at most {MOST_TARGETS} targets are met at once, got {len(targets)}")
     return {**values, "targets": targets}
@@ -124,9 +111,9 @@ def calibrate(
     from privcalc.accounting.calibrate import CalibrationTarget
     from privcalc.accounting.calibrate import calibrate as accounted
 
-    quantity = next(name for name in QUANTITIES if name in targets[0])
+    quantity = next(name for name in TARGETS if name in targets[0])
     for query in targets:
-        target = CalibrationTarget(quantity, query[quantity], query.get(QUANTITIES[quantity]))
+        target = CalibrationTarget(quantity, query[quantity], query.get(TARGETS[quantity][0]))
         found = accounted(
             question.tree, target, relation=relation, tolerance=tolerance, ratio=ratio
         )
@@ -163,22 +150,21 @@ def _report(found: Calibration, query: Query, targets: Sequence[Query]) -> Repor
     """Put an answer into the form of the output contract."""
     quantity = found.target.quantity
     at, words = _stated(query, targets)
-    result: dict[str, Quantity] = {"parameter": found.parameter, "sufficient": found.sufficient}
-    if found.insufficient is not None:
-        result["insufficient"] = found.insufficient
-    if len(found.values) > 1:
-        result["values"] = list(found.values)
-    result[quantity] = found.bound
-    shown = tuple(name for name in ("sufficient", "insufficient", quantity) if name in result)
     remarks = [("target", words)]
+    values = {"sufficient": found.sufficient, "insufficient": found.insufficient}
+    result: dict[str, Any] = {
+        "parameter": found.parameter,
+        **{name: value for name, value in values.items() if value is not None},
+    }
     if len(found.values) > 1:
         # They have no column of their own.
-        shown = (quantity,)
+        result["values"] = list(found.values)
         several = {"sufficient": found.values, "insufficient": found.insufficient_values}
-        for name, values in several.items():
-            if values:
-                listed = few([number(value) for value in values], "and {} others")
-                remarks.append((name, ", ".join(listed)))
+        for name, listed in several.items():
+            if listed:
+                numbers = few([number(value) for value in listed], "and {} others")
+                remarks.append((name, ", ".join(numbers)))
+    result[quantity] = found.bound
     if at is None:
         remarks.append(("check", _check(found)))
     return Report(
@@ -188,7 +174,7 @@ def _report(found: Calibration, query: Query, targets: Sequence[Query]) -> Repor
         result=result,
         method=found.method,
         at=at,
-        tables=(shown,),
+        tables=((*(() if "values" in result else [*result][1:-1]), quantity),),
         headings={
             "sufficient": f"certified {found.parameter}",
             "insufficient": f"{found.parameter} not sufficient",
@@ -203,11 +189,9 @@ def _check(found: Calibration) -> str:
 
     target, text = found.target, to_text(found.tree)
     at = "" if target.at is None else written(target.at)
-    spec = shlex.quote(text)
+    spec, piped = shlex.quote(text), len(text) > SHOWN
     if found.relation is not default_relation(found.tree):
         spec += f" --relation {found.relation.text}"
-    piped = len(text) > SHOWN
-    line = CHECKS[target.quantity].format(
-        spec="-" if piped else spec, at=at, budget=written(target.budget)
-    )
-    return f"the same with --json, piped into {line}" if piped else line
+    _, line = TARGETS[target.quantity]
+    line = line.format(spec="-" if piped else spec, at=at, budget=written(target.budget))
+    return f"{'the same with --json, piped into ' * piped}privcalc {line}"

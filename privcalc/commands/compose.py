@@ -93,12 +93,8 @@ def compose(
         max_delta=None if limits is None else limits.max_delta,
     )
     for answer in found.answers:
-        check = None
-        if limits is not None and answer.bound is not None:
-            narrowed = answer.method.tolerance_met
-            check = limits.check(answer.quantity, answer.query, answer.bound, narrowed=narrowed)
         remarks = proof_remarks(answer.method, answer.query)
-        yield Report.of(found, answer, _result(answer), check=check, remarks=remarks)
+        yield Report.of(found, answer, _result(answer), limits=limits, remarks=remarks)
 
 
 def _result(answer: Answer) -> dict[str, Quantity | Estimate]:
@@ -110,8 +106,6 @@ def _result(answer: Answer) -> dict[str, Quantity | Estimate]:
             "epsilon": [epsilon for epsilon, _ in answer.profile],
             "delta": [bound for _, bound in answer.profile],
         }
-    if answer.bound is not None:
-        return {answer.quantity: answer.bound}
-    if answer.estimate is None:
-        raise AssertionError("an answer has a bracket or an estimate")
-    return {answer.quantity: Estimate(answer.estimate)}
+    if answer.estimate is not None:
+        return {answer.quantity: Estimate(answer.estimate)}
+    return {answer.quantity: answer.proved}

@@ -12,7 +12,7 @@ from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.render.report import OneSided, Report
 from privcalc.render.words import proof_remarks
-from privcalc.spec.registry import sampling_words, to_text
+from privcalc.spec.registry import check_relation, sampling_words, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,16 +28,12 @@ if TYPE_CHECKING:
 
 DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 """Renyi orders that are shown where none are asked for."""
-POINTS = 21
 FILTER = (
     "epsilon is that of {}, however steps are chosen; fixed_epsilon that of the admitted steps as"
     " a list that was fixed in advance; spent and left are {}"
 )
 # What adds up in a budget of each kind.
 SPENT = {"gdp": "mu^2", "zcdp": "rho", "rdp": "epsilon at the order of the budget"}
-NO_GUARANTEE = "data-dependent: no guarantee, and itself sensitive"
-# What is said of one number for a whole curve where it is so large: of steps that are sampled it is
-# decided far below any delta in use, by runs in which every sample had the record.
 LARGE = {
     "gdp": (3.0, "mu holds at every delta, however small; --delta 1e-5 asks for the one there"),
     "zcdp": (4.5, "rho holds at every Renyi order, however large; compose has epsilon at a delta"),
@@ -66,11 +62,11 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "gdp": (("mu", "no attack does better than one that tells N(mu, 1) from N(0, 1)"),),
 }
 # The columns of a guarantee that is known by its Renyi curve only.
-CONVERTED = (
-    ("classic", "the same upper bound by Mironov 2017"),
-    ("balle", "the same upper bound by Balle et al. 2020"),
-    ("trade_off", "the same upper bound by the trade-off function of the best order"),
-)
+CONVERTED = {
+    "classic": "the same upper bound by Mironov 2017",
+    "balle": "the same upper bound by Balle et al. 2020",
+    "trade_off": "the same upper bound by the trade-off function of the best order",
+}
 # Which options say something to which target; others say something to all.
 USES = {
     "dp": ("delta", "epsilon", "max_epsilon", "max_delta"),
@@ -98,41 +94,35 @@ Examples:
 
 def _prepared(values: Values) -> Values:
     """Reject options without effect on a target or that contradict others; find the target."""
-    to = values.get("to", "dp")
-    limits = values.get("limits")
-    given = [*values, *(limits.names if limits else ())]
-    if to == "dp" and not ("delta" in values or "epsilon" in values):
+    to, limits = values.get("to", "dp"), values.get("limits")
+    given = {*values, *(limits.names if limits else ())}
+    if to == "dp" and not given & {"delta", "epsilon"}:
         to = "profile"
     for name in (each for uses in USES.values() for each in uses if each in given):
         if name not in USES[to]:
             takers = " and ".join(f"--to {each}" for each in USES if name in USES[each])
             flag = f"--{name.replace('_', '-')}"
             raise UsageError(f"{flag} has no effect with --to {to}; use it with {takers}")
-    if "points" in values and ("epsilon" in values or "fpr" in values):
-        raise UsageError("--points chooses points; it contradicts a list of them")
-    engine = values.get("engine", "auto")
-    if engine != "auto" and to in ("rdp", "zcdp"):
-        raise UsageError(f"--engine has no effect with --to {to}: the Renyi curve answers it")
-    if to == "dp-event" and {"data_dependent", "filter_", "group"} & values.keys():
-        raise UsageError("--group, --filter and --data-dependent have no effect with --to dp-event")
-    _check_mode(values)
-    if budget := values.get("filter_"):
-        values["filter_"] = joined([budget]).tree
-    return {**values, "to": to}
-
-
-def _check_mode(values: Values) -> None:
-    """Reject options that have no effect with the data at hand or a filter."""
+    engine = values.get("engine", "auto") != "auto"
     data, budget = values.get("data_dependent"), values.get("filter_")
-    if data and budget:
-        raise UsageError("--filter takes guarantees, and --data-dependent gives none")
-    if data or budget:
-        mode = "--data-dependent" if data else "--filter"
-        if values.get("engine", "auto") != "auto":
-            raise UsageError(f"--engine has no effect with {mode}")
-        if values.get("limits"):
-            words = f"{mode} is not checked against a budget; compose and convert SPEC are"
-            raise UsageError(words)
+    mode = "--data-dependent" if data else "--filter" if budget else ""
+    refused = {
+        "--points chooses points; it contradicts a list of them": (
+            "points" in given and given & {"epsilon", "fpr"}
+        ),
+        f"--engine has no effect with --to {to}: the Renyi curve answers it": (
+            engine and to in ("rdp", "zcdp")
+        ),
+        "--group, --filter and --data-dependent have no effect with --to dp-event": (
+            to == "dp-event" and given & {"data_dependent", "filter_", "group"}
+        ),
+        "--filter takes guarantees, and --data-dependent gives none": data and budget,
+        f"--engine has no effect with {mode}": mode and engine,
+        f"{mode} is not checked against a budget; compose and convert SPEC are": mode and limits,
+    }
+    for words in (each for each, applies in refused.items() if applies):
+        raise UsageError(words)
+    return {**values, "to": to, **({"filter_": joined([budget]).tree} if budget else {})}
 
 
 def _alone(values: Values) -> Values:
@@ -158,7 +148,7 @@ def convert(
     delta: tuple[float, ...] = (),
     epsilon: tuple[float, ...] = (),
     orders: tuple[float, ...] = DEFAULT_ORDERS,
-    points: int = POINTS,
+    points: int = 21,
     fpr: tuple[float, ...] = (),
     prior: tuple[float, ...] = (),
     group: int = 1,
@@ -196,16 +186,19 @@ def convert(
         epsilons=epsilon,
         orders=orders,
         points=points,
-        alphas=fpr if to == "tradeoff" else (),
-        false_positive_rates=fpr if to == "risk" else (),
+        false_positive_rates=fpr,
         priors=prior,
         records=group,
     )
+    columns, caution, least, words = COLUMNS.get(to, ()), "", inf, ""
     if filter_ is not None:
         from privcalc.accounting.filters import filtered
 
+        budget = to_text(filter_)
+        columns = (("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])),)
         found = filtered(tree, filter_, asked, relation=relation, tolerance=tolerance)
     elif data_dependent:
+        columns, caution = (), "data-dependent: no guarantee, and itself sensitive"
         found = accounting.on_data(
             tree, data_dependent, asked, relation=relation, tolerance=tolerance
         )
@@ -213,45 +206,34 @@ def convert(
         found = accounting.convert(
             tree, asked, relation=relation, tolerance=tolerance, engine=engine
         )
-    plain = not data_dependent and filter_ is None
+        # What is said of one number for a curve where it is so large: of steps that are sampled it
+        # is decided far below any delta in use, by runs in which every sample had the record.
+        if not delta and sampling_words(tree) != "none":
+            least, words = LARGE.get(to, (inf, ""))
     for answer in found.answers:
         remarks = [("conversion", found.kind), *proof_remarks(answer.method, answer.query)]
-        if filter_ is not None:
-            budget = to_text(filter_)
-            remarks.append(("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])))
-        if plain:
-            remarks += COLUMNS.get(to, ())
-            least, words = LARGE.get(to, (inf, ""))
-            number = answer.result.get("mu", answer.result.get("rho"))
-            large = isinstance(number, Bound) and least < number.upper < inf and not delta
-            if large and sampling_words(tree) != "none":
-                remarks.append(("why large", words))
-        methods = answer.result.get("methods")
-        if isinstance(methods, dict):
-            remarks += [(name, words) for name, words in CONVERTED if name in methods]
-        checks = (
-            limits.check(name, answer.query, value, narrowed=answer.method.tolerance_met)
-            for name, value in answer.result.items()
-            if limits is not None and isinstance(value, Bound)
-        )
+        remarks += columns
+        number = answer.result.get("mu", answer.result.get("rho"))
+        if isinstance(number, Bound) and least < number.upper < inf:
+            remarks.append(("why large", words))
+        methods = cast("dict[str, float]", answer.result.get("methods", {}))
+        remarks += [(name, CONVERTED[name]) for name in CONVERTED if name in methods]
         yield Report.of(
             found,
             answer,
             {name: _quantity(name, value) for name, value in answer.result.items()},
             method=replace(answer.method, kind=found.kind.partition(":")[0]),
-            check=next((check for check in checks if check is not None), None),
+            limits=limits,
             tables=TABLES.get(to, ()),
             remarks=tuple(remarks),
-            caution=NO_GUARANTEE if data_dependent else "",
+            caution=caution,
         )
 
 
 def _quantity(name: str, value: Value) -> Quantity:
     """Put an answer into the form that reports have."""
-    if name in ("omega", "left") and isinstance(value, float):
-        return OneSided(value, is_upper=False)
-    if name == "spent" and isinstance(value, float):
-        return OneSided(value)
+    if name in ("omega", "left", "spent") and isinstance(value, float):
+        return OneSided(value, is_upper=name == "spent")
     if isinstance(value, dict):
         return {name: OneSided(number) for name, number in value.items()}
     return [*value] if isinstance(value, tuple) else value
@@ -262,15 +244,9 @@ def _event(question: Question, relation: Relation | None) -> Report:
     from privcalc.accounting.directions import Method
     from privcalc.accounting.realize import default_relation
     from privcalc.spec.events.dp_events import event_text
-    from privcalc.spec.registry import check_relation
 
-    tree = question.tree
-    relation = relation or default_relation(tree)
+    tree, relation = question.tree, relation or default_relation(question.tree)
     check_relation(tree, relation)
-    return Report(
-        spec=tree,
-        relation=relation,
-        query={},
-        result={"dp_event": event_text(tree, relation)},
-        method=Method(Proof.CLOSED_FORM, tolerance_met=True),
-    )
+    result = {"dp_event": event_text(tree, relation)}
+    method = Method(Proof.CLOSED_FORM, tolerance_met=True)
+    return Report(spec=tree, relation=relation, query={}, result=result, method=method)

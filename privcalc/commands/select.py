@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from privcalc.commands.budget import Budget
     from privcalc.commands.command import Values
     from privcalc.relation import Relation
-    from privcalc.render.report import Named, Quantity
-    from privcalc.selection.thresholds import ProfileThresholds
+    from privcalc.render.report import Named
     from privcalc.spec.read import Question
     from privcalc.spec.tree import Parameters
 
 # The distribution of the runs is read as the wrapper of this specification, which costs nothing.
 BEFORE = "pure:epsilon=0@select:runs="
+EXAMPLE = "geometric:mean=30"
 
 
 def runs_remark(runs: Mapping[str, float | str]) -> tuple[str, str]:
@@ -40,26 +40,29 @@ def read_runs(text: str) -> Parameters:
 
     Raises:
         SpecError: it cannot be read; the span is one of this text.
-        UsageError: a parameter of it is free.
+        UsageError: it is more than one call, or a parameter of it is free.
     """
     from privcalc.spec.parse import parse
     from privcalc.spec.registry import holes
-    from privcalc.spec.tree import Wrapped
+    from privcalc.spec.tree import Leaf, Wrapped
 
-    name, colon, _ = text.partition(":")
-    if not name.strip() or (not colon and "," in name):
-        raise UsageError("--runs takes one distribution, such as geometric:mean=30")
+    several = f"--runs takes one distribution, such as {EXAMPLE}"
+    if not re.match(r"[^:,]*[^:,\s][^:,]*(:|$)", text):
+        raise UsageError(several)
     try:
         tree = parse(BEFORE + text.replace(":", ",", 1)).tree
     except SpecError as error:
-        start, end = error.span or (0, 0)
-        inside = max(0, start - len(BEFORE)), max(1, min(len(text), end - len(BEFORE)))
-        message = f"--runs: {error.message}".replace(": select ", f": {name} ", 1)
-        message = message.replace("a parameter of select ", f"a parameter of {name} ")
-        hint = _runs_meant(text) or _hint(error.hint)
-        raise SpecError(message, text=text, span=inside, hint=hint) from None
-    if not isinstance(tree, Wrapped) or isinstance(tree.event, Wrapped):
-        raise UsageError("--runs takes one distribution, such as geometric:mean=30")
+        start, end = (max(0, each - len(BEFORE)) for each in error.span or (0, 0))
+        message = error.message.replace("select ", f"{text.partition(':')[0]} ", 1)
+        hint = error.hint
+        if ":" not in text or re.search("@|select|pure", hint):
+            hint = f"for example {EXAMPLE}, or fixed:n=30"
+        elif re.match(r"\s*(neg|nb)", text):
+            hint = "write tnb:shape=S,mean=M, which is truncated at one run"
+        span = (start, max(1, min(len(text), end)))
+        raise SpecError(f"--runs: {message}", text=text, span=span, hint=hint) from None
+    if not (isinstance(tree, Wrapped) and isinstance(tree.event, Leaf)):
+        raise UsageError(several)
     if holes(tree):
         raise UsageError(
             "--runs has a free parameter; calibrate finds the value of one",
@@ -68,27 +71,19 @@ def read_runs(text: str) -> Parameters:
     return tree.parameters
 
 
-def _runs_meant(text: str) -> str:
-    """Return what to write for a number alone, or another family, or ""."""
-    if re.match(r"\s*(?:negative[-_]binomial|nb)\b", text):
-        return "write tnb:shape=S,mean=M, which is truncated at one run"
-    found = re.fullmatch(r"\s*(?:([a-z]+)\s*[=:]\s*)?([0-9][0-9_]*)\s*", text, re.ASCII)
-    if found is None:
-        return ""
-    name, number = found.groups()
-    if name in ("geometric", "logarithmic", "poisson"):
-        return f"write {name}:mean={number}"
-    return f"write fixed:n={number}, or geometric:mean={number} for a random number of runs"
-
-
-def _hint(hint: str) -> str:
-    foreign = BEFORE[:4] in hint or "@" in hint or "select" in hint
-    return "for example geometric:mean=30" if foreign else hint
-
-
-# The columns of the table of methods.
-BASELINES = ("methods", "constants", "candidates")
-# What each method is, for people.
+# What the columns are, for people.
+REMARKS = {
+    "methods": (
+        "upper bound",
+        "the same by one theorem each, which -v names; the least is the answer",
+    ),
+    "constants": ("C", "delta at e is at most the mean number of runs x one run's at e - C"),
+    "candidates": (
+        "candidates",
+        "expected runs that each method proves at the price of the paper's",
+    ),
+}
+# What each method is.
 THEOREMS = {
     "paper": "as published (Koskela, Redberg, Wang 2024), at the best of its free parameter",
     "tight": "the same argument with the smallest constant that it allows",
@@ -161,22 +156,27 @@ def select(
         compared=verbose,
     )
     for answer in found.answers:
-        result = _result(found, answer)
-        check = None
-        if limits is not None:
-            narrowed = _decides(answer)
-            check = limits.check(answer.quantity, answer.query, answer.bound, narrowed=narrowed)
+        one_run = f"base_{answer.quantity}"
+        columns: dict[str, Named] = {
+            "methods": {name: OneSided(value) for name, value in answer.methods.items()},
+            "constants": {name: OneSided(value) for name, value in answer.constants.items()},
+            "candidates": dict(answer.candidates),
+        }
+        shown = tuple(name for name in columns if columns[name])
         yield Report.of(
             found,
             answer,
-            result,
-            check=check,
-            tables=(
-                (answer.quantity, f"base_{answer.quantity}"),
-                tuple(name for name in BASELINES if name in result),
-            ),
-            headings={f"base_{answer.quantity}": "one run"},
-            remarks=tuple(_remarks(found, answer)),
+            {
+                answer.quantity: answer.bound,
+                one_run: answer.base,
+                **{name: columns[name] for name in shown},
+                "runs": dict(found.runs),
+            },
+            limits=limits,
+            narrowed=limits is not None and _decides(answer),
+            tables=((answer.quantity, one_run), shown),
+            headings={one_run: "one run"},
+            remarks=(runs_remark(found.runs), *(REMARKS[name] for name in shown)),
             details=tuple(_details(found, answer)) if verbose else (),
         )
 
@@ -186,73 +186,30 @@ def _details(found: Selection, answer: Selected) -> Iterator[str]:
     from privcalc.accounting.select import candidates_of_answer
 
     yield from (f"{name}: {THEOREMS[name]}" for name in answer.methods)
-    mean = candidates_of_answer(found, answer)
-    if mean is not None:
-        times = mean / found.mean
-        yield (
-            f"pointwise proves the paper's price for {number(mean)} expected runs,"
-            f" {times:.3g} times as many"
-        )
+    if (mean := candidates_of_answer(found, answer)) is not None:
+        times = f"{mean / found.mean:.3g} times as many"
+        yield f"pointwise proves the paper's price for {number(mean)} expected runs, {times}"
 
 
 def _decides(answer: Selected) -> bool:
     """Say whether a narrower bracket of one run would be one of the best of several, too."""
     base, whole = answer.base, answer.bound
-    if whole.lower is None or not (base.upper < math.inf and whole.upper < math.inf):
-        return False
     met = all(each.method.tolerance_met for each in answer.directions)
-    return met and base.width * whole.upper > PART * whole.width * base.upper
-
-
-def _result(found: Selection, answer: Selected) -> dict[str, Quantity]:
-    """Put an answer into the form of the output contract; what does not apply is omitted."""
-    columns: dict[str, Named] = {
-        "methods": {name: OneSided(value) for name, value in answer.methods.items()},
-        "constants": {name: OneSided(value) for name, value in answer.constants.items()},
-        "candidates": dict(answer.candidates),
-    }
-    result: dict[str, Quantity] = {
-        answer.quantity: answer.bound,
-        f"base_{answer.quantity}": answer.base,
-    }
-    result |= {name: column for name, column in columns.items() if column}
-    result["runs"] = dict(found.runs)
-    return result
-
-
-def _remarks(found: Selection, answer: Selected) -> list[tuple[str, str]]:
-    """Say what the runs are, and what the difference to the published bound buys."""
-    remarks = [
-        runs_remark(found.runs),
-        ("one run", "what a run costs by itself, without the others"),
-        ("upper bound", "the same by one theorem each, which -v names; the least is the answer"),
-    ]
-    if answer.constants:
-        remarks.append(("C", "delta at e is at most the mean number of runs x one run's at e - C"))
-    if answer.candidates:
-        most = max(answer.candidates.values())
-        times = most / found.mean
-        remarks.append(
-            ("candidates", "expected runs that each method proves at the price of the paper's")
-        )
-        if times >= 1.01:
-            remarks.append(("gain", f"{times:.3g} times as many candidates at the paper's price"))
-    return remarks
+    if not met or whole.lower is None or whole.upper == math.inf:
+        return False
+    # One run has to have a tenth of the relative width of the whole to matter.
+    return base.width * whole.upper > 0.1 * whole.width * base.upper
 
 
 def thresholds_report(
-    runs: Parameters,
-    epsilon_q: float,
-    delta: float,
-    relation: Relation | None,
-    specs: Sequence[str],
+    runs: Parameters, one_run: float, delta: float, relation: Relation | None, specs: Sequence[str]
 ) -> Report:
-    """Answer `select --thresholds`.
+    """Answer `select --thresholds`: what candidates have to keep, and how often each may be used.
 
     Args:
         runs: the distribution of the number of runs.
-        epsilon_q: epsilon of one run.
-        delta: where it is asked.
+        one_run: epsilon of one run at delta, which is `--epsilon-q`.
+        delta: of the whole.
         relation: the relation that the command line asks for.
         specs: candidates, each with a free count.
     """
@@ -261,54 +218,44 @@ def thresholds_report(
     from privcalc.spec.brief import brief
 
     questions = [question(spec, holes=True, relation=relation) for spec in specs]
-    candidates = [each.tree for each in questions]
+    candidates = tuple(each.tree for each in questions)
     relation = relation_in_force(relation, common_relation(questions))
-    found = tuning(candidates, runs, epsilon_q, delta, relation=relation)
+    found = tuning(candidates, runs, one_run, delta, relation=relation)
     best, published = found.thresholds.tight, found.thresholds.published
-    result: dict[str, Quantity] = {
-        "thresholds": {
-            # A candidate that keeps what is printed keeps what was proved.
-            "epsilon_1": OneSided(best.epsilon_1, is_upper=False),
-            "delta_1": OneSided(best.delta_1, is_upper=False),
-            "epsilon_hat": OneSided(best.epsilon_hat, is_upper=False),
-        },
-        "epsilon": found.total,
-        "counts": list(found.counts),
-        "runs": dict(found.runs),
-    }
-    remarks = [
-        runs_remark(found.runs),
-        ("thresholds", _meaning(best)),
-        ("paper", f"charges {published.total:.6g} with epsilon_1 = {published.epsilon_1:.6g}"),
-    ]
-    remarks += [
-        ("count", f"{brief(each.tree, each.text)}: {count}")
-        for each, count in zip(questions, found.counts, strict=True)
-    ]
+    kept = (
+        "every candidate keeps delta_1 at epsilon_1, and"
+        f" {round_down(best.delta_hat)} at epsilon_hat, in both directions"
+    )
+    paper = f"charges {published.total:.6g} with epsilon_1 = {published.epsilon_1:.6g}"
+    names = [brief(each.tree, each.text) for each in questions]
+    counts = [f"{name}: {count}" for name, count in zip(names, found.counts, strict=True)]
+    one_sided = (
+        "thresholds bound all candidates that keep them; these may cost less, and select without"
+        " --thresholds answers what the best of several runs of one costs, from both sides"
+    )
     return Report(
         command="select",
         spec=found.tree,
         relation=found.relation,
-        query={"delta": delta, "epsilon_q": epsilon_q},
-        result=result,
+        query={"delta": delta, "epsilon_q": one_run},
+        result={
+            # A candidate that keeps what is printed keeps what was proved.
+            "thresholds": {
+                name: OneSided(getattr(best, name), is_upper=False)
+                for name in ("epsilon_1", "delta_1", "epsilon_hat")
+            },
+            "epsilon": found.total,
+            "counts": list(found.counts),
+            "runs": dict(found.runs),
+        },
         method=Method(Proof.CLOSED_FORM, tolerance_met=True),
         tables=(("thresholds", "epsilon"),),
-        remarks=tuple(remarks),
-        candidates=tuple(candidates),
-        reasons=() if found.total.lower is not None else (_NOT_ATTAINED,),
-    )
-
-
-# What part of the width of an answer, each of its number, is to be that of one run's to matter.
-PART = 0.1
-_NOT_ATTAINED = (
-    "thresholds bound all candidates that keep them; these may cost less, and select without"
-    " --thresholds answers what the best of several runs of one costs, from both sides"
-)
-
-
-def _meaning(thresholds: ProfileThresholds) -> str:
-    return (
-        "every candidate keeps delta_1 at epsilon_1, and"
-        f" {round_down(thresholds.delta_hat)} at epsilon_hat, in both directions"
+        remarks=(
+            runs_remark(found.runs),
+            ("thresholds", kept),
+            ("paper", paper),
+            *(("count", words) for words in counts),
+        ),
+        candidates=candidates,
+        reasons=(one_sided,),
     )

@@ -15,8 +15,7 @@ from privcalc.spec.tree import Wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.accounting.amplification import Amplification
-    from privcalc.accounting.subsample import Accounted, Subsampled
+    from privcalc.accounting.subsample import Subsampled
     from privcalc.commands.command import Values
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity
@@ -25,34 +24,24 @@ if TYPE_CHECKING:
 Query = dict[str, float]
 
 
-def _columns(curve: Amplification) -> dict[str, Quantity]:
-    """Put the columns into the form of the output contract; what does not apply is omitted."""
-
-    def column(values: tuple[float, ...], *, is_upper: bool = True) -> Quantity:
-        return [OneSided(value, is_upper) for value in values]
-
-    found: dict[str, Quantity] = {"orders": list(curve.orders), "base": column(curve.base)}
-    if curve.lower is not None:
-        found["lower"] = column(curve.lower, is_upper=False)
-    if curve.tight is not None:
-        found["tight"] = column(curve.tight)
-    found["upper"] = column(curve.upper)
-    if curve.exact is not None:
-        found["exact"] = list(curve.exact)
-    if curve.phase_transition_order is not None:
-        found["phase_transition_order"] = curve.phase_transition_order
-    return found
-
-
 def _prepared(values: Values) -> Values:
-    """Make the sample of its numbers; refuse what is for epsilon alone."""
+    """Make the query of its numbers, q or n and m; refuse what is for epsilon alone."""
     q, n, m = (values.pop(name, None) for name in ("q", "n", "m"))
     if not values.get("delta"):
         if "count" in values:
             raise UsageError("--count needs the delta at which epsilon is asked: add --delta D")
         if values.get("engine", "auto") != "auto":
             raise UsageError("--engine is for epsilon: add --delta D")
-    return {**values, "sample": _sample(q, n, m)}
+    if q is not None and (n is not None or m is not None):
+        raise UsageError("--q (Poisson) and --n with --m (a fixed size) contradict each other")
+    if q is not None:
+        return {**values, "sample": {"sampling_probability": q}}
+    if n is None or m is None:
+        missing = "--q Q, or --n N with --m M" if n is m is None else "--n N and --m M together"
+        raise UsageError(f"subsample needs to know the sample: give {missing}")
+    if m > n:
+        raise DomainError(f"--m must be at most --n, got {m} out of {n}")
+    return {**values, "sample": {"source_dataset_size": n, "sample_size": m}}
 
 
 def _alone(values: Values) -> Values:
@@ -120,18 +109,35 @@ def subsample(
     )
     if curve:
         yield _curve(found, sample)
-    yield from (_epsilon(found, sample, each) for each in found.accounted)
+    rounds = "1 round" if found.count == 1 else f"{found.count} rounds"
+    for methods, answer in found.accounted:
+        columns = {name: OneSided(value) for name, value in methods.items()}
+        yield Report.of(
+            found,
+            answer,
+            {"methods": columns, "epsilon": answer.proved},
+            spec=found.rounds,
+            query={**sample, "count": found.count, **answer.query},
+            remarks=(("epsilon", f"after {rounds}, each with a fresh sample"),),
+        )
 
 
 def _curve(found: Subsampled, sample: Query) -> Report:
+    """Put the columns into the form of the output contract; what does not apply is omitted."""
     from privcalc.accounting.directions import Method
 
     curve = found.curve
-    result = _columns(curve)
-    plain = tuple(name for name in result if name not in ("exact", "phase_transition_order"))
-    brackets = (("orders", "exact"),) if "exact" in result else ()
+    result: dict[str, Quantity] = {"orders": list(curve.orders)}
+    for name in ("base", "lower", "tight", "upper"):
+        if (column := getattr(curve, name)) is not None:
+            result[name] = [OneSided(value, is_upper=name != "lower") for value in column]
+    tables = [tuple(result)]
+    if curve.exact is not None:
+        result["exact"] = list(curve.exact)
+        tables.append(("orders", "exact"))
     remarks = [*curve.reasons.items()]
     if (order := curve.phase_transition_order) is not None:
+        result["phase_transition_order"] = order
         gain = -log(curve.sampling_probability)
         words = f"about order {order:.4g}; beyond it sampling takes off about log(1/q) = {gain:.4g}"
         remarks.append(("transition", words))
@@ -143,35 +149,6 @@ def _curve(found: Subsampled, sample: Query) -> Report:
         query={**sample, **rounds},
         result=result,
         method=Method(Proof.RENYI, curve.tolerance_met, theorems=curve.reasons),
-        tables=(plain, *brackets),
+        tables=tuple(tables),
         remarks=tuple(remarks),
     )
-
-
-def _epsilon(found: Subsampled, sample: Query, each: Accounted) -> Report:
-    if each.answer.bound is None:
-        raise AssertionError("the engines that are admitted prove brackets")
-    methods = {"rdp_classic": OneSided(each.rdp_classic), "rdp_best": OneSided(each.rdp_best)}
-    rounds = "1 round" if found.count == 1 else f"{found.count} rounds"
-    return Report.of(
-        found,
-        each.answer,
-        {"methods": methods, "epsilon": each.answer.bound},
-        spec=found.rounds,
-        query={**sample, "count": found.count, **each.answer.query},
-        remarks=(("epsilon", f"after {rounds}, each with a fresh sample"),),
-    )
-
-
-def _sample(q: float | None, n: int | None, m: int | None) -> Query:
-    """Return the query of a sampling: q alone, or n and m together."""
-    if q is not None and (n is not None or m is not None):
-        raise UsageError("--q (Poisson) and --n with --m (a fixed size) contradict each other")
-    if q is not None:
-        return {"sampling_probability": q}
-    if n is None or m is None:
-        missing = "--q Q, or --n N with --m M" if n is m is None else "--n N and --m M together"
-        raise UsageError(f"subsample needs to know the sample: give {missing}")
-    if m > n:
-        raise DomainError(f"--m must be at most --n, got {m} out of {n}")
-    return {"source_dataset_size": n, "sample_size": m}

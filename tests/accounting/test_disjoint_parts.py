@@ -123,7 +123,7 @@ def test_groups_over_parts_by_brute_force() -> None:
     [
         ConversionQuery(to="rdp", orders=(1.5, 2.0, 40.0)),
         ConversionQuery(to="zcdp"),
-        ConversionQuery(to="tradeoff", alphas=(0.01, 0.1, 0.5)),
+        ConversionQuery(to="tradeoff", false_positive_rates=(0.01, 0.1, 0.5)),
         ConversionQuery(to="profile", epsilons=(0.1, 0.5, 0.99, 1.5)),
         ConversionQuery(to="risk"),
     ],
