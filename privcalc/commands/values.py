@@ -1,7 +1,7 @@
 """Values of options, as texts of the command line or as objects of Python: one reader of each.
 
 A text is a number, a ratio or a percentage. An object is what Python, numpy and their like have as
-numbers and lists. What can be read as neither is refused: nothing that was given is ignored.
+numbers, which are read as the texts that they print, and as lists. What can be read as neither is refused: nothing that was given is ignored.
 """
 
 from __future__ import annotations
@@ -9,24 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from fractions import Fraction
 from math import isfinite
-from numbers import Complex, Rational, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from privcalc.errors import DomainError, SpecError, UsageError
-from privcalc.exact import Written, exact, standing_for
+from privcalc.exact import Written, exact
 from privcalc.relation import Relation
 from privcalc.render.words import as_written, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from fractions import Fraction
 
     from privcalc.spec.syntax import Number, Scanner
 
 LARGEST_ORDER = 1e6
-# The largest count, as in specifications.
-MOST = 10**15
 # Doubles that differ are farther apart than this, relatively: what is smaller asks for the same.
 LEAST_TOLERANCE = 2.0**-54
 
@@ -36,16 +34,21 @@ def read_number(name: str, given: object) -> float:
 
     Args:
         name: of the option or the argument, for messages.
-        given: a text (`1e-5`, `1/60000`, `0.1%`), or a number of Python.
+        given: a text (`1e-5`, `1/60000`, `0.1%`), or a number of Python: a double, or what stands
+            for the text that it prints.
 
     Raises:
-        UsageError: it is none of these.
-        DomainError: it is infinite, or no double can hold it.
+        UsageError: it is none of these, or no double can hold it.
+        DomainError: it is infinite.
     """
-    return _number_of_text(name, given) if isinstance(given, str) else _number(name, given)
-
-
-def _number_of_text(name: str, text: str) -> float:
+    given = _plain(given)
+    if isinstance(given, float):
+        if not isfinite(given):
+            raise DomainError(f"{name} must be finite, got {given!r}")
+        return given
+    if isinstance(given, bool) or not isinstance(given, str | Real | Decimal):
+        raise UsageError(f"{name} takes a number such as 1e-5, got {_kind(given)}")
+    text = _text(name, given)
     refusal = f"{name} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
     # Names, files and free parameters are values of a specification only.
     if not (text.isascii() and text.lstrip(" \t-.")[:1].isdecimal()) or "," in text:
@@ -55,6 +58,14 @@ def _number_of_text(name: str, text: str) -> float:
     if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
         return as_written(number.value, "".join(number.text.split()))
     return number.value
+
+
+def _text(name: str, given: object) -> str:
+    """Return what a number of Python prints, which is read as on the command line."""
+    try:
+        return str(given)
+    except ValueError:
+        raise DomainError(f"{name} has too many digits") from None
 
 
 def _scanned(name: str, text: str, refusal: str, read: Callable[[Scanner], object]) -> Number:
@@ -72,34 +83,6 @@ def _scanned(name: str, text: str, refusal: str, read: Callable[[Scanner], objec
         raise UsageError(f"{name}: {error.message}{hint}") from None
     if not isinstance(number, Number) or rest:
         _refuse(refusal, name, text)
-    return number
-
-
-def _number(name: str, given: object) -> float:
-    """Read a number of Python; one that only rounds to 0 or to infinity is refused, as texts are.
-
-    A complex number is none: numpy would make a double of it and only warn.
-    """
-    given = _plain(given)
-    if isinstance(given, float) and isfinite(given):
-        return given
-    real = hasattr(given, "__float__") or hasattr(given, "__index__")
-    imaginary = isinstance(given, Complex) and not isinstance(given, Real)
-    if not real or isinstance(given, bool) or imaginary:
-        raise UsageError(f"{name} takes a number such as 1e-5, got {kind(given)}")
-    try:
-        number = float(given)  # type: ignore[arg-type]
-        lost = number == 0.0 and given != 0
-    except OverflowError:
-        raise DomainError(f"{name} is too large for a double") from None
-    except (TypeError, ValueError):
-        raise UsageError(f"{name} takes a number such as 1e-5, got {kind(given)}") from None
-    if not isfinite(number):
-        raise DomainError(f"{name} must be finite, got {number!r}")
-    if lost:
-        raise DomainError(f"{name} is too small for a double")
-    if isinstance(given, Rational | Decimal):
-        return standing_for(number, Fraction(given), str(given))
     return number
 
 
@@ -150,17 +133,14 @@ def read_ratio(name: str, given: object) -> float:
 def read_count(name: str, given: object) -> int:
     """Read a whole number of at least 1; a float is none, and a text has digits only."""
     refusal = f"{name} takes a whole number such as 60_000, got"
-    if not isinstance(given, str):
-        plain = _plain(given)
-        if isinstance(plain, bool) or not isinstance(plain, int):
-            raise UsageError(f"{refusal} {kind(given)}")
-        if not 1 <= plain <= MOST:
-            raise DomainError(f"{name} must be at least 1 and at most 1e15")
-        return plain
-    refusal = f"{refusal} {_shown(given)}"
-    if "," in given:
-        _refuse(refusal, name, given)
-    whole = _scanned(name, given, refusal, lambda scanner: scanner.count()).whole
+    given = _plain(given)
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        raise UsageError(f"{refusal} {_kind(given)}")
+    text = _text(name, given)
+    refusal = f"{refusal} {_shown(text)}"
+    if "," in text:
+        _refuse(refusal, name, text)
+    whole = _scanned(name, text, refusal, lambda scanner: scanner.count()).whole
     if whole is None:
         raise UsageError(refusal)
     return whole
@@ -176,7 +156,7 @@ def _refuse(refusal: str, name: str, text: str) -> NoReturn:
 def read_text(name: str, given: object) -> str:
     """Read a text, or refuse what is none."""
     if not isinstance(given, str):
-        raise UsageError(f"{name} takes a text, got {kind(given)}")
+        raise UsageError(f"{name} takes a text, got {_kind(given)}")
     return given
 
 
@@ -259,8 +239,7 @@ def _plain(given: object) -> object:
     return convert() if callable(convert) else given
 
 
-def kind(given: object) -> str:
-    """Name what was given, for messages."""
+def _kind(given: object) -> str:
     return type(given).__name__
 
 
