@@ -89,6 +89,7 @@ def _numbers(
     metavar: str,
     read: Callable[[str, Any], float],
     help_: str,
+    *,
     rest: str = "",
     commands: tuple[str, ...] = (),
 ) -> Option:

@@ -1,7 +1,8 @@
 """Values of options, as texts of the command line or as objects of Python: one reader of each.
 
-A text is a number, a ratio or a percentage. An object is what Python, numpy and their like have as
-numbers, which are read as the texts that they print, and as lists. What can be read as neither is refused: nothing that was given is ignored.
+A text is a number, a ratio or a percentage. Of the objects of Python, numpy and their like, numbers
+are read as the texts that they print. What is neither a number nor a list of some is refused:
+nothing that was given is ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def read_number(name: str, given: object) -> float:
         UsageError: it is none of these, or no double can hold it.
         DomainError: it is infinite.
     """
-    given = _plain(given)
+    given = plain(given)
     if isinstance(given, float):
         if not isfinite(given):
             raise DomainError(f"{name} must be finite, got {given!r}")
@@ -133,7 +134,7 @@ def read_ratio(name: str, given: object) -> float:
 def read_count(name: str, given: object) -> int:
     """Read a whole number of at least 1; a float is none, and a text has digits only."""
     refusal = f"{name} takes a whole number such as 60_000, got"
-    given = _plain(given)
+    given = plain(given)
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise UsageError(f"{refusal} {_kind(given)}")
     text = _text(name, given)
@@ -221,19 +222,18 @@ def listed(name: str, given: object) -> Sequence[object]:
         return ()
     if not is_several(given):
         return (given,)
-    plain: Any = _plain(given)
-    if not plain:
+    if not (found := tuple(plain(given))):
         raise UsageError(f"{name} has no number in it; leave it out, or give one")
-    return tuple(plain)
+    return found
 
 
 def is_several(given: object) -> bool:
     """Say whether it is a list of values, be it of one, and not a value."""
-    plain = _plain(given)
-    return isinstance(plain, Sequence) and not isinstance(plain, str | _BYTES)
+    found = plain(given)
+    return isinstance(found, Sequence) and not isinstance(found, str | _BYTES)
 
 
-def _plain(given: object) -> object:
+def plain(given: object) -> Any:  # noqa: ANN401
     """Return what numpy and its like have as numbers and lists of Python."""
     convert = None if isinstance(given, type | _BYTES) else getattr(given, "tolist", None)
     return convert() if callable(convert) else given
