@@ -187,14 +187,15 @@ class Result(_Shown):
 
         result, places = self.report.result, self.report.query.items()
         first, *others = result
-        column = result[first]
-        if isinstance(column, list):
-            return f"{', '.join(others)} at {len(column)} values of {first}"
         if "sufficient" in result:
             return f"{result['parameter']} {number(self.sufficient)} is sufficient"
         at = "".join(f" at {k} {written(v)}" for k, v in places if k in ("delta", "epsilon", "fpr"))
-        brackets = (f"{k} {bracket(v)}{at}" for k, v in result.items() if isinstance(v, Bound))
-        return next(brackets, first)
+        for name, value in result.items():
+            if isinstance(value, Bound):
+                return f"{name} {bracket(value)}{at}"
+            if isinstance(value, list):
+                return f"{', '.join(others)} at {len(value)} values of {first}"
+        return first
 
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, Result) else NotImplemented

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from math import isfinite
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from privcalc.errors import DomainError, SpecError, UsageError
 from privcalc.exact import Written, exact
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from fractions import Fraction
 
-    from privcalc.spec.syntax import Number, Scanner
+    from privcalc.spec.syntax import Number
 
 LARGEST_ORDER = 1e6
+# The longest text that a message has whole.
+_LONGEST = 40
 # Doubles that differ are farther apart than this, relatively: what is smaller asks for the same.
 LEAST_TOLERANCE = 2.0**-54
 
@@ -49,42 +51,38 @@ def read_number(name: str, given: object) -> float:
         return given
     if isinstance(given, bool) or not isinstance(given, str | Real | Decimal):
         raise UsageError(f"{name} takes a number such as 1e-5, got {_kind(given)}")
-    text = _text(name, given)
-    refusal = f"{name} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
-    # Names, files and free parameters are values of a specification only.
-    if not (text.isascii() and text.lstrip(" \t-.")[:1].isdecimal()) or "," in text:
-        _refuse(refusal, name, text)
-    number = _scanned(name, text, refusal, lambda scanner: scanner.value())
+    number = _scanned(name, given, "a number such as 1e-5, 1/60000 or 0.1%")
     # A long decimal is no double that could be shown instead.
     if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
         return as_written(number.value, "".join(number.text.split()))
     return number.value
 
 
-def _text(name: str, given: object) -> str:
-    """Return what a number of Python prints, which is read as on the command line."""
-    try:
-        return str(given)
-    except ValueError:
-        raise DomainError(f"{name} has too many digits") from None
-
-
-def _scanned(name: str, text: str, refusal: str, read: Callable[[Scanner], object]) -> Number:
-    """Read a text as specifications have numbers, or refuse it."""
-    from privcalc.spec.hints import ANY_NUMBER
+def _scanned(name: str, given: object, what: str, *, whole: bool = False) -> Number:
+    """Read a text, or what a number of Python prints, as specifications have numbers."""
     from privcalc.spec.syntax import Number, Scanner
 
     try:
-        scanner = Scanner(text)
-        number, rest = read(scanner), scanner.next
+        text = str(given)
+    except ValueError:
+        raise DomainError(f"{name} has too many digits") from None
+    # Names, files and free parameters are values of a specification only.
+    digits = whole or (text.isascii() and text.lstrip(" \t-.")[:1].isdecimal())
+    try:
+        if digits and "," not in text:
+            scanner = Scanner(text)
+            number = scanner.count() if whole else scanner.value()
+            if isinstance(number, Number) and not scanner.next:
+                return number
     except SpecError as error:
-        if error.hint == ANY_NUMBER or "free parameter" in f"{error}":
-            _refuse(refusal, name, text)
-        hint = f" ({error.hint})" if error.hint else ""
-        raise UsageError(f"{name}: {error.message}{hint}") from None
-    if not isinstance(number, Number) or rest:
-        _refuse(refusal, name, text)
-    return number
+        from privcalc.spec.hints import ANY_NUMBER
+
+        if error.hint != ANY_NUMBER and "free parameter" not in f"{error}":
+            raise UsageError(f"{name}: {error}") from None
+    from privcalc.spec.hints import for_option
+
+    shown = repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "...")
+    raise UsageError(f"{name} takes {what}, got {shown}", hint=for_option(name, text))
 
 
 def read_delta(name: str, given: object) -> float:
@@ -92,13 +90,12 @@ def read_delta(name: str, given: object) -> float:
     value = read_number(name, given)
     if 0 <= exact(value) <= 1:
         return value
-    meant = ""
-    if isinstance(given, str):
-        if power := re.fullmatch(r"\s*([0-9.]+)[eE]\+?([1-9][0-9]?)\s*", given):
-            meant = f"; with a minus it is {power[1]}e-{power[2]}"
-        elif power := re.fullmatch(r"\s*-([1-9][0-9]?)\s*", given):
-            meant = f"; 10^-{power[1]} is written 1e-{power[1]}"
-    raise DomainError(f"{name} must be between 0 and 1, got {_said(given, value)}{meant}")
+    text = _said(given, value)
+    if power := re.fullmatch(r"([0-9.]+)[eE]\+?([1-9][0-9]?)", text):
+        text += f"; with a minus it is {power[1]}e-{power[2]}"
+    elif power := re.fullmatch(r"-([1-9][0-9]?)", text):
+        text += f"; 10^-{power[1]} is written 1e-{power[1]}"
+    raise DomainError(f"{name} must be between 0 and 1, got {text}")
 
 
 def _within(name: str, given: object, fits: Callable[[Fraction], bool], words: str) -> float:
@@ -133,25 +130,10 @@ def read_ratio(name: str, given: object) -> float:
 
 def read_count(name: str, given: object) -> int:
     """Read a whole number of at least 1; a float is none, and a text has digits only."""
-    refusal = f"{name} takes a whole number such as 60_000, got"
-    given = plain(given)
+    given, what = plain(given), "a whole number such as 60_000"
     if isinstance(given, bool) or not isinstance(given, str | int):
-        raise UsageError(f"{refusal} {_kind(given)}")
-    text = _text(name, given)
-    refusal = f"{refusal} {_shown(text)}"
-    if "," in text:
-        _refuse(refusal, name, text)
-    whole = _scanned(name, text, refusal, lambda scanner: scanner.count()).whole
-    if whole is None:
-        raise UsageError(refusal)
-    return whole
-
-
-def _refuse(refusal: str, name: str, text: str) -> NoReturn:
-    """Refuse what is no number, with what to write where that is known."""
-    from privcalc.spec.hints import for_option
-
-    raise UsageError(refusal, hint=for_option(name, text)) from None
+        raise UsageError(f"{name} takes {what}, got {_kind(given)}")
+    return int(_scanned(name, given, what, whole=True).value)
 
 
 def read_text(name: str, given: object) -> str:
@@ -187,19 +169,14 @@ def split(name: str, texts: Iterable[str]) -> list[str]:
         UsageError: a place is empty, or a comma looks like that of a decimal number.
     """
     texts = tuple(texts)
-    for text in texts:
-        if "," in text:
-            from privcalc.spec.syntax import decimal_comma
+    for text in (text for text in texts if "," in text):
+        from privcalc.spec.syntax import decimal_comma
 
-            if (place := decimal_comma(text)) is not None:
-                from privcalc.spec.hints import DECIMAL_POINT
+        if (place := decimal_comma(text)) is not None:
+            from privcalc.spec.hints import DECIMAL_POINT
 
-                raise UsageError(
-                    f"{name}: a comma stands between the numbers of a list, not within one",
-                    text=text,
-                    span=(place, place + 1),
-                    hint=DECIMAL_POINT,
-                )
+            words = f"{name}: a comma stands between the numbers of a list, not within one"
+            raise UsageError(words, text=text, span=(place, place + 1), hint=DECIMAL_POINT)
     pieces = [piece.strip() for text in texts for piece in text.split(",")]
     if not all(pieces):
         raise UsageError(f"{name} has an empty place in its comma list")
@@ -249,7 +226,3 @@ _BYTES = bytes | bytearray | memoryview
 def _said(given: object, value: float) -> str:
     """Return a number as it was given, for messages."""
     return given.strip() if isinstance(given, str) else written(value)
-
-
-def _shown(text: str, limit: int = 40) -> str:
-    return repr(text if len(text) <= limit else text[:limit] + "...")
