@@ -20,12 +20,13 @@ from privcalc.relation import Relation
 from privcalc.render.words import as_written, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from fractions import Fraction
 
     from privcalc.spec.syntax import Number
 
 LARGEST_ORDER = 1e6
+_BYTES = bytes | bytearray | memoryview
 # The longest text that a message has whole.
 _LONGEST = 40
 # Doubles that differ are farther apart than this, relatively: what is smaller asks for the same.
@@ -50,7 +51,7 @@ def read_number(name: str, given: object) -> float:
             raise DomainError(f"{name} must be finite, got {given!r}")
         return given
     if isinstance(given, bool) or not isinstance(given, str | Real | Decimal):
-        raise UsageError(f"{name} takes a number such as 1e-5, got {_kind(given)}")
+        raise UsageError(f"{name} takes a number such as 1e-5, got {type(given).__name__}")
     number = _scanned(name, given, "a number such as 1e-5, 1/60000 or 0.1%")
     # A long decimal is no double that could be shown instead.
     if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
@@ -132,14 +133,14 @@ def read_count(name: str, given: object) -> int:
     """Read a whole number of at least 1; a float is none, and a text has digits only."""
     given, what = plain(given), "a whole number such as 60_000"
     if isinstance(given, bool) or not isinstance(given, str | int):
-        raise UsageError(f"{name} takes {what}, got {_kind(given)}")
+        raise UsageError(f"{name} takes {what}, got {type(given).__name__}")
     return int(_scanned(name, given, what, whole=True).value)
 
 
 def read_text(name: str, given: object) -> str:
     """Read a text, or refuse what is none."""
     if not isinstance(given, str):
-        raise UsageError(f"{name} takes a text, got {_kind(given)}")
+        raise UsageError(f"{name} takes a text, got {type(given).__name__}")
     return given
 
 
@@ -162,14 +163,13 @@ def read_relation(name: str, given: object) -> Relation:
     return known[word]
 
 
-def split(name: str, texts: Iterable[str]) -> list[str]:
-    """Take apart the comma lists of a repeatable option, in the order they were written.
+def split(name: str, text: str) -> list[str]:
+    """Take a comma list apart.
 
     Raises:
         UsageError: a place is empty, or a comma looks like that of a decimal number.
     """
-    texts = tuple(texts)
-    for text in (text for text in texts if "," in text):
+    if "," in text:
         from privcalc.spec.syntax import decimal_comma
 
         if (place := decimal_comma(text)) is not None:
@@ -177,7 +177,7 @@ def split(name: str, texts: Iterable[str]) -> list[str]:
 
             words = f"{name}: a comma stands between the numbers of a list, not within one"
             raise UsageError(words, text=text, span=(place, place + 1), hint=DECIMAL_POINT)
-    pieces = [piece.strip() for text in texts for piece in text.split(",")]
+    pieces = [piece.strip() for piece in text.split(",")]
     if not all(pieces):
         raise UsageError(f"{name} has an empty place in its comma list")
     return pieces
@@ -185,7 +185,7 @@ def split(name: str, texts: Iterable[str]) -> list[str]:
 
 def read_all(read: Callable[[str, object], float], name: str, given: object) -> tuple[float, ...]:
     """Read one value, or several: a list, or the comma lists of texts; none for None."""
-    each = (split(name, [x]) if isinstance(x, str) else [x] for x in listed(name, given))
+    each = (split(name, x) if isinstance(x, str) else [x] for x in listed(name, given))
     return tuple(read(name, value) for values in each for value in values)
 
 
@@ -214,13 +214,6 @@ def plain(given: object) -> Any:  # noqa: ANN401
     """Return what numpy and its like have as numbers and lists of Python."""
     convert = None if isinstance(given, type | _BYTES) else getattr(given, "tolist", None)
     return convert() if callable(convert) else given
-
-
-def _kind(given: object) -> str:
-    return type(given).__name__
-
-
-_BYTES = bytes | bytearray | memoryview
 
 
 def _said(given: object, value: float) -> str:
