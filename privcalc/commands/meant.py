@@ -15,8 +15,6 @@ from privcalc.spec.hints import for_word
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["for_argument", "for_command", "for_option", "for_value"]
-
 
 def _table(name: str) -> dict[str, str]:
     """Return what to write for each word, from the data of the package."""
