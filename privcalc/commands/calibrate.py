@@ -51,7 +51,7 @@ def _prepared(values: Values) -> Values:
     place, _ = TARGETS[quantity]
     for name in (each for each in given if each not in (quantity, place)):
         two = f"--{quantity} and --{name} are two targets; give one"
-        raise UsageError(two if name in TARGETS else f"--{name} says nothing to --{quantity}")
+        raise UsageError(two if name in TARGETS else f"--{name} has no effect with --{quantity}")
     if place and place not in given:
         pure = ", 0 for pure differential privacy" if place == "delta" else ""
         raise UsageError(f"--{quantity} needs --{place}: the {place} at which it is asked{pure}")

@@ -15,8 +15,6 @@ from privcalc.spec.hints import for_word
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["for_argument", "for_command", "for_option", "for_value"]
-
 
 def _table(name: str) -> dict[str, str]:
     """Return what to write for each word, from the data of the package."""
@@ -35,13 +33,8 @@ def for_option(option: str, known: Sequence[str], command: str = "") -> str:
     from difflib import get_close_matches
 
     word = option.lstrip("-").replace("-", "_")
-    if word == "file" and command:
-        # Budget files are for compose, which knows the option.
-        free = ", with _ in it" if command == "calibrate" else ""
-        return f"write the specifications of the file as one sum{free}"
-    own, others = _table(command), _table("options")
-    if elsewhere := own.get(word) or for_word(word) or others.get(word, ""):
-        return elsewhere
+    if found := _table(command).get(word) or for_word(word) or _table("options").get(word):
+        return found
     names = {name.lstrip("-"): name for name in known if name.startswith("--")}
     begun = [name for name in names if name.startswith(word) and len(word) > 1]
     near = begun or get_close_matches(word, names, cutoff=0.7)
@@ -75,17 +68,13 @@ def for_command(words: Sequence[str], commands: Collection[str]) -> str:
         return f"write privcalc compose --file {first}"
     if file := for_file_alone(first):
         return file.replace("write opacus", "write privcalc compose opacus")
-    if not re.search(r"[:@+({\[_]|DpEvent", first) and not _is_name(first):
-        return ""
+    if not re.search(r"[:@+({\[_]|DpEvent", first):
+        from privcalc.spec.registry import mechanisms
+
+        if not any(snake_case(first) in each.spellings for each in mechanisms()):
+            return ""
     line = "calibrate SPEC --epsilon 1" if re.search(r"[=@]_", first) else "compose SPEC"
     return f"a command stands first: privcalc {line} --delta 1e-5"
-
-
-def _is_name(word: str) -> bool:
-    """Say whether a word is the name of a mechanism."""
-    from privcalc.spec.registry import mechanisms
-
-    return any(snake_case(word) in each.spellings for each in mechanisms())
 
 
 def for_value(value: str, choices: Collection[str]) -> str:

@@ -84,6 +84,20 @@ def option(command: str, name: str) -> Option:
     )
 
 
+def _numbers(
+    name: str,
+    metavar: str,
+    read: Callable[[str, Any], float],
+    help_: str,
+    *,
+    rest: str = "",
+    commands: tuple[str, ...] = (),
+) -> Option:
+    """Return the row of an option that takes several numbers."""
+    words = f"{help_} Repeatable, or a comma list. {rest}".rstrip()
+    return Option(name, metavar, TEXTS, words, commands=commands, read=partial(read_all, read))
+
+
 RELATIONS = ("add-or-remove-one", "replace-one", "replace-special")
 # Engines that prove what they answer.
 PROVING_ENGINES = ("auto", "contour", "fft", "rdp")
@@ -96,60 +110,39 @@ OPTIONS = (
         "Which engine proves the answer. auto takes all that apply to the composition: closed "
         "form, contour, fft, Renyi. Or one alone: contour, fft, rdp (upper end only), afa (an "
         "estimate without certificate).",
-        choices=(*PROVING_ENGINES, "afa"),
-        commands=("compose",),
-        read=read_text),
+        choices=(*PROVING_ENGINES, "afa"), commands=("compose",), read=read_text),
     Option("specs", "SPEC...", TEXTS,
-        "What was done with the data; several are one sum. - reads questions from standard input, "
-        "one a line, each with all options.",
-        commands=("convert",)),
+        "What was done with the data; several are one sum. - reads questions from standard input,"
+        " one a line, each with all options.", commands=("convert",)),
     Option("relation", "", TEXT,
-        "Neighbouring relation. With --q: add-or-remove-one (without it) or replace-special; with "
-        "--n and --m: replace-one.",
-        choices=RELATIONS,
-        commands=("subsample",),
-        read=read_relation),
+        "Neighbouring relation. With --q: add-or-remove-one (without it) or replace-special; with"
+        " --n and --m: replace-one.",
+        choices=RELATIONS, commands=("subsample",), read=read_relation),
     Option("engine", "", TEXT,
         "Engine for epsilon, as in privcalc compose. Needs --delta.",
-        choices=PROVING_ENGINES,
-        commands=("subsample",),
-        read=read_text),
+        choices=PROVING_ENGINES, commands=("subsample",), read=read_text),
     Option("specs", "SPEC...", TEXTS,
-        "What one run does with the data; several are one sum. With --thresholds: "
-        "candidates, each with a free count (@_). - reads questions from standard input.",
+        "What one run does with the data; several are one sum. With --thresholds: candidates, "
+        "each with a free count (@_). - reads questions from standard input.",
         commands=("select",)),
     Option("specs", "SPEC...", TEXTS,
         "What will be done with the data, with _ for the value that is wanted; several are one "
-        "sum. - reads questions from standard input.",
-        commands=("calibrate",)),
-    Option("epsilon", "E", TEXTS,
-        "Epsilon that may be spent. Needs --delta. Repeatable, or a comma list.",
-        commands=("calibrate",),
-        read=partial(read_all, read_epsilon)),
-    Option("delta", "D", TEXTS,
-        "Delta at which --epsilon holds. Repeatable, or a comma list.",
-        commands=("calibrate",),
-        read=partial(read_all, read_delta)),
-    Option("fpr", "F", TEXTS,
-        "False positive rate at which --tpr holds. Repeatable, or a comma list.",
-        commands=("calibrate",),
-        read=partial(read_all, read_delta)),
+        "sum. - reads questions from standard input.", commands=("calibrate",)),
+    _numbers("epsilon", "E", read_epsilon,
+        "Epsilon that may be spent. Needs --delta.", commands=("calibrate",)),
+    _numbers("delta", "D", read_delta, "Delta at which --epsilon holds.", commands=("calibrate",)),
+    _numbers("fpr", "F", read_delta,
+        "False positive rate at which --tpr holds.", commands=("calibrate",)),
     # The same keywords in other commands, and all others.
     Option("specs", "SPEC...", TEXTS,
-        "What was done with the data; several are one sum. - reads questions from standard input, "
-        "one a line, each with all options. Several that share a budget are a file: --file."),
-    Option("delta", "D", TEXTS,
-        "Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.",
-        read=partial(read_all, read_delta)),
-    Option("epsilon", "E", TEXTS,
-        "Answer delta at this epsilon, >= 0. Repeatable, or a comma list.",
-        read=partial(read_all, read_epsilon)),
+        "What was done with the data; several are one sum. - reads questions from standard input,"
+        " one a line, each with all options. Several that share a budget are a file: --file."),
+    _numbers("delta", "D", read_delta, "Answer epsilon at this delta, in [0, 1]."),
+    _numbers("epsilon", "E", read_epsilon, "Answer delta at this epsilon, >= 0."),
     Option("max_epsilon", "E", TEXT,
-        "Exit with 1 unless epsilon is proved at most this. Needs --delta.",
-        read=read_epsilon),
+        "Exit with 1 unless epsilon is proved at most this. Needs --delta.", read=read_epsilon),
     Option("max_delta", "D", TEXT,
-        "Exit with 1 unless delta is proved at most this. Needs --epsilon.",
-        read=read_delta),
+        "Exit with 1 unless delta is proved at most this. Needs --epsilon.", read=read_delta),
     Option("exit_zero", "", FLAG,
         "Exit with 0 also where a budget is not satisfied. Errors still exit with 2."),
     Option("sweep", "NAME=LOW..HIGH/N", TEXT,
@@ -158,129 +151,95 @@ OPTIONS = (
         "several times, NAME#2 is the second."),
     Option("relation", "", TEXT,
         "Neighbouring relation. Without it: add-or-remove-one, or replace-one if the "
-        "specification samples without replacement.",
-        choices=RELATIONS,
-        read=read_relation),
+        "specification samples without replacement.", choices=RELATIONS, read=read_relation),
     Option("tolerance", "T", TEXT,
         "Target relative width of the bracket, > 0 and < 1; digits that cost nothing are added. A "
         "bracket of epsilon narrower than 1e-12 always counts as narrow enough.",
         read=read_tolerance),
     Option("file", "FILE", TEXT,
-        "Check the budget of a TOML file that lists what is done with the data. In place of SPEC: "
-        "exit with status 1 unless the whole is proved to be within it."),
+        "Check the budget of a TOML file that lists what is done with the data. In place of SPEC:"
+        " exit with status 1 unless the whole is proved to be within it."),
     Option("certificate", "FILE", TEXT,
         "Write into FILE what another program needs to prove the answer again. For one delta or "
         "epsilon. man 5 privcalc-certificate describes it."),
-    Option("json", "", FLAG,
-        "Print one JSON object for each answer; same as --format json."),
+    Option("json", "", FLAG, "Print one JSON object for each answer; same as --format json."),
     Option("format_", "", TEXT,
         "Output format. Without it: table. statement: two sentences and a table for a paper or a "
         "model card, in Markdown. github, junit, gitlab: what continuous integration shows.",
         choices=("table", "json", "csv", "markdown", "github", "junit", "gitlab", "statement")),
     Option("terse", "", FLAG,
         "Print the safe number alone: an upper end, or sufficient.", short="t"),
-    Option("quiet", "", FLAG,
-        "Print nothing on standard output; only the exit status.", short="q"),
+    Option("quiet", "", FLAG, "Print nothing on standard output; only the exit status.", short="q"),
     Option("verbose", "", FLAG,
         "Show each direction, the engine, the error terms and which engines fell short, on "
         "standard error.", short="v"),
-    Option("color", "", TEXT,
-        "When to colour tables.",
-        choices=("auto", "always", "never")),
+    Option("color", "", TEXT, "When to colour tables.", choices=("auto", "always", "never")),
     Option("jobs", "N", TEXT,
         "Answer the questions of -, or the values of --sweep, with N processes, in the same "
         "order."),
     Option("plot", "", FLAG,
-        "Draw the curve instead of listing it: a profile, a trade-off curve, Renyi divergences, a "
-        "sweep, or answers at several deltas or epsilons."),
+        "Draw the curve instead of listing it: a profile, a trade-off curve, Renyi divergences, a"
+        " sweep, or answers at several deltas or epsilons."),
     Option("plot_file", "FILE", TEXT,
         "Draw the curve into FILE too, which ends in .svg, .png or .pdf. Needs matplotlib."),
     Option("to", "", TEXT,
         "dp, profile, rdp, zcdp, gdp, tradeoff, risk, dp-event. dp: epsilon at each --delta, "
         "delta at each --epsilon. profile: delta at many epsilons. rdp: Renyi divergences at "
-        "--orders. zcdp, gdp: the smallest rho, mu that holds. tradeoff: the error rates of the "
-        "best tests. risk: what attacks can achieve. dp-event: the specification as a DpEvent of "
-        "dp_accounting.",
+        "--orders. zcdp, gdp: the smallest rho, mu that holds. tradeoff: the error rates of the"
+        " best tests. risk: what attacks can achieve. dp-event: the specification as a DpEvent of"
+        " dp_accounting.",
         choices=("dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk", "dp-event"),
         read=read_text),
-    Option("orders", "A", TEXTS,
-        "Orders of the Renyi divergence. Real numbers above 1, at most 1000000. Repeatable, or a "
-        "comma list. Without it: twelve from 1.5 to 512.",
-        read=partial(read_all, read_order)),
+    _numbers("orders", "A", read_order,
+        "Orders of the Renyi divergence. Real numbers above 1, at most 1000000.",
+        rest="Without it: twelve from 1.5 to 512."),
     Option("points", "N", TEXT,
         "Number of points of a profile or trade-off curve. In the place of a list of them. "
-        "Without it: 21.",
-        read=read_count),
-    Option("fpr", "F", TEXTS,
-        "False positive rate (type I error), in [0, 1]. Repeatable, or a comma list.",
-        read=partial(read_all, read_delta)),
-    Option("prior", "P", TEXTS,
-        "Chance, before the attack, that the record is there. Repeatable, or a comma list. "
-        "Without it: 0.01 and 0.5.",
-        read=partial(read_all, read_delta)),
+        "Without it: 21.", read=read_count),
+    _numbers("fpr", "F", read_delta, "False positive rate (type I error), in [0, 1]."),
+    _numbers("prior", "P", read_delta,
+        "Chance, before the attack, that the record is there.", rest="Without it: 0.01 and 0.5."),
     Option("group", "K", TEXT,
-        "Protect groups of K records together, as @group:k=K does.",
-        read=read_count),
+        "Protect groups of K records together, as @group:k=K does.", read=read_count),
     Option("max_rho", "R", TEXT,
-        "Exit with 1 unless rho is proved at most this. Needs --to zcdp.",
-        read=read_epsilon),
+        "Exit with 1 unless rho is proved at most this. Needs --to zcdp.", read=read_epsilon),
     Option("max_mu", "M", TEXT,
-        "Exit with 1 unless mu is proved at most this. Needs --to gdp.",
-        read=read_epsilon),
+        "Exit with 1 unless mu is proved at most this. Needs --to gdp.", read=read_epsilon),
     Option("max_advantage", "A", TEXT,
         "Exit with 1 unless the advantage is proved at most this. Needs --to risk.",
         read=read_delta),
     Option("engine", "", TEXT,
         "Which engine proves the answer. auto takes all that apply to the composition. Or one "
         "alone: contour, fft, rdp (upper end only). Renyi divergences need none.",
-        choices=PROVING_ENGINES,
-        read=read_text),
+        choices=PROVING_ENGINES, read=read_text),
     Option("data_dependent", "FILE", TEXTS,
         "State what SPEC, one mechanism or a sum, costs on the data that FILE describes, a line "
         "for each use. That is no guarantee, and itself sensitive. Repeatable: a file for each "
-        "mechanism.",
-        read=read_texts),
+        "mechanism.", read=read_texts),
     Option("filter_", "BUDGET", TEXT,
         "State what a filter with this budget (zcdp, gdp, or rdp at one order) leaves after the "
-        "steps of SPEC, whose parameters may have been chosen on the way.",
-        read=read_text),
-    Option("spec", "SPEC", TEXT,
-        "What is done with the sample. - reads questions from standard input."),
-    Option("q", "Q", TEXT,
-        "Poisson sampling: the probability of each record.",
-        read=read_delta),
-    Option("n", "N", TEXT,
-        "Number of records to draw from. Needs --m.",
-        read=read_count),
+        "steps of SPEC, whose parameters may have been chosen on the way.", read=read_text),
+    Option("spec", "SPEC", TEXT, "What is done with the sample. - reads questions from standard input."),
+    Option("q", "Q", TEXT, "Poisson sampling: the probability of each record.", read=read_delta),
+    Option("n", "N", TEXT, "Number of records to draw from. Needs --m.", read=read_count),
     Option("m", "M", TEXT,
-        "Number of records that are drawn, without replacement. Needs --n.",
-        read=read_count),
+        "Number of records that are drawn, without replacement. Needs --n.", read=read_count),
     Option("count", "K", TEXT,
         "Number of rounds, each with a fresh sample. For epsilon. Needs --delta. Without it: 1.",
         read=read_count),
     Option("runs", "R", TEXT,
         "Number of runs, such as geometric:mean=30. Any of geometric:mean=M, logarithmic:mean=M, "
         "tnb:shape=S,mean=M, poisson:mean=M, binomial:n=N,mean=M, fixed:n=N, "
-        "distribution:file=FILE.",
-        read=read_text),
+        "distribution:file=FILE.", read=read_text),
     Option("thresholds", "", FLAG,
         "Compute thresholds for candidates that differ in privacy. Also the largest count of "
         "each. Needs --epsilon-q and --delta."),
-    Option("epsilon_q", "E", TEXT,
-        "Epsilon of one run at --delta, for --thresholds."),
-    Option("mu", "M", TEXTS,
-        "mu of Gaussian differential privacy. Repeatable, or a comma list.",
-        read=partial(read_all, read_epsilon)),
-    Option("rho", "R", TEXTS,
-        "rho of zero-concentrated differential privacy. Repeatable, or a comma list.",
-        read=partial(read_all, read_epsilon)),
-    Option("advantage", "A", TEXTS,
-        "Advantage of a membership attack. True minus false positive rate. Repeatable, or a comma "
-        "list.",
-        read=partial(read_all, read_delta)),
-    Option("tpr", "T", TEXTS,
-        "True positive rate of a membership attack. Needs --fpr. Repeatable, or a comma list.",
-        read=partial(read_all, read_delta)),
+    Option("epsilon_q", "E", TEXT, "Epsilon of one run at --delta, for --thresholds."),
+    _numbers("mu", "M", read_epsilon, "mu of Gaussian differential privacy."),
+    _numbers("rho", "R", read_epsilon, "rho of zero-concentrated differential privacy."),
+    _numbers("advantage", "A", read_delta,
+        "Advantage of a membership attack. True minus false positive rate."),
+    _numbers("tpr", "T", read_delta, "True positive rate of a membership attack. Needs --fpr."),
     Option("ratio", "A,B,...", TEXT,
         "Ratio of the values of several free parameters. In order of appearance.",
         read=partial(read_all, read_ratio)),

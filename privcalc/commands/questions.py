@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 class Recorded(str):
-    """A specification as a text, with what it was read as: of that no length is too long.
-
-    Attributes:
-        question: what all functions ask.
-    """
+    """A specification as a text, with what it was read as: of that no length is too long."""
 
     __slots__ = ("question",)
 
@@ -62,12 +58,7 @@ def _text(spec: object) -> str:
     if isinstance(spec, Result):
         return spec.to_json()
     if isinstance(spec, Mapping):
-        import json
-
-        try:
-            return json.dumps(_exactly(spec), allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise SpecError(f"not JSON: {error}") from None
+        return as_json(spec)
     hint = ""
     if isinstance(spec, list | tuple):
         hint = "several are arguments of their own: give *specs"
@@ -77,14 +68,29 @@ def _text(spec: object) -> str:
     raise SpecError(f"a specification is a text, an object or an answer, got {kind}", hint=hint)
 
 
+def as_json(value: object) -> str:
+    """Write what Python has as the JSON that is read, and what JSON has not as the text it prints.
+
+    Raises:
+        SpecError: it goes round in circles, or has a key that is no text.
+    """
+    import json
+
+    try:
+        return json.dumps(_exactly(value), default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SpecError(f"not JSON: {error}") from None
+
+
 def _exactly(value: object) -> object:
-    """Return an object of the JSON form with fractions, and what is no double, as texts there."""
+    """Return data with numbers of numpy as those of Python, and what is no double as a text."""
     from decimal import Decimal
     from fractions import Fraction
 
-    from privcalc.commands.values import read_number
+    from privcalc.commands.values import plain, read_number
     from privcalc.exact import Written, shown
 
+    value = plain(value)
     if isinstance(value, Mapping):
         return {key: _exactly(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from privcalc.commands.questions import Recorded, question, relation_in_force
+from privcalc.commands.questions import Recorded, as_json, question, relation_in_force
 from privcalc.commands.values import read_relation
 from privcalc.errors import SpecError
+
+_FIELDS = ("history", "mechanism")
 
 
 def from_opacus(accountant: object) -> str:
@@ -34,42 +35,31 @@ def from_opacus(accountant: object) -> str:
     Raises:
         SpecError: there is no history in it, more than one, or an empty one.
     """
-    if isinstance(accountant, str):
-        text = accountant
-        if "history" not in text and not text.lstrip().startswith(("[", "(")):
-            raise SpecError("this text has no history")
-    else:
-        text = _json(_state(accountant))
+    text = accountant if isinstance(accountant, str) else as_json(_state(accountant))
+    if "history" not in text and not text.lstrip().startswith(("[", "(")):
+        raise SpecError("there is no history in this")
     found = question(text)
     return Recorded.of(found.text, found)
 
 
 def _state(accountant: object) -> object:
-    """Return the history in what Opacus has, or what has nothing else, as plain data."""
+    """Return the history in what Opacus has, without what no JSON has beside it."""
     from privcalc.spec.events.history import histories
 
-    if not isinstance(accountant, Mapping | list | tuple):
-        recorded: Any = accountant
-        try:
-            return {"history": recorded.history, "mechanism": recorded.mechanism()}
-        except (AttributeError, TypeError):
-            kind = type(accountant).__name__
-            raise SpecError(f"{kind} is no accountant: it has no history and mechanism()") from None
-    found = [_named(state) for _, state in histories(accountant)]
+    data: Any = accountant
+    if not isinstance(data, Mapping | list | tuple):
+        data = {key: getattr(data, key) for key in _FIELDS if hasattr(data, key)}
+    found = [state for _, state in histories(data)]
     if len(found) > 1:
         raise SpecError(f"there are {len(found)} histories in it; give one of them")
-    if found:
-        return found[0]
-    if isinstance(accountant, Mapping) and "history" not in accountant:
-        raise SpecError("the state of an accountant has the fields history and mechanism")
-    return _named(accountant) if isinstance(accountant, Mapping) else list(accountant)
-
-
-def _named(state: Mapping[str, object]) -> dict[str, object]:
-    """Return what a state says of a history; before Opacus 1.6 it has a method for the name."""
-    known = {key: state[key] for key in ("history", "mechanism") if key in state}
-    name = known.get("mechanism")
-    return {**known, "mechanism": name()} if callable(name) else known
+    state = found[0] if found else data
+    if not isinstance(state, Mapping):
+        return state
+    known = {key: state[key] for key in _FIELDS if key in state}
+    if "history" not in known:
+        raise SpecError(f"{type(accountant).__name__} is no accountant: it has no history")
+    # Before Opacus 1.6 a state has a method for the name.
+    return {key: each() if callable(each) else each for key, each in known.items()}
 
 
 def from_dp_event(event: object, *, relation: str | None = None) -> str:
@@ -92,10 +82,7 @@ def from_dp_event(event: object, *, relation: str | None = None) -> str:
     Raises:
         SpecError: it is no event, or one that is not accounted for.
     """
-    if isinstance(event, str):
-        text = event
-    else:
-        text = _json(event) if isinstance(event, list | tuple) else repr(event)
+    text = as_json(event) if isinstance(event, list | tuple) else str(event)
     text = " ".join(text.split())
     if not (text.startswith("[") or "DpEvent(" in text):
         raise SpecError("this is no DpEvent: neither its repr nor its to_named_tuple() as JSON")
@@ -104,18 +91,3 @@ def from_dp_event(event: object, *, relation: str | None = None) -> str:
     relation_in_force(under, found.relation)
     brought = found.relation not in (None, under)
     return Recorded.of(text if brought else found.text, found)
-
-
-def _json(value: object) -> str:
-    """Write what Python has as the JSON that is read; numbers of numpy are numbers."""
-    try:
-        return json.dumps(value, default=_json_number)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise SpecError(f"not JSON: {error}") from None
-
-
-def _json_number(value: object) -> object:
-    item = getattr(value, "item", None)
-    if item is None:
-        raise TypeError(f"{type(value).__name__} is no number")
-    return item()

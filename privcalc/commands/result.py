@@ -21,9 +21,10 @@ class _Shown:
     __slots__ = ()
 
     @property
-    def reports(self) -> list[Report]:
+    def _reports(self) -> list[Report]:
         """What each format gets."""
-        raise NotImplementedError
+        answers: Any = self if isinstance(self, tuple) else [self]
+        return [each.report for each in answers]
 
     def plot(self, file: str | PathLike[str] | None = None) -> Drawn:
         """Draw a curve by matplotlib; return the figure, which notebooks show.
@@ -42,20 +43,20 @@ class _Shown:
         check_file(name, "plot") if name else check_library("plot")
         from privcalc.picture.figure import figure, write
 
-        drawn = picture(self.reports)[0]
+        drawn = picture(self._reports)[0]
         return write(drawn, name, "plot") if name else figure(drawn)
 
     def __str__(self) -> str:
         """Return the table that the command line prints."""
         from privcalc.render.plain import lines
 
-        return "\n".join(lines(self.reports))
+        return "\n".join(lines(self._reports))
 
     def _repr_markdown_(self) -> str:
         """Return the table as notebooks show it."""
         from privcalc.render.plain import markdown_lines
 
-        return "\n".join(markdown_lines(self.reports))
+        return "\n".join(markdown_lines(self._reports))
 
 
 @record
@@ -81,11 +82,6 @@ class Result(_Shown):
     """
 
     report: Report
-
-    @property
-    def reports(self) -> list[Report]:
-        """What each format gets."""
-        return [self.report]
 
     @property
     def text(self) -> str:
@@ -142,10 +138,8 @@ class Result(_Shown):
     @property
     def sufficient(self) -> float:
         """The value of the free parameter that is certain to meet the target."""
-        found = self._found("sufficient")
-        if isinstance(found, int | float):
-            return found
-        raise AttributeError("sufficient is no number")
+        found: float = self._found("sufficient", int | float)
+        return found
 
     @property
     def curve(self) -> tuple[tuple[float, Bound], ...]:
@@ -154,14 +148,11 @@ class Result(_Shown):
         """
         columns = {k: v for k, v in self.report.result.items() if isinstance(v, list)}
         if len(columns) < 2:
-            raise AttributeError(f"this answer is no curve; it has {self._names}")
-        places = next(iter(columns.values()))
-        name = next((each for each in ("exact", "upper") if each in columns), list(columns)[1])
-        bounds = (
-            _printed(each) if isinstance(each, Bound) else Bound(_upper(each))
-            for each in columns[name]
-        )
-        return tuple(zip(map(_upper, places), bounds, strict=True))
+            raise AttributeError(f"this answer is no curve; it has {', '.join(self.report.result)}")
+        places, *others = columns
+        name = next((each for each in ("exact", "upper") if each in columns), others[0])
+        points = zip(columns[places], columns[name], strict=True)
+        return tuple((_printed(place).upper, _printed(cell)) for place, cell in points)
 
     def bound(self, name: str) -> Bound:
         """Return the bracket of a quantity, by its name in `to_dict()["result"]`.
@@ -169,10 +160,7 @@ class Result(_Shown):
         Raises:
             AttributeError: the answer has no such bracket.
         """
-        found = self._found(name)
-        if isinstance(found, Bound):
-            return _printed(found)
-        raise AttributeError(f"{name} of this answer is no bracket; to_dict() has it")
+        return _printed(self._found(name, Bound))
 
     def to_json(self) -> str:
         """Return the line that `--json` prints."""
@@ -197,16 +185,17 @@ class Result(_Shown):
         """The first number on a few words, for a prompt."""
         from privcalc.render.words import bracket, number, written
 
-        report = self.report
-        places = report.query.items()
+        result, places = self.report.result, self.report.query.items()
+        first, *others = result
+        if "sufficient" in result:
+            return f"{result['parameter']} {number(self.sufficient)} is sufficient"
         at = "".join(f" at {k} {written(v)}" for k, v in places if k in ("delta", "epsilon", "fpr"))
-        if "sufficient" in report.result:
-            return f"{report.result['parameter']} {number(self.sufficient)} is sufficient"
-        name, first = next(iter(report.result.items()))
-        if isinstance(first, list):
-            return f"{', '.join(list(report.result)[1:])} at {len(first)} values of {name}"
-        brackets = ((k, v) for k, v in report.result.items() if isinstance(v, Bound))
-        return next((f"{k} {bracket(v)}{at}" for k, v in brackets), name)
+        for name, value in result.items():
+            if isinstance(value, Bound):
+                return f"{name} {bracket(value)}{at}"
+            if isinstance(value, list):
+                return f"{', '.join(others)} at {len(value)} values of {first}"
+        return first
 
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, Result) else NotImplemented
@@ -214,14 +203,13 @@ class Result(_Shown):
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    def _found(self, name: str) -> object:
-        if name not in self.report.result:
-            raise AttributeError(f"this answer has no {name}; it has {self._names}")
-        return self.report.result[name]
-
-    @property
-    def _names(self) -> str:
-        return ", ".join(self.report.result)
+    def _found(self, name: str, kind: Any) -> Any:  # noqa: ANN401
+        result = self.report.result
+        if name not in result:
+            raise AttributeError(f"this answer has no {name}; it has {', '.join(result)}")
+        if isinstance(result[name], kind):
+            return result[name]
+        raise AttributeError(f"{name} of this answer is no bracket or number; to_dict() has it")
 
 
 class Results(tuple[Result, ...], _Shown):
@@ -239,21 +227,13 @@ class Results(tuple[Result, ...], _Shown):
 
     __slots__ = ()
 
-    @property
-    def reports(self) -> list[Report]:
-        """What each format gets."""
-        return [each.report for each in self]
 
-
-def _printed(bound: Bound) -> Bound:
+def _printed(cell: object) -> Bound:
     """Return a bracket with the ends that JSON has: they read back as what is proved."""
-    lower, upper = bound.printed
-    return Bound(upper, lower, bound.exact)
-
-
-def _upper(cell: object) -> float:
-    """Return a number of a curve: a place on its axis, or what is proved from above."""
     found = getattr(cell, "printed", cell)
+    if isinstance(cell, Bound):
+        lower, upper = cell.printed
+        return Bound(upper, lower, cell.exact)
     if isinstance(found, int | float):
-        return float(found)
+        return Bound(float(found))
     raise AttributeError("the points of this answer are rows; to_dict() has them")

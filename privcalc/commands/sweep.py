@@ -94,7 +94,7 @@ def read_sweep(text: str) -> Sweep:
         raise UsageError(f"{TAKES}, got {text!r}")
     if ".." in rest:
         return _dotted(name.strip(), rest)
-    listed = split("--sweep", [rest])
+    listed = split("--sweep", rest)
     if len(listed) > MOST:
         raise DomainError(f"--sweep takes at most {MOST} values, got {len(listed)}")
     return Sweep(name.strip(), tuple(read_number("--sweep", each) for each in listed))

@@ -1,7 +1,8 @@
 """Values of options, as texts of the command line or as objects of Python: one reader of each.
 
-A text is a number, a ratio or a percentage. An object is what Python, numpy and their like have as
-numbers and lists. What can be read as neither is refused: nothing that was given is ignored.
+A text is a number, a ratio or a percentage. Of the objects of Python, numpy and their like, numbers
+are read as the texts that they print. What is neither a number nor a list of some is refused:
+nothing that was given is ignored.
 """
 
 from __future__ import annotations
@@ -9,24 +10,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from fractions import Fraction
 from math import isfinite
-from numbers import Complex, Rational, Real
-from typing import TYPE_CHECKING, Any, NoReturn
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 from privcalc.errors import DomainError, SpecError, UsageError
-from privcalc.exact import Written, exact, standing_for
+from privcalc.exact import Written, exact
 from privcalc.relation import Relation
 from privcalc.render.words import as_written, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
+    from fractions import Fraction
 
-    from privcalc.spec.syntax import Number, Scanner
+    from privcalc.spec.syntax import Number
 
 LARGEST_ORDER = 1e6
-# The largest count, as in specifications.
-MOST = 10**15
+_BYTES = bytes | bytearray | memoryview
+# The longest text that a message has whole.
+_LONGEST = 40
 # Doubles that differ are farther apart than this, relatively: what is smaller asks for the same.
 LEAST_TOLERANCE = 2.0**-54
 
@@ -36,71 +38,52 @@ def read_number(name: str, given: object) -> float:
 
     Args:
         name: of the option or the argument, for messages.
-        given: a text (`1e-5`, `1/60000`, `0.1%`), or a number of Python.
+        given: a text (`1e-5`, `1/60000`, `0.1%`), or a number of Python: a double, or what stands
+            for the text that it prints.
 
     Raises:
-        UsageError: it is none of these.
-        DomainError: it is infinite, or no double can hold it.
+        UsageError: it is none of these, or no double can hold it.
+        DomainError: it is infinite.
     """
-    return _number_of_text(name, given) if isinstance(given, str) else _number(name, given)
-
-
-def _number_of_text(name: str, text: str) -> float:
-    refusal = f"{name} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
-    # Names, files and free parameters are values of a specification only.
-    if not (text.isascii() and text.lstrip(" \t-.")[:1].isdecimal()) or "," in text:
-        _refuse(refusal, name, text)
-    number = _scanned(name, text, refusal, lambda scanner: scanner.value())
+    given = plain(given)
+    if isinstance(given, float):
+        if not isfinite(given):
+            raise DomainError(f"{name} must be finite, got {given!r}")
+        return given
+    if isinstance(given, bool) or not isinstance(given, str | Real | Decimal):
+        raise UsageError(f"{name} takes a number such as 1e-5, got {type(given).__name__}")
+    number = _scanned(name, given, "a number such as 1e-5, 1/60000 or 0.1%")
     # A long decimal is no double that could be shown instead.
     if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
         return as_written(number.value, "".join(number.text.split()))
     return number.value
 
 
-def _scanned(name: str, text: str, refusal: str, read: Callable[[Scanner], object]) -> Number:
-    """Read a text as specifications have numbers, or refuse it."""
-    from privcalc.spec.hints import ANY_NUMBER
+def _scanned(name: str, given: object, what: str, *, whole: bool = False) -> Number:
+    """Read a text, or what a number of Python prints, as specifications have numbers."""
     from privcalc.spec.syntax import Number, Scanner
 
     try:
-        scanner = Scanner(text)
-        number, rest = read(scanner), scanner.next
-    except SpecError as error:
-        if error.hint == ANY_NUMBER or "free parameter" in f"{error}":
-            _refuse(refusal, name, text)
-        hint = f" ({error.hint})" if error.hint else ""
-        raise UsageError(f"{name}: {error.message}{hint}") from None
-    if not isinstance(number, Number) or rest:
-        _refuse(refusal, name, text)
-    return number
-
-
-def _number(name: str, given: object) -> float:
-    """Read a number of Python; one that only rounds to 0 or to infinity is refused, as texts are.
-
-    A complex number is none: numpy would make a double of it and only warn.
-    """
-    given = _plain(given)
-    if isinstance(given, float) and isfinite(given):
-        return given
-    real = hasattr(given, "__float__") or hasattr(given, "__index__")
-    imaginary = isinstance(given, Complex) and not isinstance(given, Real)
-    if not real or isinstance(given, bool) or imaginary:
-        raise UsageError(f"{name} takes a number such as 1e-5, got {kind(given)}")
+        text = str(given)
+    except ValueError:
+        raise DomainError(f"{name} has too many digits") from None
+    # Names, files and free parameters are values of a specification only.
+    digits = whole or (text.isascii() and text.lstrip(" \t-.")[:1].isdecimal())
     try:
-        number = float(given)  # type: ignore[arg-type]
-        lost = number == 0.0 and given != 0
-    except OverflowError:
-        raise DomainError(f"{name} is too large for a double") from None
-    except (TypeError, ValueError):
-        raise UsageError(f"{name} takes a number such as 1e-5, got {kind(given)}") from None
-    if not isfinite(number):
-        raise DomainError(f"{name} must be finite, got {number!r}")
-    if lost:
-        raise DomainError(f"{name} is too small for a double")
-    if isinstance(given, Rational | Decimal):
-        return standing_for(number, Fraction(given), str(given))
-    return number
+        if digits and "," not in text:
+            scanner = Scanner(text)
+            number = scanner.count() if whole else scanner.value()
+            if isinstance(number, Number) and not scanner.next:
+                return number
+    except SpecError as error:
+        from privcalc.spec.hints import ANY_NUMBER
+
+        if error.hint != ANY_NUMBER and "free parameter" not in f"{error}":
+            raise UsageError(f"{name}: {error}") from None
+    from privcalc.spec.hints import for_option
+
+    shown = repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "...")
+    raise UsageError(f"{name} takes {what}, got {shown}", hint=for_option(name, text))
 
 
 def read_delta(name: str, given: object) -> float:
@@ -108,13 +91,12 @@ def read_delta(name: str, given: object) -> float:
     value = read_number(name, given)
     if 0 <= exact(value) <= 1:
         return value
-    meant = ""
-    if isinstance(given, str):
-        if power := re.fullmatch(r"\s*([0-9.]+)[eE]\+?([1-9][0-9]?)\s*", given):
-            meant = f"; with a minus it is {power[1]}e-{power[2]}"
-        elif power := re.fullmatch(r"\s*-([1-9][0-9]?)\s*", given):
-            meant = f"; 10^-{power[1]} is written 1e-{power[1]}"
-    raise DomainError(f"{name} must be between 0 and 1, got {_said(given, value)}{meant}")
+    text = _said(given, value)
+    if power := re.fullmatch(r"([0-9.]+)[eE]\+?([1-9][0-9]?)", text):
+        text += f"; with a minus it is {power[1]}e-{power[2]}"
+    elif power := re.fullmatch(r"-([1-9][0-9]?)", text):
+        text += f"; 10^-{power[1]} is written 1e-{power[1]}"
+    raise DomainError(f"{name} must be between 0 and 1, got {text}")
 
 
 def _within(name: str, given: object, fits: Callable[[Fraction], bool], words: str) -> float:
@@ -149,34 +131,16 @@ def read_ratio(name: str, given: object) -> float:
 
 def read_count(name: str, given: object) -> int:
     """Read a whole number of at least 1; a float is none, and a text has digits only."""
-    refusal = f"{name} takes a whole number such as 60_000, got"
-    if not isinstance(given, str):
-        plain = _plain(given)
-        if isinstance(plain, bool) or not isinstance(plain, int):
-            raise UsageError(f"{refusal} {kind(given)}")
-        if not 1 <= plain <= MOST:
-            raise DomainError(f"{name} must be at least 1 and at most 1e15")
-        return plain
-    refusal = f"{refusal} {_shown(given)}"
-    if "," in given:
-        _refuse(refusal, name, given)
-    whole = _scanned(name, given, refusal, lambda scanner: scanner.count()).whole
-    if whole is None:
-        raise UsageError(refusal)
-    return whole
-
-
-def _refuse(refusal: str, name: str, text: str) -> NoReturn:
-    """Refuse what is no number, with what to write where that is known."""
-    from privcalc.spec.hints import for_option
-
-    raise UsageError(refusal, hint=for_option(name, text)) from None
+    given, what = plain(given), "a whole number such as 60_000"
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        raise UsageError(f"{name} takes {what}, got {type(given).__name__}")
+    return int(_scanned(name, given, what, whole=True).value)
 
 
 def read_text(name: str, given: object) -> str:
     """Read a text, or refuse what is none."""
     if not isinstance(given, str):
-        raise UsageError(f"{name} takes a text, got {kind(given)}")
+        raise UsageError(f"{name} takes a text, got {type(given).__name__}")
     return given
 
 
@@ -199,27 +163,21 @@ def read_relation(name: str, given: object) -> Relation:
     return known[word]
 
 
-def split(name: str, texts: Iterable[str]) -> list[str]:
-    """Take apart the comma lists of a repeatable option, in the order they were written.
+def split(name: str, text: str) -> list[str]:
+    """Take a comma list apart.
 
     Raises:
         UsageError: a place is empty, or a comma looks like that of a decimal number.
     """
-    texts = tuple(texts)
-    for text in texts:
-        if "," in text:
-            from privcalc.spec.syntax import decimal_comma
+    if "," in text:
+        from privcalc.spec.syntax import decimal_comma
 
-            if (place := decimal_comma(text)) is not None:
-                from privcalc.spec.hints import DECIMAL_POINT
+        if (place := decimal_comma(text)) is not None:
+            from privcalc.spec.hints import DECIMAL_POINT
 
-                raise UsageError(
-                    f"{name}: a comma stands between the numbers of a list, not within one",
-                    text=text,
-                    span=(place, place + 1),
-                    hint=DECIMAL_POINT,
-                )
-    pieces = [piece.strip() for text in texts for piece in text.split(",")]
+            words = f"{name}: a comma stands between the numbers of a list, not within one"
+            raise UsageError(words, text=text, span=(place, place + 1), hint=DECIMAL_POINT)
+    pieces = [piece.strip() for piece in text.split(",")]
     if not all(pieces):
         raise UsageError(f"{name} has an empty place in its comma list")
     return pieces
@@ -227,7 +185,7 @@ def split(name: str, texts: Iterable[str]) -> list[str]:
 
 def read_all(read: Callable[[str, object], float], name: str, given: object) -> tuple[float, ...]:
     """Read one value, or several: a list, or the comma lists of texts; none for None."""
-    each = (split(name, [x]) if isinstance(x, str) else [x] for x in listed(name, given))
+    each = (split(name, x) if isinstance(x, str) else [x] for x in listed(name, given))
     return tuple(read(name, value) for values in each for value in values)
 
 
@@ -241,36 +199,23 @@ def listed(name: str, given: object) -> Sequence[object]:
         return ()
     if not is_several(given):
         return (given,)
-    plain: Any = _plain(given)
-    if not plain:
+    if not (found := tuple(plain(given))):
         raise UsageError(f"{name} has no number in it; leave it out, or give one")
-    return tuple(plain)
+    return found
 
 
 def is_several(given: object) -> bool:
     """Say whether it is a list of values, be it of one, and not a value."""
-    plain = _plain(given)
-    return isinstance(plain, Sequence) and not isinstance(plain, str | _BYTES)
+    found = plain(given)
+    return isinstance(found, Sequence) and not isinstance(found, str | _BYTES)
 
 
-def _plain(given: object) -> object:
+def plain(given: object) -> Any:  # noqa: ANN401
     """Return what numpy and its like have as numbers and lists of Python."""
     convert = None if isinstance(given, type | _BYTES) else getattr(given, "tolist", None)
     return convert() if callable(convert) else given
 
 
-def kind(given: object) -> str:
-    """Name what was given, for messages."""
-    return type(given).__name__
-
-
-_BYTES = bytes | bytearray | memoryview
-
-
 def _said(given: object, value: float) -> str:
     """Return a number as it was given, for messages."""
     return given.strip() if isinstance(given, str) else written(value)
-
-
-def _shown(text: str, limit: int = 40) -> str:
-    return repr(text if len(text) <= limit else text[:limit] + "...")

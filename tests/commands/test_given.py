@@ -210,8 +210,8 @@ def test_histories_in_any_form() -> None:
     assert privcalc.from_opacus(recorded) == privcalc.from_opacus(plain)
     for junk, words in (
         (object(), "object is no accountant"),
-        ("hello", "has no history"),
-        ({"history": [(1.1, {1}, 5)], "mechanism": "rdp"}, "not JSON: set is no number"),
+        ("hello", "there is no history"),
+        ({"history": [(1.1, {1}, 5)], "mechanism": "rdp"}, "expected a number for sample_rate"),
     ):
         with pytest.raises(privcalc.SpecError, match=words):
             privcalc.from_opacus(junk)

@@ -480,8 +480,8 @@ OF_ANSWERS = (
     Fault(
         "library-ends",
         "commands/result.py",
-        "    lower, upper = bound.printed\n    return Bound(upper, lower, bound.exact)",
-        "    return bound",
+        "        lower, upper = cell.printed\n        return Bound(upper, lower, cell.exact)",
+        "        return cell",
         "commands",
         "test_library.py",
     ),

@@ -22,7 +22,7 @@ def test_lists_are_lists() -> None:
     """What people write for several numbers is read as such."""
     for text in (*LISTS.split(), "0, 5"):
         assert decimal_comma(text) is None
-        assert len(split("--x", [text])) == text.count(",") + 1
+        assert len(split("--x", text)) == text.count(",") + 1
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_what_may_be_a_decimal_comma_is_refused(text: str, place: int) -> None:
     """At the comma; neither of the readings is proposed."""
     assert decimal_comma(text) == place
     with pytest.raises(UsageError, match=r"^--x: a comma stands between") as caught:
-        split("--x", [text])
+        split("--x", text)
     assert (caught.value.text, caught.value.span) == (text, (place, place + 1))
     assert caught.value.hint == DECIMAL_POINT
 
