@@ -219,7 +219,8 @@ OPTIONS = (
     Option("filter_", "BUDGET", TEXT,
         "State what a filter with this budget (zcdp, gdp, or rdp at one order) leaves after the "
         "steps of SPEC, whose parameters may have been chosen on the way.", read=read_text),
-    Option("spec", "SPEC", TEXT, "What is done with the sample. - reads questions from standard input."),
+    Option("spec", "SPEC", TEXT,
+        "What is done with the sample. - reads questions from standard input."),
     Option("q", "Q", TEXT, "Poisson sampling: the probability of each record.", read=read_delta),
     Option("n", "N", TEXT, "Number of records to draw from. Needs --m.", read=read_count),
     Option("m", "M", TEXT,
