@@ -179,7 +179,8 @@ def _check_alone(given: Mapping[str, Any], output: Output) -> None:
     """Reject options that have no effect with a budget file."""
     if any(map(given.get, ("specs", "delta", "epsilon", "max_epsilon", "max_delta"))):
         raise UsageError(
-            "--file has the specifications and the budget; do not give them as options too"
+            "--file has the specifications and the budget; do not give them as options too",
+            hint="--file takes one file",
         )
     if given.get("sweep") is not None:
         raise UsageError("--sweep goes with SPEC, not with --file")
@@ -270,7 +271,10 @@ def _check_swept(places: Sequence[Sequence[float]], sweep: str | None) -> None:
     asked = sum(map(len, places))
     if sweep is not None and asked != 1:
         listed = ", not with a list" if asked else ""
-        raise UsageError(f"--sweep goes with one --delta D or one --epsilon E{listed}")
+        raise UsageError(
+            f"--sweep goes with one --delta D or one --epsilon E{listed}",
+            hint="several deltas or epsilons are a list without --sweep: --delta 1e-8,1e-7",
+        )
 
 
 def _check_jobs(output: Output) -> None:

@@ -208,12 +208,8 @@ def _named(written: dict[Path, Parameter], name: str, free: Sequence[Path]) -> P
     if not found:
         others = (each for path, each in written.items() if path not in free)
         known = {word_text(each.spelling) for each in others if each.kind in NUMBERS}
-        swept = (
-            f"a sweep can be over {', '.join(sorted(known))}"
-            if known
-            else "and no number could be swept"
-        )
-        raise UsageError(f"nothing is called {word} here; {swept}")
+        swept = f"; a sweep can be over {', '.join(sorted(known))}" if known else ""
+        raise UsageError(f"nothing is called {word} here{swept or ', and nothing can be swept'}")
     times = "once" if len(found) == 1 else f"{len(found)} times"
     if not mark and len(found) > 1:
         other = "" if free else ", or _ in SPEC in the place of those that are swept"
