@@ -23,9 +23,12 @@ SOURCE = ROOT / "man" / "src"
 sys.path.insert(0, str(ROOT))
 
 from privcalc.cli.output import OPTIONS, OUTPUT  # noqa: E402
-from privcalc.cli.program import COMPLETIONS, HELP  # noqa: E402
+from privcalc.cli.program import (  # noqa: E402
+    COMPLETIONS,
+    HELP,
+    PROGRAM,
+)
 from privcalc.commands.command import COMMANDS, load  # noqa: E402
-from privcalc.commands.options import PROGRAM  # noqa: E402
 from privcalc.spec.describe import TOPICS, loops, rows  # noqa: E402
 from privcalc.spec.entry import word_text  # noqa: E402
 from privcalc.spec.events.history import OPACUS  # noqa: E402

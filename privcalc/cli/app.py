@@ -23,7 +23,7 @@ from privcalc.cli.failure import (
     wants_traceback,
 )
 from privcalc.cli.output import DOCUMENTS, OPTIONS, OUTPUT, Printer, read_output
-from privcalc.commands.command import COMMANDS, Asking, load
+from privcalc.commands.command import COMMANDS, Asking, limited, load
 from privcalc.commands.options import FLAG, TEXTS
 from privcalc.commands.questions import joined
 from privcalc.errors import UsageError
@@ -197,7 +197,7 @@ def _convert(command: Command, given: Mapping[str, Any], output: Output) -> Aski
     if output.terse and to not in TERSE:
         raise UsageError(
             "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp",
-            hint="leave out -t; -q has the exit status alone" if "limits" in ask.values else "",
+            hint="leave out -t; -q has the exit status alone" if limited(ask.values) else "",
         )
     if output.terse and given.get("data_dependent"):
         raise UsageError("-t cannot say that a data-dependent number is no guarantee")
@@ -236,7 +236,7 @@ def _select(command: Command, given: Mapping[str, Any], output: Output) -> Askin
         raise UsageError("--epsilon-q has no effect without --thresholds")
     if not (thresholds or given.get("specs")):
         raise UsageError("select needs a SPEC: what one run does")
-    if thresholds and ("limits" in ask.values or output.jobs > 1 or sweep is not None):
+    if thresholds and (limited(ask.values) or output.jobs > 1 or sweep is not None):
         raise UsageError("--thresholds computes thresholds for candidates: no budget, no sweep")
     _check_swept(places, sweep)
     return ask
@@ -325,12 +325,12 @@ def _thresholds(
     given: Mapping[str, Any], ask: Asking, output: Output, specs: list[str]
 ) -> ExitStatus:
     """Say what candidates have to keep."""
-    from privcalc.commands.select import thresholds_report
+    from privcalc.cli.thresholds import thresholds
     from privcalc.commands.values import read_epsilon
 
     one, [delta] = read_epsilon("--epsilon-q", given["epsilon_q"]), ask.values["delta"]
     runs = ask.values["runs"]
-    report = _watching(lambda: thresholds_report(runs, one, delta, ask.relation, specs), output)
+    report = _watching(lambda: thresholds(runs, one, delta, ask.relation, specs), output)
     return Printer(output).print([report])
 
 

@@ -24,7 +24,7 @@ from privcalc.cli.failure import ExitStatus, Failure, complain, shown, wanted_fo
 from privcalc.cli.output import OUTPUT, read_output
 from privcalc.commands import meant
 from privcalc.commands.command import COMMANDS, load
-from privcalc.commands.options import FLAG, PROGRAM, TEXTS
+from privcalc.commands.options import FLAG, TEXT, TEXTS, Option
 from privcalc.commands.values import read_relation
 from privcalc.opened import package_text
 from privcalc.version import __version__
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from privcalc.commands.command import Command as Asked
 
     Answering = Callable[[Asked, dict[str, Any], Sequence[str]], int]
-    from privcalc.commands.options import Option
 
 HELP = """Certified differential-privacy accounting.
 
@@ -50,6 +49,23 @@ Examples:
   privcalc calibrate laplace:scale=_@100 --epsilon 2 --delta 1e-6
   privcalc convert gaussian:sigma=2 --to tradeoff --plot
 """
+
+
+# fmt: off
+# Of the program itself; each prints something and stops. Commands have the last two as well.
+PROGRAM = (
+    Option("version", "", FLAG, "Print the version."),
+    Option("help_spec", "[NAME]", TEXT,
+        "Explain the specification language, one name in it, or sampling."),
+    Option("schema", "", TEXT,
+        "Print a JSON Schema: result, spec, error, certificate.",
+        choices=("result", "spec", "error", "certificate")),
+    Option("show_completion", "", TEXT,
+        "Print the completions for a shell.", choices=("bash", "zsh", "fish")),
+    Option("help_all", "", FLAG, "Explain every option."),
+    Option("help", "", FLAG, "Show the help and exit.", short="h"),
+)
+# fmt: on
 
 
 class Group(TyperGroup):

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeVar
 from privcalc.cli.failure import ExitStatus, Failure, complain, failure, shown
 from privcalc.cli.output import Printed, Printer
 from privcalc.cli.progress import Progress
+from privcalc.cli.sweep import read_sweep, swept
 from privcalc.commands.questions import joined, question
-from privcalc.commands.sweep import read_sweep, swept
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UsageError
 from privcalc.record import replace
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from privcalc.cli.output import Output
+    from privcalc.cli.sweep import Swept
     from privcalc.commands.command import Asking
-    from privcalc.commands.sweep import Swept
     from privcalc.render.report import Report
 
     # What became of one value.

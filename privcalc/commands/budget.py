@@ -6,17 +6,16 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Verdict
+from privcalc.bounds import Bound, Verdict
 from privcalc.errors import PrivcalcError
 from privcalc.exact import exact
-from privcalc.record import record, replace
+from privcalc.record import replace
 from privcalc.render.report import Check
 from privcalc.render.words import VERDICTS, number, short_exponent, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privcalc.bounds import Bound
     from privcalc.relation import Relation
     from privcalc.render.report import Report
     from privcalc.spec.tree import Node
@@ -29,43 +28,32 @@ _SMALLEST_WIDTH = 1e-12
 """No bracket is asked to be narrower than this in absolute terms."""
 
 
-@record
-class Budget:
-    """What is allowed of each quantity; None where anything is."""
-
-    max_epsilon: float | None = None
-    max_delta: float | None = None
-    max_rho: float | None = None
-    max_mu: float | None = None
-    max_advantage: float | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """The names of what is limited."""
-        fields = ("max_epsilon", "max_delta", "max_rho", "max_mu", "max_advantage")
-        return [name for name in fields if getattr(self, name) is not None]
-
-    def check(
-        self, quantity: str, query: Mapping[str, float], bound: Bound, *, narrowed: bool
-    ) -> Check | None:
-        """Compare one answer with the budget for its quantity, if there is one.
-
-        Args:
-            quantity: epsilon, delta, rho, mu or advantage; no other has a budget.
-            query: where the quantity was asked.
-            bound: what was proved.
-            narrowed: whether a narrower tolerance could give a narrower bracket.
-        """
-        budget: float | None = getattr(self, f"max_{quantity}", None)
-        if budget is None:
-            return None
+def checked(report: Report, limits: Mapping[str, float]) -> Report:
+    """Compare an answer with the budget for its quantity, `max_epsilon` say, if there is one."""
+    for name, bound in report.result.items():
+        budget = limits.get(f"max_{name}")
+        if budget is None or not isinstance(bound, Bound):
+            continue
         verdict = bound.verdict(budget)
-        at = "".join(f" at {name} {written(value)}" for name, value in query.items())
-        words = f"{VERDICTS[verdict]}: {_proved(quantity, at, bound, budget)}"
+        at = "".join(f" at {name} {written(value)}" for name, value in report.query.items())
+        words = f"{VERDICTS[verdict]}: {_proved(name, at, bound, budget)}"
         sentence = f"{words}, budget {written(budget)}"
         if verdict is Verdict.UNDECIDED:
-            sentence += f"; {_settled_by(bound, narrowed=narrowed)}"
-        return Check(f"max_{quantity}", budget, verdict, sentence)
+            sentence += f"; {_settled_by(bound, narrowed=_narrows(report, name, bound))}"
+        return replace(report, check=Check(f"max_{name}", budget, verdict, sentence))
+    return report
+
+
+def _narrows(report: Report, name: str, bound: Bound) -> bool:
+    """Say whether a narrower tolerance could give a narrower bracket."""
+    base = report.result.get(f"base_{name}")
+    if not isinstance(base, Bound):
+        return report.method.tolerance_met
+    met = all(each.method.tolerance_met for each in report.directions)
+    if not met or bound.lower is None or bound.upper == math.inf:
+        return False
+    # One run has to have a tenth of the relative width of the best of several to matter.
+    return base.width * bound.upper > 0.1 * bound.width * base.upper
 
 
 def _proved(quantity: str, at: str, bound: Bound, budget: float) -> str:

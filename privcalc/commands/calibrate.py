@@ -64,8 +64,6 @@ def _prepared(values: Values) -> Values:
 
 
 EXAMPLES = """\
-\b
-Examples:
   privcalc calibrate gaussian:sigma=_@poisson:q=1%@1000 --epsilon 3 --delta 1e-5
   privcalc calibrate gaussian:sigma=1@poisson:q=1%@_ --epsilon 1,2 --delta 1e-5
   privcalc calibrate gaussian:sigma=_+laplace:scale=_ --ratio 1,2 --mu 1
@@ -102,11 +100,6 @@ def calibrate(
         'gaussian:sigma=42.2467889@100'
 
     Of several targets each has an answer: every budget at every delta.
-
-        >>> for noise in privcalc.calibrate("gaussian:sigma=_", epsilon=[1, 10], delta=1e-6):
-        ...     print(noise.query["epsilon"], noise.sufficient)
-        1.0 4.22467889
-        10.0 0.5410868319
     """
     from privcalc.accounting.calibrate import CalibrationTarget
     from privcalc.accounting.calibrate import calibrate as accounted

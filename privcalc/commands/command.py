@@ -48,6 +48,11 @@ ON_LINES = (
 NO_ANSWERS = ("afa", "dp-event")
 
 
+def limited(values: Values) -> Values:
+    """Return the budgets among values: of epsilon, delta, rho, mu, an advantage."""
+    return {name: value for name, value in values.items() if name.startswith("max_")}
+
+
 def load(name: str) -> Command:
     """Return a command: a question needs one of them."""
     found: Command = getattr(import_module(f"privcalc.commands.{name}"), name)
@@ -85,7 +90,9 @@ class Asking:
         relation = relation_in_force(self.relation, question.relation)
         function = load(self.command).function
         with explaining() as seen:
-            found = [*function(question, **{**self.values, "relation": relation})]
+            known, limits = function.__kwdefaults__ or {}, limited(self.values)
+            values = {k: v for k, v in self.values.items() if k not in limits or k in known}
+            found = [*function(question, **{**values, "relation": relation})]
         reports = [
             replace(
                 each,
@@ -95,6 +102,10 @@ class Asking:
             )
             for each in found
         ]
+        if limits:
+            from privcalc.commands.budget import checked
+
+            reports = [checked(each, limits) for each in reports]
         # Most answers need no words, and what finds them is not loaded.
         if not self.hints or all(map(_needs_none, reports)):
             return reports
@@ -128,6 +139,8 @@ class Command:
         defaults: values of those that are not given.
         text: the help: its first line, and what follows.
         examples: lines for the help.
+        prepare: checks values that were read, and makes arguments of them.
+        alone: checks what one answer in Python is about; returns further arguments.
     """
 
     def __init__(
@@ -135,13 +148,14 @@ class Command:
         function: Callable[..., Iterable[Report]],
         options: str,
         *,
-        needed: str,
         examples: str,
-        prepare: Callable[[Values], Values] | None,
-        alone: Callable[[Values], Values] | None,
+        needed: str = "",
+        prepare: Callable[[Values], Values] | None = None,
+        alone: Callable[[Values], Values] | None = None,
     ) -> None:
         """Find the rows of the table."""
-        self.name, self.function, self.examples = function.__name__, function, examples
+        self.name, self.function = function.__name__, function
+        self.examples = f"\b\nExamples:\n{examples}"
         self.options = [option(self.name, each) for each in options.split()]
         self.needed = needed.split()
         self.defaults: Mapping[str, Any] = function.__kwdefaults__ or {}
@@ -174,8 +188,10 @@ class Command:
             for row in self.options
             if row.read is not None and given.get(row.name) is not None
         }
-        if limits := {name: values.pop(name) for name in [*values] if name.startswith("max_")}:
-            values["limits"] = _budget(limits, values)
+        for limit, needed in (("max_epsilon", "delta"), ("max_delta", "epsilon")):
+            if limit in values and not values.get(needed):
+                flag, where = f"--{limit.replace('_', '-')}", f"--{needed} {needed[0].upper()}"
+                raise UsageError(f"{flag} needs the {needed} at which it holds: add {where}")
         if self._prepare is not None:
             values = self._prepare(values)
         return Asking(self.name, {**values, **more}, hints)
@@ -247,7 +263,13 @@ class Command:
             hint = "such as runs='geometric:mean=30'"
             raise UsageError(f"{self.name} needs {name}", hint=hint)
         for name, row in own.items():
-            _check_choice(name, row, given.get(name))
+            # A choice that is no certified answer is none here; a default is not to be taken away.
+            choices, value = (
+                [each for each in row.choices if each not in NO_ANSWERS],
+                given.get(name),
+            )
+            if choices and isinstance(value, str) and value.replace("_", "-") not in choices:
+                raise UsageError(f"{name} is one of {', '.join(choices)}, got {value!r}")
 
     def _check_places(self, given: Mapping[str, object], values: Values) -> None:
         """Refuse several numbers, or places, that are no list of answers."""
@@ -267,46 +289,9 @@ class Command:
         return [r for r in self.options if r.kind == TEXTS and r.name not in (*ON_LINES, *one)]
 
 
-def command(
-    options: str,
-    *,
-    needed: str = "",
-    examples: str,
-    prepare: Callable[[Values], Values] | None = None,
-    alone: Callable[[Values], Values] | None = None,
-) -> Callable[[Callable[..., Iterable[Report]]], Command]:
-    """Make a command of a function.
-
-    Args:
-        options: names of rows of the table, in the order of the help.
-        needed: those that have to be given.
-        examples: for the help.
-        prepare: checks values that were read, and makes arguments of them.
-        alone: checks what one answer in Python is about; returns further arguments.
-    """
-    return lambda function: Command(
-        function, options, needed=needed, examples=examples, prepare=prepare, alone=alone
-    )
-
-
-def _budget(limits: Values, values: Values) -> object:
-    """Return the budget that is asked for; that of epsilon is one at a delta, and vice versa."""
-    from privcalc.commands.budget import Budget
-
-    for limit, needed in (("epsilon", "delta"), ("delta", "epsilon")):
-        if f"max_{limit}" in limits and not values.get(needed):
-            raise UsageError(
-                f"--max-{limit} needs the {needed} at which it holds: "
-                f"add --{needed} {needed[0].upper()}"
-            )
-    return Budget(**limits)
-
-
-def _check_choice(name: str, row: Option, given: object) -> None:
-    """Refuse a choice that is none, or no certified answer; a default is not to be taken away."""
-    choices = [each for each in row.choices if each not in NO_ANSWERS]
-    if choices and isinstance(given, str) and given.replace("_", "-") not in choices:
-        raise UsageError(f"{name} is one of {', '.join(choices)}, got {given!r}")
+def command(options: str, **more: Any) -> Callable[[Callable[..., Iterable[Report]]], Command]:  # noqa: ANN401
+    """Make a command of a function; see `Command`."""
+    return lambda function: Command(function, options, **more)
 
 
 def named(words: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import TOLERANCE
-from privcalc.commands.command import command
+from privcalc.commands.command import command, limited
 from privcalc.errors import UsageError
 from privcalc.render.words import proof_remarks
 
@@ -13,15 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from privcalc.accounting.directions import Answer
-    from privcalc.commands.budget import Budget
     from privcalc.commands.command import Values
     from privcalc.relation import Relation
     from privcalc.render.report import Estimate, Quantity, Report
     from privcalc.spec.read import Question
 
 EXAMPLES = """\
-\b
-Examples:
   privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5
   privcalc compose gaussian:sigma=5@100 laplace:scale=20 --epsilon 1,2 --json
   privcalc compose --file ./privacy.toml
@@ -30,7 +27,7 @@ Examples:
 
 
 def _prepared(values: Values) -> Values:
-    if values.get("engine") == "afa" and values.get("limits"):
+    if values.get("engine") == "afa" and limited(values):
         raise UsageError(
             "--engine afa gives an estimate without certificate; a budget check needs a proof"
         )
@@ -48,7 +45,8 @@ def compose(
     *,
     delta: tuple[float, ...] = (),
     epsilon: tuple[float, ...] = (),
-    limits: Budget | None = None,
+    max_epsilon: float | None = None,
+    max_delta: float | None = None,
     relation: Relation | None = None,
     tolerance: float = TOLERANCE,
     engine: str = "auto",
@@ -65,19 +63,11 @@ def compose(
         10.997151
         >>> answer.epsilon.verdict(11)
         <Verdict.WITHIN: 'within'>
-        >>> twin = {"type": "gaussian", "standard_deviation": 5.0}
-        >>> privcalc.compose(twin, "pure:epsilon=0.1", epsilon=1).delta.lower > 0
-        True
 
     Of several deltas each has an answer, and so has each of several epsilons:
 
         >>> [each.epsilon.upper for each in privcalc.compose("pure:epsilon=1", delta=[0, "10%"])]
         [1.0, 0.8529051013813803]
-
-    With neither the answer is the privacy profile, 21 points of its `curve`:
-
-        >>> privcalc.compose("gaussian:sigma=5").curve[10][0]
-        0.6
     """
     from privcalc.accounting import compose as accounting
     from privcalc.render.report import Report
@@ -89,12 +79,12 @@ def compose(
         epsilons=epsilon,
         tolerance=tolerance,
         engine=engine,
-        max_epsilon=None if limits is None else limits.max_epsilon,
-        max_delta=None if limits is None else limits.max_delta,
+        max_epsilon=max_epsilon,
+        max_delta=max_delta,
     )
     for answer in found.answers:
         remarks = proof_remarks(answer.method, answer.query)
-        yield Report.of(found, answer, _result(answer), limits=limits, remarks=remarks)
+        yield Report.of(found, answer, _result(answer), remarks=remarks)
 
 
 def _result(answer: Answer) -> dict[str, Quantity | Estimate]:

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, cast
 
 from privcalc.bounds import TOLERANCE, Bound, Proof
-from privcalc.commands.command import command
+from privcalc.commands.command import command, limited
 from privcalc.commands.questions import joined
 from privcalc.errors import UsageError
 from privcalc.record import replace
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from privcalc.accounting.convert import Target
     from privcalc.accounting.directions import Value
-    from privcalc.commands.budget import Budget
     from privcalc.commands.command import Values
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity
@@ -82,8 +81,6 @@ TABLES = {"risk": (("advantage",), ("tpr_at_fpr",), ("bayes_success",), ("recons
 
 
 EXAMPLES = """\
-\b
-Examples:
   privcalc convert zcdp:rho=2.56 --delta 1e-10
   privcalc convert gaussian:sigma=1.1@poisson:q=256/60000@14063 --to tradeoff
   privcalc convert laplace:scale=20@1000 --to profile --points 200 --format csv
@@ -94,8 +91,8 @@ Examples:
 
 def _prepared(values: Values) -> Values:
     """Reject options without effect on a target or that contradict others; find the target."""
-    to, limits = values.get("to", "dp"), values.get("limits")
-    given = {*values, *(limits.names if limits else ())}
+    to, given = values.get("to", "dp"), {*values}
+    limits = limited(values)
     if to == "dp" and not given & {"delta", "epsilon"}:
         to = "profile"
     for name in (each for uses in USES.values() for each in uses if each in given):
@@ -152,7 +149,6 @@ def convert(
     fpr: tuple[float, ...] = (),
     prior: tuple[float, ...] = (),
     group: int = 1,
-    limits: Budget | None = None,
     relation: Relation | None = None,
     tolerance: float = TOLERANCE,
     engine: str = "auto",
@@ -223,7 +219,6 @@ def convert(
             answer,
             {name: _quantity(name, value) for name, value in answer.result.items()},
             method=replace(answer.method, kind=found.kind.partition(":")[0]),
-            limits=limits,
             tables=TABLES.get(to, ()),
             remarks=tuple(remarks),
             caution=caution,

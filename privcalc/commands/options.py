@@ -245,18 +245,4 @@ OPTIONS = (
         "Ratio of the values of several free parameters. In order of appearance.",
         read=partial(read_all, read_ratio)),
 )
-
-# Of the program itself; each prints something and stops. Commands have the last two as well.
-PROGRAM = (
-    Option("version", "", FLAG, "Print the version."),
-    Option("help_spec", "[NAME]", TEXT,
-        "Explain the specification language, one name in it, or sampling."),
-    Option("schema", "", TEXT,
-        "Print a JSON Schema: result, spec, error, certificate.",
-        choices=("result", "spec", "error", "certificate")),
-    Option("show_completion", "", TEXT,
-        "Print the completions for a shell.", choices=("bash", "zsh", "fish")),
-    Option("help_all", "", FLAG, "Explain every option."),
-    Option("help", "", FLAG, "Show the help and exit.", short="h"),
-)
 # fmt: on

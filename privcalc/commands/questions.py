@@ -69,11 +69,7 @@ def _text(spec: object) -> str:
 
 
 def as_json(value: object) -> str:
-    """Write what Python has as the JSON that is read, and what JSON has not as the text it prints.
-
-    Raises:
-        SpecError: it goes round in circles, or has a key that is no text.
-    """
+    """Write what Python has as the JSON that is read, and what JSON has not as the text it prints."""
     import json
 
     try:
@@ -103,13 +99,7 @@ def _exactly(value: object) -> object:
 def joined(
     specs: Sequence[object], *, holes: bool = False, relation: Relation | None = None
 ) -> Question:
-    """Read the specifications as one question, their sum.
-
-    Args:
-        specs: in any form; answers that bring different relations have no sum.
-        holes: whether there may be free parameters.
-        relation: the one that is asked for.
-    """
+    """Read specifications in any form as one question, their sum; see `question`."""
     if not specs:
         raise UsageError("a question needs a specification")
     return summed([question(spec, holes=holes, relation=relation) for spec in specs])
@@ -142,15 +132,10 @@ def common_relation(questions: Sequence[Question]) -> Relation | None:
 
 
 def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relation | None:
-    """Return the relation to answer under; None for the default of the specification.
+    """Return the relation to answer under, of one that is asked for and one that an answer brings.
 
-    Args:
-        asked: by the command line.
-        brought: by an answer, or an event of another library, that is asked about.
-
-    Raises:
-        UsageError: they differ. Sensitivities are stated under the relation in force, so that the
-            same specification under another relation is another guarantee.
+    None for the default of the specification. Sensitivities are stated under the relation in force:
+    the same specification under another relation is another guarantee, and two of them an error.
     """
     if asked is not None and brought is not None and asked is not brought:
         raise UsageError(

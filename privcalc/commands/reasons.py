@@ -31,8 +31,6 @@ NOTICED = 0.01
 _MOST = 3
 # What answers are compared with.
 _COMPARED = ("methods", "constants", "candidates", "runs")
-# Nobody tells apart numbers below this.
-_FAINT = 1e-300
 
 # Of what nothing else explains.
 _NARROWEST = "no method proves narrower ends here; -v says what each of them came to"
@@ -121,9 +119,8 @@ def _one_sided(value: object) -> bool:
 
 
 def _width(bound: Bound) -> float:
-    if bound.lower is None or bound.upper == math.inf or bound.upper < _FAINT:
-        return 0.0
-    return bound.width / bound.upper
+    known = bound.lower is not None and 0.0 < bound.upper < math.inf
+    return bound.width / bound.upper if known else 0.0
 
 
 def _parts(report: Report, seen: Seen) -> tuple[Part, ...]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import TOLERANCE, Proof, round_down
+from privcalc.bounds import TOLERANCE
 from privcalc.commands.command import command
-from privcalc.commands.questions import common_relation, question, relation_in_force
 from privcalc.errors import SpecError, UsageError
 from privcalc.render.report import OneSided, Report
 from privcalc.render.words import named, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from privcalc.accounting.select import Selected, Selection
-    from privcalc.commands.budget import Budget
     from privcalc.commands.command import Values
     from privcalc.relation import Relation
     from privcalc.render.report import Named
@@ -103,8 +100,6 @@ def _prepared(values: Values) -> Values:
 
 
 EXAMPLES = """\
-\b
-Examples:
   privcalc select gaussian:sigma=4 --runs geometric:mean=30 --delta 1e-6
   privcalc select approx:epsilon=0.5,delta=0 --runs geometric:mean=10 --delta 0
   privcalc select gaussian:sigma=2@poisson:q=0.01@_ --thresholds \\
@@ -124,7 +119,6 @@ def select(
     runs: Parameters,
     delta: tuple[float, ...] = (),
     epsilon: tuple[float, ...] = (),
-    limits: Budget | None = None,
     relation: Relation | None = None,
     tolerance: float = TOLERANCE,
     engine: str = "auto",
@@ -172,8 +166,6 @@ def select(
                 **{name: columns[name] for name in shown},
                 "runs": dict(found.runs),
             },
-            limits=limits,
-            narrowed=limits is not None and _decides(answer),
             tables=((answer.quantity, one_run), shown),
             headings={one_run: "one run"},
             remarks=(runs_remark(found.runs), *(REMARKS[name] for name in shown)),
@@ -189,73 +181,3 @@ def _details(found: Selection, answer: Selected) -> Iterator[str]:
     if (mean := candidates_of_answer(found, answer)) is not None:
         times = f"{mean / found.mean:.3g} times as many"
         yield f"pointwise proves the paper's price for {number(mean)} expected runs, {times}"
-
-
-def _decides(answer: Selected) -> bool:
-    """Say whether a narrower bracket of one run would be one of the best of several, too."""
-    base, whole = answer.base, answer.bound
-    met = all(each.method.tolerance_met for each in answer.directions)
-    if not met or whole.lower is None or whole.upper == math.inf:
-        return False
-    # One run has to have a tenth of the relative width of the whole to matter.
-    return base.width * whole.upper > 0.1 * whole.width * base.upper
-
-
-def thresholds_report(
-    runs: Parameters, one_run: float, delta: float, relation: Relation | None, specs: Sequence[str]
-) -> Report:
-    """Answer `select --thresholds`: what candidates have to keep, and how often each may be used.
-
-    Args:
-        runs: the distribution of the number of runs.
-        one_run: epsilon of one run at delta, which is `--epsilon-q`.
-        delta: of the whole.
-        relation: the relation that the command line asks for.
-        specs: candidates, each with a free count.
-    """
-    from privcalc.accounting.directions import Method
-    from privcalc.accounting.select import tuning
-    from privcalc.spec.brief import brief
-
-    questions = [question(spec, holes=True, relation=relation) for spec in specs]
-    candidates = tuple(each.tree for each in questions)
-    relation = relation_in_force(relation, common_relation(questions))
-    found = tuning(candidates, runs, one_run, delta, relation=relation)
-    best, published = found.thresholds.tight, found.thresholds.published
-    kept = (
-        "every candidate keeps delta_1 at epsilon_1, and"
-        f" {round_down(best.delta_hat)} at epsilon_hat, in both directions"
-    )
-    paper = f"charges {published.total:.6g} with epsilon_1 = {published.epsilon_1:.6g}"
-    names = [brief(each.tree, each.text) for each in questions]
-    counts = [f"{name}: {count}" for name, count in zip(names, found.counts, strict=True)]
-    one_sided = (
-        "thresholds bound all candidates that keep them; these may cost less, and select without"
-        " --thresholds answers what the best of several runs of one costs, from both sides"
-    )
-    return Report(
-        command="select",
-        spec=found.tree,
-        relation=found.relation,
-        query={"delta": delta, "epsilon_q": one_run},
-        result={
-            # A candidate that keeps what is printed keeps what was proved.
-            "thresholds": {
-                name: OneSided(getattr(best, name), is_upper=False)
-                for name in ("epsilon_1", "delta_1", "epsilon_hat")
-            },
-            "epsilon": found.total,
-            "counts": list(found.counts),
-            "runs": dict(found.runs),
-        },
-        method=Method(Proof.CLOSED_FORM, tolerance_met=True),
-        tables=(("thresholds", "epsilon"),),
-        remarks=(
-            runs_remark(found.runs),
-            ("thresholds", kept),
-            ("paper", paper),
-            *(("count", words) for words in counts),
-        ),
-        candidates=candidates,
-        reasons=(one_sided,),
-    )

@@ -52,8 +52,6 @@ def _alone(values: Values) -> Values:
 
 
 EXAMPLES = """\
-\b
-Examples:
   privcalc subsample gaussian:sigma=5 --q 0.001 --orders 2,8,32
   privcalc subsample laplace:scale=2 --q 1% --delta 1e-6 --count 10000
   privcalc subsample gaussian:sigma=4 --n 60000 --m 256"""

@@ -107,9 +107,6 @@ class Report:
         found: Any,  # noqa: ANN401
         answer: Any,  # noqa: ANN401
         result: Mapping[str, Any],
-        *,
-        limits: Any = None,  # noqa: ANN401
-        narrowed: bool | None = None,
         **more: Any,  # noqa: ANN401
     ) -> Report:
         """Return an answer of accounting, with what was found in the form of the output contract.
@@ -118,17 +115,8 @@ class Report:
             found: all answers to the question: its specification and its relation.
             answer: this one: its query, its method and its directions.
             result: what was found, by name.
-            limits: the `Budget` that brackets are checked against, or None.
-            narrowed: whether a narrower tolerance could give a narrower bracket; without it where
-                the tolerance is met.
             more: other fields.
         """
-        narrowed = answer.method.tolerance_met if narrowed is None else narrowed
-        checks = (
-            limits.check(name, answer.query, value, narrowed=narrowed)
-            for name, value in result.items()
-            if limits is not None and isinstance(value, Bound)
-        )
         return cls(
             **{
                 "spec": found.tree,
@@ -137,7 +125,6 @@ class Report:
                 "result": result,
                 "method": answer.method,
                 "directions": answer.directions,
-                "check": next(filter(None, checks), None),
                 **more,
             }
         )

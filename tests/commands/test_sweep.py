@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.commands import sweep
+from privcalc.cli import sweep
+from privcalc.cli.sweep import read_sweep, swept
 from privcalc.commands.command import Asking
 from privcalc.commands.questions import joined
-from privcalc.commands.sweep import read_sweep, swept
 from privcalc.exact import exact
 from privcalc.relation import Relation
 from privcalc.render.words import written

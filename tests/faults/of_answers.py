@@ -299,7 +299,7 @@ OF_ANSWERS = (
     ),
     Fault(
         "sweep-places",
-        "commands/sweep.py",
+        "cli/sweep.py",
         "dict.fromkeys(self.paths, value)",
         "dict.fromkeys(self.paths[:1], value)",
         "commands",
@@ -307,7 +307,7 @@ OF_ANSWERS = (
     ),
     Fault(
         "sweep-last",
-        "commands/sweep.py",
+        "cli/sweep.py",
         "share = Fraction(step, self.steps - 1)",
         "share = Fraction(step, self.steps)",
         "commands",
@@ -315,7 +315,7 @@ OF_ANSWERS = (
     ),
     Fault(
         "sweep-query",
-        "commands/sweep.py",
+        "cli/sweep.py",
         'query={**asked, f"swept_{name}" if name in asked else name: value}',
         "query={**asked, name: value}",
         "commands",
