@@ -69,7 +69,7 @@ def _text(spec: object) -> str:
 
 
 def as_json(value: object) -> str:
-    """Write what Python has as the JSON that is read, and what JSON has not as the text it prints."""
+    """Write what Python has as JSON, and what JSON has not as the text that it prints."""
     import json
 
     try:
