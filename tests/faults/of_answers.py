@@ -302,7 +302,7 @@ OF_ANSWERS = (
         "cli/sweep.py",
         "dict.fromkeys(self.paths, value)",
         "dict.fromkeys(self.paths[:1], value)",
-        "commands",
+        "cli",
         "test_sweep.py",
     ),
     Fault(
@@ -310,7 +310,7 @@ OF_ANSWERS = (
         "cli/sweep.py",
         "share = Fraction(step, self.steps - 1)",
         "share = Fraction(step, self.steps)",
-        "commands",
+        "cli",
         "test_sweep.py",
     ),
     Fault(
@@ -318,7 +318,7 @@ OF_ANSWERS = (
         "cli/sweep.py",
         'query={**asked, f"swept_{name}" if name in asked else name: value}',
         "query={**asked, name: value}",
-        "commands",
+        "cli",
         "test_sweep.py",
     ),
     # What is printed.
