@@ -60,7 +60,7 @@ RULES = {
     "privcalc.tradeoff": Rule(f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine"),
     "privcalc.selection": Rule(f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine privcalc.tradeoff"),
     # Reads the file of a distribution.
-    "privcalc.selection.make_runs": Rule(
+    "privcalc.selection.distribution": Rule(
         f"{_BASE} {_NUMBERS} privcalc.selection", in_functions="privcalc.mechanisms.files"
     ),
     # Declarations that load fast; numerics inside methods, and no engine at all.
@@ -86,7 +86,7 @@ RULES = {
         " privcalc.spec.tree privcalc.spec.entry",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine.terms"
         " privcalc.engine.composition privcalc.selection.node"
-        " privcalc.selection.make_runs privcalc.selection.runs",
+        " privcalc.selection.distribution privcalc.selection.runs",
     ),
     # Trees to answers: everything below the command line.
     "privcalc.accounting": Rule(f"{_BELOW_CLI} privcalc.mechanisms privcalc.wrappers"),
@@ -104,9 +104,9 @@ RULES = {
     "privcalc.picture": Rule(f"{_ABOVE} privcalc.render"),
     "privcalc.picture.figure": Rule(f"{_ABOVE} privcalc.render privcalc.picture matplotlib"),
     # Each command, with its options, and its answers as reports.
-    "privcalc.commands": Rule(f"{_ABOVE} privcalc.render", in_functions="privcalc.picture"),
-    # Reads the budget file.
-    "privcalc.commands.check": Rule(f"{_ABOVE} privcalc.render privcalc.commands privcalc.opened"),
+    "privcalc.commands": Rule(
+        f"{_ABOVE} privcalc.opened privcalc.render", in_functions="privcalc.picture"
+    ),
     "privcalc.schema": Rule(""),
     # The command line calls all of it; numbers load when one is first needed.
     "privcalc.cli": Rule(
