@@ -200,7 +200,6 @@ def allowed(module: str, found: Import) -> bool:
     )
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_follow_the_layers(module: str) -> None:
     """Each module imports only what its layer may."""
