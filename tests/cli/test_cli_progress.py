@@ -25,7 +25,7 @@ SLOW = """
 import sys, time
 import privcalc.cli.progress as progress
 progress.PATIENCE = 0.05
-from privcalc.accounting import compose, convert, selection, subsample
+from privcalc.accounting import amplification, compose, convert, selection
 from privcalc.numerics import work
 own = compose.realize
 def slowly(*args, **more):
@@ -33,7 +33,7 @@ def slowly(*args, **more):
         work.charge(0.2 * work.QUESTION)
         time.sleep(0.4)
     return own(*args, **more)
-for module in (compose, convert, selection, subsample):
+for module in (amplification, compose, convert, selection):
     module.realize = slowly
 from privcalc.__main__ import main
 sys.exit(main())
