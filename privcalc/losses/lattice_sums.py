@@ -129,7 +129,11 @@ class LatticeSums:
         return above
 
     def outside(self, n: int) -> tuple[float, float, float]:
-        """Bound the masses of sums below and above the window, and the integral of S above."""
+        """Bound the masses of sums below and above the window, and the integral of S above.
+
+        By Chernoff: E 1(S > h) <= E e^{d (S - h)} for d > 0, and so below for d < 0. As x e^{-dx}
+        falls from x = 1/d on, S 1(S > h) <= h e^{d (S - h)} where d h >= 1 (a factor e is given).
+        """
         low, high = (self.step * end for end in (self.first - 1, self.first + self.size))
         below = -math.inf if n * self._one.first >= self.first else math.inf
         above = beyond = math.inf

@@ -127,3 +127,20 @@ def test_calibrate(spec: str, target: dict[str, Any]) -> None:
     """Noise is at most 1.5 times what the full search finds."""
     whole, part = both(lambda: privcalc.calibrate(spec, **target))
     assert part.sufficient <= RATIO * whole.sufficient
+
+
+@pytest.mark.parametrize(
+    "run", ["sigma=2.9@poisson:q=0.00022@2269", "sigma=2.62@poisson:q=0.00521@5756"]
+)
+def test_what_is_rare_leaves_work_for_the_rest(run: str) -> None:
+    """The guess at a rare record takes all work that is left; even odds come before it."""
+    found = privcalc.convert(f"gaussian:{run}", to="risk", fpr=1e-3)
+    alone = privcalc.compose(f"gaussian:{run}", epsilon=0).delta
+    assert found.advantage.lower is not None
+    assert alone.lower is not None
+    assert found.advantage.width <= 1e-6 * found.advantage.upper
+    assert max(found.advantage.lower, alone.lower) <= min(found.advantage.upper, alone.upper)
+    rare, even = found.to_dict()["result"]["bayes_success"]
+    assert (rare["prior"], even["prior"]) == (0.01, 0.5)
+    assert rare["success"]["upper"] - 0.99 < 1e-12
+    assert even["success"]["upper"] - even["success"]["lower"] < 1e-8
