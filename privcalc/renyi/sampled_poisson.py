@@ -112,7 +112,7 @@ def tight_bound(base: RenyiCurve, q: float, orders: Array) -> Array:
     The caps hold too. Between integer orders chords (`upper_between`). Arguments and errors as in
     `general_bound`; every pair of neighbours must be symmetric, or dominated by one that is.
     """
-    return _upper(base, q, orders, _no_weights, with_caps=True)
+    return _upper(base, q, orders, _no_weights)
 
 
 def general_bound(base: RenyiCurve, q: float, orders: Array) -> Array:
@@ -145,20 +145,10 @@ def general_bound(base: RenyiCurve, q: float, orders: Array) -> Array:
     Raises:
         DomainError: q or an order is out of range.
     """
-    return _upper(base, q, orders, _general_weights, with_caps=True)
+    return _upper(base, q, orders, _general_weights)
 
 
-def printed_bound(base: RenyiCurve, q: float, orders: Array) -> Array:
-    """Return upper bounds by Theorem 5 of Zhu, Wang 2019 as published: weight 3 for l >= 3.
-
-    Never below `general_bound`, whose arguments and errors it has.
-    """
-    return _upper(base, q, orders, _printed_weights, with_caps=False)
-
-
-def _upper(
-    base: RenyiCurve, q: float, orders: Array, weights: _Weights, *, with_caps: bool
-) -> Array:
+def _upper(base: RenyiCurve, q: float, orders: Array, weights: _Weights) -> Array:
     """Return the smallest of sum and caps.
 
     Sampled divergences are convex in q (joint convexity again) and 0 at q = 0, so they do not
@@ -175,8 +165,7 @@ def _upper(
             raise AssertionError("every curve has upper bounds")
         return _sums(upper, weights(raised, len(upper)), raised, whole)[1]
 
-    sums = divided(upper_between(orders, bound), orders, 1.0)
-    return capped(base, raised, orders, sums) if with_caps else sums
+    return capped(base, raised, orders, divided(upper_between(orders, bound), orders, 1.0))
 
 
 def _sums(cumulants: Array, log_weights: Array, q: float, whole: Integers) -> Bracket:
@@ -198,13 +187,6 @@ def _general_weights(q: float, length: int) -> Array:
     result = np.zeros(length)
     result[3::2] = math.log1p(1.0 - q)
     result[4::2] = math.log1p(2.0 * (1.0 - q))
-    return result
-
-
-def _printed_weights(q: float, length: int) -> Array:
-    del q
-    result = np.zeros(length)
-    result[3:] = math.log(3.0)
     return result
 
 

@@ -37,7 +37,6 @@ def exact_sum(base: ExactCurve, q: float, order: int, weight: str) -> mpf:
             factor = {
                 "tight": mpf(1),
                 "general": rate + (1 - rate) * (2 if index % 2 else 3),
-                "printed": mpf(3),
             }[weight]
             factor = factor if index > 2 else mpf(1)
             cumulant = base.cumulant(mpf(index - 1)) if index > 1 else mpf(0)
@@ -63,7 +62,6 @@ def test_sums_hold_their_definitions(base: ExactCurve, q: float, order: int) -> 
     for name, function in (
         ("tight", poisson.tight_bound),
         ("general", poisson.general_bound),
-        ("printed", poisson.printed_bound),
     ):
         exact = exact_sum(base, q, order, name)
         value = mpf(float(function(base, q, at)[0]))
@@ -78,7 +76,7 @@ def test_sums_hold_their_definitions(base: ExactCurve, q: float, order: int) -> 
 
 
 def test_random_pairs_by_brute_force() -> None:
-    """Lower <= A1 <= max(A1, A2) <= general <= printed for random pairs, from the definition."""
+    """Lower <= A1 <= max(A1, A2) <= general for random pairs, from the definition."""
     rng = random.Random(11)
     for _ in range(20):
         pair = random_pair(rng, symmetric=False)
@@ -89,13 +87,11 @@ def test_random_pairs_by_brute_force() -> None:
         at = np.array(orders, dtype=float)
         lower = poisson.lower_bound(forward, q, at)
         general = poisson.general_bound(base, q, at)
-        printed = poisson.printed_bound(base, q, at)
         assert lower is not None
         for i, order in enumerate(orders):
             remove, add = (value / (order - 1.0) for value in pair.sampled(q, order))
             assert mpf(lower[i]) <= remove
             assert max(remove, add) <= mpf(general[i])
-            assert general[i] <= printed[i] * (1.0 + 1e-12)
             if isinstance(order, int):
                 assert lower[i] >= float(remove) * (1.0 - 1e-11)
 
@@ -169,7 +165,7 @@ def test_orders_out_of_range(bad: float) -> None:
 def test_rates_out_of_range(bad: float) -> None:
     """Sampling probabilities must be in [0, 1]."""
     with pytest.raises(DomainError, match="sampling probability"):
-        poisson.printed_bound(gaussian(1.0), bad, np.array([2.0]))
+        poisson.general_bound(gaussian(1.0), bad, np.array([2.0]))
 
 
 @pytest.mark.parametrize("base", [gaussian(5.0), laplace(0.3), randomized_response(0.7)])
