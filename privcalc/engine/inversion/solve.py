@@ -298,7 +298,8 @@ class TailSplit(Inversion):
         """
         parts = Parts.of(composition)
         if parts is None:
-            raise NotCertifiedError("the split is for samples of Gaussians, removing")
+            words = "lines are split at a large loss only for Gaussian samples"
+            raise NotCertifiedError(f"{words}, where a record is removed")
         self._parts, self._search = parts, Search(parts)
 
     def start(self, log_delta: float) -> tuple[float, float, float]:
