@@ -68,7 +68,9 @@ def _proved(quantity: str, at: str, bound: Bound, budget: float) -> str:
         known = f" is in [{lower}, {upper}]{at}"
         return quantity + (f" <= {upper}{at} and no lower end is known" if not lower else known)
     within = verdict is Verdict.WITHIN
-    end, texts = (bound.upper, [upper]) if within else (bound.lower or 0.0, [lower])
+    # As it is read, an end is still one.
+    low, high = bound.printed
+    end, texts = (high, [upper]) if within else (low or 0.0, [lower])
     texts += [number(end), *([] if bound.exact is None else [str(bound.exact)])]
     proofs = (t for t in texts if (_read(t) <= exact(budget)) is within)
     return f"{quantity} {'<=' if within else '>='} {next(proofs, texts[0])}{at}"

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     # Maps logs of a and the H_a there to what is to be least, for each q in a row of its own.
     Form = Callable[[Array, Array], Array]
 
-# Where a search begins: logs of a, on either side of 0.
-_STEPS: Array = np.geomspace(1e-9, 690.0, 64)
+# Where a search begins: logs of a, on either side of 0. What is least over orders is not convex: of
+# 360 random curves of few points one had 60 % more power from 128 steps than from 256.
+_STEPS: Array = np.geomspace(1e-9, 690.0, 256)
 GRID: Array = np.concatenate([-_STEPS[::-1], [0.0], _STEPS])
 # How often the neighbourhood of the best is halved at most, and at least, that of how many, and the
 # relative gain for which it goes on.
@@ -62,6 +63,7 @@ def allowed_powers(
     """Bound the power of tests of the finite losses, at type I errors q in (0, 1), increasing.
 
     An exponential is off by 8 units, 1 - q and w by one, products, quotients and sums by one each.
+    w is below 1, and so off by no more than UNIT.
 
     Args:
         curve: bounds D(P||Q).
@@ -73,7 +75,7 @@ def allowed_powers(
     column, room, w = q[:, None], 32.0 * UNIT, 1.0 - infinite_mass
     convert = partial(joint_log_delta, infinite_mass=infinite_mass)
     power = _least(ManyEpsilons(curve, convert), curve.limit, lambda x, h: h + np.exp(x) * column)
-    power = np.minimum(power * (1.0 + room), w)
+    power = np.minimum(power * (1.0 + room), w + UNIT)
     rest = np.maximum(w - power - room, 0.0)
     if reverse is not None and infinite_mass == 0.0:
         back = ManyEpsilons(reverse, joint_log_delta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,15 +85,21 @@ def test_where_no_narrower_bracket_is_to_be_had_it_names_the_budget(
 
 
 @pytest.mark.parametrize(
-    ("bound", "budget", "words"),
+    ("bound", "budget", "sign"),
     [
-        (Bound(2.00000000019, 2.00000000018), 2.0000000001, "epsilon >= 2.00000000018 at"),
-        (Bound(2.00000000011, 2.0000000001), 2.00000000012, "epsilon <= 2.00000000011 at"),
+        (Bound(2.00000000019, 2.00000000018), 2.0000000001, ">="),
+        (Bound(2.00000000011, 2.0000000001), 2.00000000012, "<="),
+        (Bound(0.0036327152450009387), 0.003632715245000939, "<="),
     ],
 )
 def test_printed_end_proves_the_verdict(
-    bound: Bound, budget: float, words: str, run: Callable[..., Outcome], accounting: FakeAccounting
+    bound: Bound, budget: float, sign: str, run: Callable[..., Outcome], accounting: FakeAccounting
 ) -> None:
-    """Where ten digits would hide the difference, the end is printed in full."""
+    """Where ten digits would hide the difference, the end is printed in full, as it is read."""
     accounting.bound = bound
-    assert words in run(*CHECK, repr(budget)).stdout.splitlines()[-1]
+    said = run(*CHECK, repr(budget)).stdout.splitlines()[-1].split(f"epsilon {sign} ")[1]
+    end = Fraction(said.split()[0])
+    if sign == "<=":
+        assert Fraction(bound.upper) <= end <= Fraction(repr(budget))
+    else:
+        assert Fraction(repr(budget)) < end <= Fraction(bound.lower or 0)
