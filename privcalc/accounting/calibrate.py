@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from privcalc.accounting.realize import default_relation
 from privcalc.bounds import TOLERANCE, Verdict, round_down, round_up
 from privcalc.calibration.holes import Unknown, unknown
-from privcalc.calibration.search import Crossing, ValueSearch
+from privcalc.calibration.search import DEAR, Crossing, ValueSearch
 from privcalc.calibration.target import GAP, Calibration, CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.numerics.work import QUESTION, OutOfWorkError, allowance, left
+from privcalc.numerics.work import QUESTION, OutOfWorkError, allowance
 from privcalc.record import record, replace
 from privcalc.spec.registry import check_relation
 from privcalc.spec.tree import without
@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibration", "CalibrationTarget", "calibrate"]
 
-# The search comes so near with brackets of this relative width before it asks for narrow ones.
-COARSE, NEAR = 1e-4, 0.02
-# Of the work that is left one of them may take this part: it takes several to come near.
-PARTS = 4
-# Answers are dear where so few as coarse as the first could be had. So many of these are left to
-# the search for a lower end, which ends where this part of that is left.
-DEAR, FOR_LOWER, OF_LOWER = 7.5, 2.0, 0.5
+# What a search may cost, several questions in all; of which so many are left for a value that is not sufficient.
+WORK, FOR_LOWER = 2.0 * QUESTION, 1.0
+# The middle of brackets is looked for as long as the answer is farther away than this, in logs.
+NEAR = 0.02
+# Brackets of what is asked only once may be so wide.
+COARSE = 1e-4
 # A value that is proved insufficient is looked for no nearer to the sufficient one than this.
 NEAR_ENOUGH = 2e-9
 # Digits of the limits in messages.
@@ -48,7 +47,7 @@ def calibrate(
     tolerance: float = TOLERANCE,
     ratio: Sequence[float] = (),
     start: float | None = None,
-    work: float = QUESTION,
+    work: float = WORK,
 ) -> Calibration:
     """Find the value of a hole that meets a target, and one next to it that does not.
 
@@ -99,54 +98,27 @@ class _Calibrator:
     tolerance: float
 
     def answer(self, start: float | None) -> Calibration:
-        """Come near with wide brackets, then settle it with narrow ones."""
+        """Come near with the middle of brackets; then each end proves a value by itself.
+
+        Every probe is the question of the check of the answer, with all of the work that it has.
+        """
         self._check_rest()
-        coarse = self._search(max(COARSE, self.tolerance), 1.0)
-        coarse.each = left() / PARTS
-        coarse.start(self._first(start))
+        search = ValueSearch(self.unknown, self.target, self.relation, self.tolerance)
+        search.start(self._first(start))
         if all(
-            probe.bound is None or math.isinf(probe.bound.upper) for probe in coarse.probes.values()
+            probe.bound is None or math.isinf(probe.bound.upper) for probe in search.probes.values()
         ):
             self._refuse_limit()
-        self._both(coarse, *Crossing(coarse, "middle").solve(partial(_near, coarse)))
-        # Of wide brackets that take long, which are the narrower the more work there is for each.
-        dear = any(map(_open, coarse.probes.values())) and left() < DEAR * coarse.dearest
-        fine = coarse if dear else self._finer(coarse)
-        spared = FOR_LOWER * coarse.dearest if dear else 0.0
-        fine.each = math.inf
-        good, bad = Crossing(fine, "upper", spared=spared).solve()
-        if dear or left() <= 0.0:
-            # Wide brackets are proved, too, and may be of nearer values: each by itself.
-            fine.probes = {**coarse.probes, **fine.probes}
-            good, bad = fine.nearest()
-        good, bad = self._both(fine, good, bad)
-        below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good, spared)
+        self._both(search, *Crossing(search, "middle").solve(partial(_near, search)))
+        Crossing(search, "upper", spared=FOR_LOWER).solve()
+        good, bad = self._both(search, *search.nearest())
+        below = self._insufficient(search, good)
         # What decides a budget may be a wide bracket; those that are shown are narrow.
-        if left() > 0.0 and not dear:
-            good = fine.narrowed(good)
-        if self.unknown.whole:
-            below = None if below is None else fine.narrowed(below)
-        asked = len(fine.probes) + (0 if dear else len(coarse.probes))
-        return self._calibration(good, bad, below, asked)
-
-    def _finer(self, coarse: ValueSearch) -> ValueSearch:
-        """Return a search with narrow brackets, begun near what wide ones say."""
-        undecided = any(map(_open, coarse.probes.values()))
-        root = coarse.root("upper" if undecided else "middle")
-        fine = self._search(self.tolerance, coarse.slope)
-        fine.low, fine.high = coarse.low, coarse.high
-        if left() <= 0.0:
-            # There is no work left for narrower brackets than those that are known.
-            fine.probes = coarse.probes
-        elif undecided:
-            # Few brackets will decide: those that do are kept.
-            fine.probes = {k: each for k, each in coarse.probes.items() if not _open(each)}
-        known = next(iter(coarse.probes.values()))
-        fine.start(known.x if root is None else root)
-        return fine
-
-    def _search(self, tolerance: float, slope: float) -> ValueSearch:
-        return ValueSearch(self.unknown, self.target, self.relation, tolerance, slope)
+        if search.rest > DEAR:
+            good = search.narrowed(good)
+            if self.unknown.whole:
+                below = None if below is None else search.narrowed(below)
+        return self._calibration(good, bad, below, len(search.probes))
 
     def _first(self, start: float | None) -> float:
         """Return an x to begin with: of what is near, or of 1."""
@@ -157,12 +129,12 @@ class _Calibrator:
         low, high = sorted(wanted.sign * math.log(max(end, 1e-300)) for end in ends)
         return min(max(0.0, low), high)
 
-    def _insufficient(self, fine: ValueSearch, good: Probe, spared: float) -> Probe | None:
+    def _insufficient(self, search: ValueSearch, good: Probe) -> Probe | None:
         """Find a value that misses the target for certain, where the next one is undecided."""
         if good.bound is None or good.bound.lower is None:
             return None
         near = 0.0 if self.unknown.whole else NEAR_ENOUGH
-        return Crossing(fine, "lower", near, OF_LOWER * spared).solve()[1]
+        return Crossing(search, "lower", near).solve()[1]
 
     def _both(
         self, search: ValueSearch, good: Probe | None, bad: Probe | None

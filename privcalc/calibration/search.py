@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from privcalc.bounds import Verdict
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
-from privcalc.numerics.work import left, share, trying
+from privcalc.numerics.work import charge, left, trying
 from privcalc.record import field, mutable, record
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class Probe:
 
 # Of brackets that are wider than this, relatively, the upper end stands for both.
 NARROW = 0.1
+# One that is so many times as wide as another is asked only where it is this part of the excess.
+WIDER, FAR = 4.0, 0.1
 # Where the first value is out of range, these multiples of it are tried, and these values.
 SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
 
@@ -88,8 +90,7 @@ class ValueSearch:
         relation: the neighbouring relation.
         tolerance: that of every probe.
         slope: about the growth of the excess with x.
-        each: the work that each probe may take, or all that is left where that is less.
-        dearest: the work that a probe took at most.
+        spent: the work that all probes took.
     """
 
     unknown: Unknown
@@ -97,11 +98,10 @@ class ValueSearch:
     relation: Relation
     tolerance: float
     slope: float = 1.0
-    each: float = math.inf
     probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
     high: int = 0
-    dearest: float = 0.0
+    spent: float = 0.0
 
     def __post_init__(self) -> None:
         """Turn the range."""
@@ -166,13 +166,20 @@ class ValueSearch:
         beyond = [p for p in self.probes.values() if p.position > least and p not in kept]
         return good, min(beyond, key=lambda p: p.position, default=None)
 
+    @property
+    def rest(self) -> float:
+        """How many answers like those so far can be had for the work that is left."""
+        return left() * len(self.probes) / self.spent if self.spent > 0.0 else math.inf
+
     def root(self, end: End) -> float | None:
         """Return about the x where the excess is 0: inverse interpolation of the nearest probes.
 
-        What decides a budget may be a wide bracket. Costs grow with x: where a costlier value seems
-        to cost no more, the wider bracket of the two misleads.
+        What decides a budget may be a wide bracket; near the budget narrow ones know better. Costs
+        grow with x: where a costlier value seems to cost no more, the wider of the two misleads.
         """
-        probes = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
+        finite = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
+        narrow = WIDER * min((p.open for p in finite), default=math.inf)
+        probes = [p for p in finite if p.open <= max(narrow, FAR * abs(p.excess[end]))]
         known = [
             p
             for p in probes
@@ -209,18 +216,18 @@ class ValueSearch:
         value = self.unknown.grid.value(self.unknown.sign * position)
         x = self.unknown.sign * log_value(value)
         tree = self.unknown.tree_at(value)
+        # Where far too much was spent, the search is refused, and not this value.
+        charge(0.0)
         before = left()
         try:
-            # Where nothing is left, a probe is still asked: little answers are free.
-            parts = before / self.each if self.each > 0.0 else 1.0
-            with share(max(1.0, parts)), trying(self.unknown.words(value)):
+            with trying(self.unknown.words(value)):
                 bound, method = self.target.ask(tree, self.relation, self.tolerance, decide=decide)
         except NotCertifiedError as error:
             nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
             return Probe(position, value, x, None, None, nothing, error)
         finally:
             if before < math.inf:
-                self.dearest = max(self.dearest, before - left())
+                self.spent += before - left()
         budget = self.target.budget
         verdict = bound.verdict(budget)
         missed = verdict is Verdict.EXCEEDED
@@ -253,10 +260,10 @@ PART, PART_OF_UPPER, SMALL, JUMP = 0.02, 0.0002, 5e-8, 1e-3
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs; where
 # it has no idea, as a multiple of the excess, which doubles. Of wide brackets it is not for values
 # nearer to each other than the last.
-BEYOND, FIRST_STEP, BLIND, LEAST_STEP = 1.1, 1.5, 2.0, 0.1
-# Where few answers can be had each is to prove something: it goes back that part of the way to what
-# is proved, and an excess of CLOSE is near enough.
-BACK, CLOSE = 0.15, 0.006
+BEYOND, FIRST_STEP, BLIND, LEAST_STEP = 1.1, 0.7, 2.0, 0.1
+# Answers are dear where so few of them can be had. There each is to prove something: it goes
+# that part of what brackets leave open beyond where it would, and twice that is near enough.
+DEAR, BACK = 8.0, 0.03
 # Refusals of values on one side after which the last good one is taken for the end of the range.
 MOST_REFUSALS = 12
 # Logs that differ by less are next to each other.
@@ -271,7 +278,7 @@ class Crossing:
         search: knows what values cost.
         end: the end of the bracket that is compared with the budget.
         near: values whose logs differ by no more are near enough.
-        spared: the work that is to be left, where few answers can be had; else 0.
+        spared: how many answers are to be left.
     """
 
     search: ValueSearch
@@ -299,22 +306,32 @@ class Crossing:
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
             if good is not None and bad is not None:
-                if bad.position - good.position <= 1 or left() <= self.spared:
+                if bad.position - good.position <= 1 or self._rest < 1.0:
                     break
-                if self.spared and abs(self._proved(good, bad).excess[end]) < CLOSE:
+                if self._rest < DEAR and self._proves(good, bad):
                     break
                 if self._wide(good, bad) or bad.x - good.x <= self.near:
                     break
                 if close is not None and close(good, bad):
                     break
                 search.probe(self.between(good, bad))
-            elif (end == "lower" and left() <= self.spared) or not self.extend(good, bad):
+            elif (end == "lower" and self._rest < 1.0) or not self.extend(good, bad):
                 break
         return search.sides(end)
+
+    @property
+    def _rest(self) -> float:
+        """How many answers can be had, without those that are spared."""
+        return self.search.rest - self.spared
 
     def _proved(self, good: Probe, bad: Probe) -> Probe:
         """Return the one of two on either side that says something for certain."""
         return bad if self.end == "lower" else good
+
+    def _proves(self, good: Probe, bad: Probe) -> bool:
+        """Return whether what is proved is as near as dear answers come."""
+        probe = self._proved(good, bad)
+        return abs(probe.excess[self.end]) <= 2.0 * BACK * probe.width
 
     def between(self, good: Probe, bad: Probe) -> int:
         """Choose a position strictly between two: where the secant leads, or the middle."""
@@ -324,8 +341,10 @@ class Crossing:
             gap, near = bad.x - good.x, self._near_enough(good, bad)
             away = 0.5 * min(max(self.near, near if gap > near else 0.0), gap)
             found = min(max(found, good.x + away), bad.x - away)
-            if self.spared:
-                found += BACK * (self._proved(good, bad).x - found)
+            if self._rest < DEAR and self.search.slope:
+                proved = self._proved(good, bad)
+                back = BACK * max(good.width, bad.width) / abs(self.search.slope)
+                found += math.copysign(min(back, abs(proved.x - found)), proved.x - found)
             self.steps.append(min(found - good.x, bad.x - found))
             if len(self.steps) < 3 or self.steps[-1] <= max(0.5 * self.steps[-3], LITTLE):
                 return self._clip(found, good.position + 1, bad.position - 1)

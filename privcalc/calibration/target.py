@@ -10,6 +10,7 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.directions import Method
 from privcalc.engine.certified import DELTA_FLOOR
 from privcalc.errors import DomainError
+from privcalc.numerics.work import alone
 from privcalc.record import record
 from privcalc.spec.entry import brief_text
 
@@ -88,14 +89,25 @@ class CalibrationTarget:
     ) -> tuple[Bound, Method]:
         """Bracket the quantity for a specification without holes.
 
-        The call is that of a budget check by `compose`, or of `convert`, so that they agree.
+        The question is that of a budget check by `compose`, or of `convert`, with the work that
+        such a question has by itself: whoever asks it again has the same answer.
 
         Args:
             tree: the specification.
             relation: the neighbouring relation.
             tolerance: target relative width.
             decide: whether the first bracket will do that decides whether the budget is satisfied.
+
+        Raises:
+            NotCertifiedError: no bracket is proved.
+            OutOfWorkError: too much was asked before.
         """
+        with alone():
+            return self._ask(tree, relation, tolerance, decide=decide)
+
+    def _ask(
+        self, tree: Node, relation: Relation, tolerance: float, *, decide: bool
+    ) -> tuple[Bound, Method]:
         if self.quantity in ("epsilon", "advantage"):
             at_delta = self.at is not None
             budget = self.budget if decide else None
@@ -107,7 +119,6 @@ class CalibrationTarget:
                 tolerance=tolerance,
                 max_epsilon=budget if at_delta else None,
                 max_delta=None if at_delta else budget,
-                quick=True,
             )
             composed = found.answers[0]
             return composed.proved, composed.method

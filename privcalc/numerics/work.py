@@ -83,6 +83,20 @@ def allowance(units: float) -> Iterator[None]:
 
 
 @contextmanager
+def alone(units: float = QUESTION) -> Iterator[None]:
+    """Allow what a question by itself has, whatever is left: it has the answer that it has alone.
+
+    Nothing is remembered from before. It is counted on the allowance around it.
+
+    Raises:
+        OutOfWorkError: far more than is allowed around it was spent already.
+    """
+    charge(0.0)
+    with _within(_Allowance(units, PATIENCE * units, {})):
+        yield
+
+
+@contextmanager
 def share(parts: float, most: float = math.inf) -> Iterator[None]:
     """Allow one of so many equal parts of what is left.
 
