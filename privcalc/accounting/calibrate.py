@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.accounting.realize import default_relation
 from privcalc.bounds import TOLERANCE, Verdict, round_down, round_up
-from privcalc.calibration.holes import Unknown, unknown
+from privcalc.calibration.holes import COUNTS, Unknown, unknown
 from privcalc.calibration.search import DEAR, Crossing, ValueSearch
 from privcalc.calibration.target import GAP, Calibration, CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
@@ -31,8 +31,10 @@ __all__ = ["Calibration", "CalibrationTarget", "calibrate"]
 WORK, FOR_LOWER = 2.0 * QUESTION, 1.0
 # The middle of brackets is looked for as long as the answer is farther away than this, in logs.
 NEAR = 0.02
-# Brackets of what is asked only once may be so wide.
-COARSE = 1e-4
+# Brackets of this relative width are enough for that, and for what is asked only once.
+ROUGH = 1e-3
+# Counts are looked for from here: few uses may take longer.
+USES = 100
 # A value that is proved insufficient is looked for no nearer to the sufficient one than this.
 NEAR_ENOUGH = 2e-9
 # Digits of the limits in messages.
@@ -98,19 +100,25 @@ class _Calibrator:
     tolerance: float
 
     def answer(self, start: float | None) -> Calibration:
-        """Come near with the middle of brackets; then each end proves a value by itself.
+        """Come near with the middle of rough brackets; then each end proves a value by itself.
 
-        Every probe is the question of the check of the answer, with all of the work that it has.
+        Every probe of the second search is the question of the check of the answer, with all of the
+        work that it has.
         """
         self._check_rest()
-        search = ValueSearch(self.unknown, self.target, self.relation, self.tolerance)
-        search.start(self._first(start))
+        rough = self._search(rough=True)
+        rough.start(self._first(start))
         if all(
-            probe.bound is None or math.isinf(probe.bound.upper) for probe in search.probes.values()
+            probe.bound is None or math.isinf(probe.bound.upper) for probe in rough.probes.values()
         ):
             self._refuse_limit()
-        self._both(search, *Crossing(search, "middle").solve(partial(_near, search)))
-        Crossing(search, "upper", spared=FOR_LOWER).solve()
+        self._both(rough, *Crossing(rough, "middle").solve(partial(_near, rough)))
+        search = self._search(rough=False)
+        search.rough = tuple(rough.probes.values())
+        search.low, search.high, search.slope = rough.low, rough.high, rough.slope
+        upper, root = Crossing(search, "upper", spared=FOR_LOWER), rough.root("upper")
+        search.start(search.rough[0].x if root is None else upper.safe(root))
+        upper.solve()
         good, bad = self._both(search, *search.nearest())
         below = self._insufficient(search, good)
         # What decides a budget may be a wide bracket; those that are shown are narrow.
@@ -118,16 +126,21 @@ class _Calibrator:
             good = search.narrowed(good)
             if self.unknown.whole:
                 below = None if below is None else search.narrowed(below)
-        return self._calibration(good, bad, below, len(search.probes))
+        return self._calibration(good, bad, below, len(search.probes) + len(search.rough))
+
+    def _search(self, *, rough: bool) -> ValueSearch:
+        wish = max(ROUGH, self.tolerance) if rough else self.tolerance
+        return ValueSearch(self.unknown, self.target, self.relation, wish, quick=rough)
 
     def _first(self, start: float | None) -> float:
-        """Return an x to begin with: of what is near, or of 1."""
+        """Return an x to begin with: of what is near, of 1, or of some uses."""
         wanted = self.unknown
         if start is not None:
             return wanted.sign * math.log(start)
         ends = [wanted.grid.value(end) for end in (wanted.lowest, wanted.highest)]
         low, high = sorted(wanted.sign * math.log(max(end, 1e-300)) for end in ends)
-        return min(max(0.0, low), high)
+        some = math.log(USES) if wanted.holes[0].parameter is COUNTS else 0.0
+        return min(max(some, low), high)
 
     def _insufficient(self, search: ValueSearch, good: Probe) -> Probe | None:
         """Find a value that misses the target for certain, where the next one is undecided."""
@@ -204,7 +217,7 @@ class _Calibrator:
         if narrow and math.isfinite(narrow.upper) and narrow.verdict(target.budget) is verdict:
             raise self._unproved(narrow, "of what it is composed with")
 
-    def _asked(self, tree: Node, tolerance: float = COARSE) -> Bound | None:
+    def _asked(self, tree: Node, tolerance: float = ROUGH) -> Bound | None:
         """Bracket the quantity of a specification, where that is possible."""
         try:
             return self.target.ask(tree, self.relation, max(tolerance, self.tolerance))[0]

@@ -89,18 +89,22 @@ class ValueSearch:
         target: what it has to meet.
         relation: the neighbouring relation.
         tolerance: that of every probe.
+        quick: whether probes only show where the answer is, as fast as they can.
         slope: about the growth of the excess with x.
-        spent: the work that all probes took.
+        rough: probes of a quick search before this one, which help to find the place.
+        spent: the work that its own probes took.
     """
 
     unknown: Unknown
     target: CalibrationTarget
     relation: Relation
     tolerance: float
+    quick: bool = False
     slope: float = 1.0
     probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
     high: int = 0
+    rough: tuple[Probe, ...] = ()
     spent: float = 0.0
 
     def __post_init__(self) -> None:
@@ -158,12 +162,14 @@ class ValueSearch:
     def nearest(self) -> tuple[Probe | None, Probe | None]:
         """Return the costliest value that is proved to keep the budget, and the next one beyond.
 
-        Of brackets of several widths: that of a cheaper value may say less.
+        Of brackets of several widths: that of a cheaper value may say less. Rough ones leave open
+        what they do not prove.
         """
         kept = [p for p in self.probes.values() if p.excess["upper"] <= 0.0]
         good = max(kept, key=lambda p: p.position, default=None)
         least = self.low - 1 if good is None else good.position
-        beyond = [p for p in self.probes.values() if p.position > least and p not in kept]
+        probes = [*self.probes.values(), *self.rough]
+        beyond = [p for p in probes if p.position > least and p.excess["upper"] > 0.0]
         return good, min(beyond, key=lambda p: p.position, default=None)
 
     @property
@@ -177,7 +183,8 @@ class ValueSearch:
         What decides a budget may be a wide bracket; near the budget narrow ones know better. Costs
         grow with x: where a costlier value seems to cost no more, the wider of the two misleads.
         """
-        finite = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
+        probes = [*self.probes.values(), *self.rough]
+        finite = [p for p in probes if math.isfinite(p.excess[end] + p.x)]
         narrow = WIDER * min((p.open for p in finite), default=math.inf)
         probes = [p for p in finite if p.open <= max(narrow, FAR * abs(p.excess[end]))]
         known = [
@@ -221,7 +228,9 @@ class ValueSearch:
         before = left()
         try:
             with trying(self.unknown.words(value)):
-                bound, method = self.target.ask(tree, self.relation, self.tolerance, decide=decide)
+                bound, method = self.target.ask(
+                    tree, self.relation, self.tolerance, decide=decide, quick=self.quick
+                )
         except NotCertifiedError as error:
             nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
             return Probe(position, value, x, None, None, nothing, error)
@@ -305,17 +314,23 @@ class Crossing:
         search, end = self.search, self.end
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
+            proved = bad if end == "lower" else good
+            if proved is not None and self._rest < DEAR and self._proves(proved):
+                break
+            # Of two sides both are wanted, of an end the one that it proves.
+            both = good is not None and bad is not None
+            known = both if end == "middle" else end == "lower" or proved is not None
+            if known and self._rest < 1.0:
+                break
             if good is not None and bad is not None:
-                if bad.position - good.position <= 1 or self._rest < 1.0:
-                    break
-                if self._rest < DEAR and self._proves(good, bad):
+                if bad.position - good.position <= 1:
                     break
                 if self._wide(good, bad) or bad.x - good.x <= self.near:
                     break
                 if close is not None and close(good, bad):
                     break
                 search.probe(self.between(good, bad))
-            elif (end == "lower" and self._rest < 1.0) or not self.extend(good, bad):
+            elif not self.extend(good, bad):
                 break
         return search.sides(end)
 
@@ -324,14 +339,18 @@ class Crossing:
         """How many answers can be had, without those that are spared."""
         return self.search.rest - self.spared
 
-    def _proved(self, good: Probe, bad: Probe) -> Probe:
-        """Return the one of two on either side that says something for certain."""
-        return bad if self.end == "lower" else good
-
-    def _proves(self, good: Probe, bad: Probe) -> bool:
+    def _proves(self, probe: Probe) -> bool:
         """Return whether what is proved is as near as dear answers come."""
-        probe = self._proved(good, bad)
         return abs(probe.excess[self.end]) <= 2.0 * BACK * probe.width
+
+    def safe(self, root: float) -> float:
+        """Return an x that proves something, near where the end of the bracket is the budget."""
+        search = self.search
+        if self._rest >= DEAR or not search.slope or self.end == "middle":
+            return root
+        probes = [*search.probes.values(), *search.rough]
+        width = min(probes, key=lambda p: abs(p.x - root)).width
+        return root + math.copysign(BACK * width / search.slope, 1 if self.end == "lower" else -1)
 
     def between(self, good: Probe, bad: Probe) -> int:
         """Choose a position strictly between two: where the secant leads, or the middle."""
@@ -341,10 +360,7 @@ class Crossing:
             gap, near = bad.x - good.x, self._near_enough(good, bad)
             away = 0.5 * min(max(self.near, near if gap > near else 0.0), gap)
             found = min(max(found, good.x + away), bad.x - away)
-            if self._rest < DEAR and self.search.slope:
-                proved = self._proved(good, bad)
-                back = BACK * max(good.width, bad.width) / abs(self.search.slope)
-                found += math.copysign(min(back, abs(proved.x - found)), proved.x - found)
+            found = min(max(self.safe(found), good.x), bad.x)
             self.steps.append(min(found - good.x, bad.x - found))
             if len(self.steps) < 3 or self.steps[-1] <= max(0.5 * self.steps[-3], LITTLE):
                 return self._clip(found, good.position + 1, bad.position - 1)
@@ -367,6 +383,8 @@ class Crossing:
         if root is not None and (root - base.x) * direction > 0.0:
             least = LEAST_STEP if self.end == "middle" and base.width > NARROW else LITTLE
             distance = max(BEYOND * abs(root - base.x), least)
+            if self._rest < DEAR and self.end != "middle":
+                distance = abs(self.safe(root) - base.x)
         else:
             # Brackets of several widths may not fit together, but each says about how far it is.
             distance = self.blind * max(abs(base.excess[self.end]), LITTLE)

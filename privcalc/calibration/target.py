@@ -85,7 +85,13 @@ class CalibrationTarget:
             )
 
     def ask(
-        self, tree: Node, relation: Relation, tolerance: float, *, decide: bool = True
+        self,
+        tree: Node,
+        relation: Relation,
+        tolerance: float,
+        *,
+        decide: bool = True,
+        quick: bool = False,
     ) -> tuple[Bound, Method]:
         """Bracket the quantity for a specification without holes.
 
@@ -97,16 +103,17 @@ class CalibrationTarget:
             relation: the neighbouring relation.
             tolerance: target relative width.
             decide: whether the first bracket will do that decides whether the budget is satisfied.
+            quick: whether this is no answer, and may be as rough as the tolerance.
 
         Raises:
             NotCertifiedError: no bracket is proved.
             OutOfWorkError: too much was asked before.
         """
         with alone():
-            return self._ask(tree, relation, tolerance, decide=decide)
+            return self._ask(tree, relation, tolerance, decide=decide, quick=quick)
 
     def _ask(
-        self, tree: Node, relation: Relation, tolerance: float, *, decide: bool
+        self, tree: Node, relation: Relation, tolerance: float, *, decide: bool, quick: bool
     ) -> tuple[Bound, Method]:
         if self.quantity in ("epsilon", "advantage"):
             at_delta = self.at is not None
@@ -119,6 +126,7 @@ class CalibrationTarget:
                 tolerance=tolerance,
                 max_epsilon=budget if at_delta else None,
                 max_delta=None if at_delta else budget,
+                quick=quick,
             )
             composed = found.answers[0]
             return composed.proved, composed.method
