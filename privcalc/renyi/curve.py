@@ -217,7 +217,7 @@ class LeastCurve(OfSeveral):
 
     def upper(self, c: Array) -> Array:
         """Return the least upper bound."""
-        least: Array = np.min([curve.upper(c) for curve in self.curves], axis=0)
+        least: Array = np.minimum.reduce([curve.upper(c) for curve in self.curves])
         return least
 
 
