@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 # over all directions, there are groups, so many over all that is composed then.
 HEAVY, GROUPS = 400, 240
 # Samples of which a record is replaced are lists of their own, which take ten times as long.
-LISTS = 24
+LISTS = 360
 # A search walks through hundreds of trees.
 MOST_KEPT = 4
 

@@ -272,7 +272,9 @@ class Known:
         if not epsilons:
             return []
         asked = np.array(epsilons)
-        masses = source.estimates(asked)[1] if self._of_mass else np.zeros(len(asked))
+        # Where any width will do there is nothing to compare it with.
+        wanted = self._of_mass and width < math.inf
+        masses = source.estimates(asked)[1] if wanted else np.zeros(len(asked))
         # Far from where a source is good it estimates anything.
         masses = np.where((masses > 0.0) & (masses < 1.0 + ROUNDING), masses, 0.0)
         found = brackets(source, asked, min(FINE, self._width))
