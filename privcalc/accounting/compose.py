@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
 
 from privcalc.accounting.directions import (
@@ -19,8 +18,8 @@ from privcalc.accounting.directions import (
     round_points,
 )
 from privcalc.accounting.realize import alternatives, default_relation, realize
-from privcalc.bounds import TOLERANCE, Bound, Proof
-from privcalc.errors import DisagreementError, DomainError, NotCertifiedError, UsageError
+from privcalc.bounds import TOLERANCE, Bound, Proof, falling
+from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.exact import exact
 from privcalc.numerics.work import QUESTION, allowance, share
 from privcalc.record import replace
@@ -28,7 +27,6 @@ from privcalc.spec.registry import holes, wrappers_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
     from privcalc.engine.terms import Realized
     from privcalc.relation import Relation
@@ -127,30 +125,6 @@ def monotone(answers: Sequence[Answer]) -> list[Answer]:
         replace(answer, bound=bound, directions=tuple(each.values()))
         for answer, bound, each in zip(answers, bounds, ways, strict=True)
     ]
-
-
-def falling(points: Sequence[Fraction], bounds: Sequence[Bound]) -> list[Bound]:
-    """Return brackets of what does not rise with a point: delta with epsilon, epsilon with delta.
-
-    An upper end at a point is one at all larger ones. A lower end is what a mechanism costs, which
-    costs no less at smaller ones.
-
-    Raises:
-        DisagreementError: two ends contradict each other.
-    """
-    order = sorted(range(len(points)), key=points.__getitem__)
-    ends = [bounds[i].outward for i in order]
-    uppers = accumulate((high for _, high in ends), min)
-    lowers = accumulate((-math.inf if low is None else low for low, _ in reversed(ends)), max)
-    found = list(bounds)
-    for i, high, low in zip(order, uppers, reversed([*lowers]), strict=True):
-        if low > high:
-            raise DisagreementError(
-                f"the answers contradict each other: at most {high!r}, at least {low!r}"
-            )
-        if found[i].exact is None:
-            found[i] = Bound(high, low if low > -math.inf else None)
-    return found
 
 
 def _lone_selection(tree: Node) -> Wrapped | None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.accounting.compose import compose, falling
-from privcalc.bounds import Bound
+from privcalc.accounting.compose import compose
+from privcalc.bounds import Bound, falling
 from privcalc.errors import DisagreementError, PrivcalcError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

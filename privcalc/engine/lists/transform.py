@@ -256,9 +256,8 @@ def _power(parts: Parts, centres: Sequence[int], size: int) -> tuple[ComplexArra
         large = bounds > FAINT
         if len(parts) > MANY and not large.all():
             faint += float(np.square(bounds[~large]).sum())
-            kept, product, bounds, relative, rounding = (
-                each[large] for each in (kept, product, bounds, relative, rounding)
-            )
+            kept, product, bounds = kept[large], product[large], bounds[large]
+            relative, rounding = relative[large], rounding[large]
     whole: ComplexArray = np.zeros(half, np.complex128)
     whole[kept] = product
     with np.errstate(over="ignore", invalid="ignore"):
