@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import doubles, exact
-from privcalc.mechanisms.base import Noise, decimal_of, given
+from privcalc.mechanisms.base import Mechanism, Noise, decimal_of, given
 from privcalc.relation import Adjacency
 from privcalc.spec.entry import QUERY, deviation, positive, share, whole
 from privcalc.spec.registry import Parameter, mechanism
@@ -341,7 +341,7 @@ class Skellam(Noise):
     ),
     example="binomial:n=2000,sensitivity=8",
 )
-class Binomial(Noise):
+class Binomial(Mechanism):
     """The number of heads of n coins added to a count (Dwork et al. 2006).
 
     Each coin shows heads with probability p, and the sum f(x) + heads is published. A record adds
