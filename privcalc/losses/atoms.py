@@ -170,6 +170,7 @@ class AtomicLaw(LossLaw):
             losses are negative, or taken from there, in its favour.
         mu: of a list of a pair of which more is known (`gaussian_range`, the Renyi curve) than such
             outcomes say.
+        uses: see `LossLaw`; of parts of a mechanism as well.
     """
 
     losses: tuple[float, ...]
@@ -186,6 +187,7 @@ class AtomicLaw(LossLaw):
     alternative_dominating_pair: LossLaw | None = None
     moved: float = 0.0
     mu: tuple[float, float] | None = None
+    uses: int = 1
 
     @cached_property
     def properties(self) -> LawProperties:
