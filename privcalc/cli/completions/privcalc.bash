@@ -41,7 +41,7 @@ _privcalc_offers() {
         'pure:') offers='epsilon=' ;;
         'approx:') offers='epsilon= delta=' ;;
         'gdp:') offers='mu=' ;;
-        'zcdp:') offers='rho= xi=' ;;
+        'zcdp:') offers='rho= xi= omega=' ;;
         'rdp:') offers='order= epsilon= file=' ;;
         'rdp:file=') offers='/' ;;
         'profile:') offers='file=' ;;

@@ -78,7 +78,7 @@ function __privcalc_words
         case 'gdp:'
             printf '%s\n' mu=
         case 'zcdp:'
-            printf '%s\n' rho= xi=
+            printf '%s\n' rho= xi= omega=
         case 'rdp:'
             printf '%s\n' order= epsilon= file=
         case 'rdp:file='
