@@ -167,7 +167,7 @@ def test_points_give_the_largest_convex_curve(
 )
 def test_truncated_concentration(text: str, delta: float, simple: float, value: float) -> None:
     """Epsilon is no more than published conversions prove, and not below that of a Gaussian."""
-    gaussian = upper(text.split(",")[0], delta)
+    gaussian = upper(text.split(",", maxsplit=1)[0], delta)
     assert gaussian * (1 - 1e-9) <= upper(text, delta) <= value * (1 + 1e-9) < simple
 
 
