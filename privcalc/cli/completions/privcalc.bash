@@ -60,7 +60,7 @@ _privcalc_offers() {
         '@shuffle:'|'@shuffled-reports:') offers='n=' ;;
         '@group:') offers='k=' ;;
         '@select:'|'@repeat-and-select:') offers='runs= mean= shape= gamma= n= p= file=' ;;
-        '@select:runs='|'@repeat-and-select:runs=') offers='geometric logarithmic tnb poisson binomial fixed distribution' ;;
+        '@select:runs='|'@repeat-and-select:runs=') offers='geometric logarithmic tnb poisson binomial fixed distribution until' ;;
         '@select:file='|'@repeat-and-select:file=') offers='/' ;;
         '=geometric:') offers='mean=' ;;
         '=logarithmic:') offers='mean=' ;;

@@ -116,7 +116,7 @@ function __privcalc_words
         case '@select:' '@repeat-and-select:'
             printf '%s\n' runs= mean= shape= gamma= n= p= file=
         case '@select:runs=' '@repeat-and-select:runs='
-            printf '%s\n' geometric logarithmic tnb poisson binomial fixed distribution
+            printf '%s\n' geometric logarithmic tnb poisson binomial fixed distribution until
         case '@select:file=' '@repeat-and-select:file='
             printf '%s\n' /
         case '=geometric:'
