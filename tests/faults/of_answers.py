@@ -493,4 +493,12 @@ OF_ANSWERS = (
         "commands",
         "test_library.py",
     ),
+    Fault(
+        "until-divisor",
+        "selection/until.py",
+        "self._grids[0].upper(x) / d * (1.0 + SLACK)",
+        "self._grids[0].upper(x) * (1.0 + SLACK)",
+        "selection",
+        "test_until.py",
+    ),
 )

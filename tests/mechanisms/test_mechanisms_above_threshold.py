@@ -179,7 +179,6 @@ def test_a_group_of_a_highest_threshold() -> None:
         ("noise=gaussian,threshold_noise=9,query_noise=9", "needs length, .* or threshold"),
         ("noise=gaussian,threshold_noise=0.05,query_noise=9,length=5", "too small"),
         ("threshold_noise=0.01,query_noise=0.001", "in"),
-        ("threshold_noise=1,query_noise=1,cutoff=1000", "at most 600"),
         (
             "noise=gaussian,threshold_noise=99,query_noise=999,cutoff=900,length=1000000",
             "too many",
