@@ -91,7 +91,7 @@ def _work_is_never_given_back() -> None:
         assert name != "spent" or value >= getattr(self, name), "work below 0 was charged"
         object.__setattr__(self, name, value)
 
-    work._Allowance.__setattr__ = counted  # type: ignore[assignment, method-assign]
+    work._Allowance.__setattr__ = counted  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,10 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.spec.parse import parse
-from tests.oracles.brute import BruteForce, TooManyOutcomesError
-from tests.oracles.brute_pairs import discrete_gaussian
 from tests.oracles.exact import gaussian_delta
 from tests.oracles.store import folder
+from tests.truths.brute import BruteForce, TooManyOutcomesError
+from tests.truths.brute_pairs import discrete_gaussian
 
 # Sigma as a decimal, sensitivity and count.
 Term = dict[str, Any]

@@ -20,13 +20,13 @@ from privcalc.losses.choices.noisy_max import (
 )
 from privcalc.numerics.normal import gaussian_profiles
 from privcalc.spec.parse import parse
-from tests.losses.noisy_max_bounds import (
+from tests.truths import normal_delta
+from tests.truths.noisy_max import (
     largest,
     union,
     upper_delta,
     vector_mu,
 )
-from tests.truths import normal_delta
 
 
 @pytest.mark.few(5)

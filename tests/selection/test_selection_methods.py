@@ -14,7 +14,6 @@ from privcalc.selection.distribution import make_runs
 from privcalc.selection.methods import liu_talwar_delta, liu_talwar_epsilon
 from privcalc.selection.renyi import best_delta, best_epsilon, selected_curve
 from privcalc.selection.runs import NegativeBinomialRuns
-from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns, hockey_stick, log_moment
 from tests.selection.random_bases import (
     ALL_RUNS,
@@ -26,6 +25,7 @@ from tests.selection.random_bases import (
     random_base,
     randomised_response,
 )
+from tests.truths.finite_base import FiniteBase
 
 
 class TestRenyiMethods:
