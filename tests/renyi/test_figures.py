@@ -16,6 +16,7 @@ from privcalc.accounting.subsample import subsample
 from privcalc.errors import NotCertifiedError
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Wrapped
+from tests.asked import epsilon
 
 if TYPE_CHECKING:
     from privcalc.accounting.amplification import Amplification
@@ -62,6 +63,15 @@ def test_curves(text: str) -> None:
         assert found.tight[i] <= found.upper[i] <= float(general) + digits(general)
         assert (found.exact[i].lower or 0.0) <= found.tight[i]
         assert found.exact[i].upper == pytest.approx(found.tight[i], rel=2e-8)
+
+
+def test_a_sample_of_a_curve_costs_as_much_as_noise_that_keeps_it() -> None:
+    """The general bound of the curve of Gaussian noise is above its own epsilon, by a part."""
+    noise, curve = (
+        epsilon(f"{text}@poisson:q=0.01@100", 1e-6)
+        for text in ("gaussian:sigma=3", "zcdp:rho=1/18")
+    )
+    assert noise.upper <= curve.upper <= 3.0 * noise.upper
 
 
 def poisson_pair(tmp: Any) -> str:
