@@ -160,8 +160,7 @@ def test_a_census_of_many_variances() -> None:
 )
 def test_extremes(text: str, delta: float, most: float) -> None:
     """Narrow and wide noise, many uses and tiny deltas give brackets, wide ones if need be."""
-    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
-    assert bound is not None
+    bound = compose(parse(text).tree, deltas=[delta]).answers[0].proved
     assert 0.0 < bound.upper < math.inf
     assert bound.width <= most * bound.upper
 

@@ -128,11 +128,9 @@ def test_sampling_never_costs(text: str) -> None:
     """Epsilon with a sampling is at most epsilon without, and grows with the rate."""
     last = 0.0
     for rate in ("1e-4", "0.01", "0.9"):
-        bound = compose(parse(f"{text}@poisson:q={rate}@50").tree, deltas=[1e-6]).answers[0].bound
-        assert bound is not None
+        bound = compose(parse(f"{text}@poisson:q={rate}@50").tree, deltas=[1e-6]).answers[0].proved
         assert bound.lower is not None
         assert last <= bound.upper
         last = bound.lower
-    whole = compose(parse(f"{text}@50").tree, deltas=[1e-6]).answers[0].bound
-    assert whole is not None
+    whole = compose(parse(f"{text}@50").tree, deltas=[1e-6]).answers[0].proved
     assert last <= whole.upper

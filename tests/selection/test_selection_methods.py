@@ -57,6 +57,15 @@ class TestRenyiMethods:
         )
         assert best_epsilon(make_runs("poisson", mean=3.0), base, base, 1.0) == 0.0
 
+    def test_many_rare_tries_are_as_good_as_a_poisson_law(self) -> None:
+        """The bound for binomial numbers tends to the theorem for Poisson numbers."""
+        base = GaussianBase(1.0 / 3.0)
+        many, limit = (
+            best_epsilon(each, base, base, 1e-6)
+            for each in (make_runs("binomial", n=1e5, mean=3.0), make_runs("poisson", mean=3.0))
+        )
+        assert many == pytest.approx(limit, rel=1e-4)
+
     def test_infinite_losses_are_paid_for_by_delta(self) -> None:
         """E[K] P(L = infinity) comes off delta, and nothing is left below it."""
         base = FiniteBase([0.5, 0.49, 0.01], [0.49, 0.51, 0.0])
