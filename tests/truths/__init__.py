@@ -1,6 +1,8 @@
 """What many tests compare with: profiles in closed form, sums over few outcomes, how brackets lie.
 
 Formulas of their own, at the digits that mpmath has; nothing of the product but the type `Bound`.
+What takes more has a file of its own here: all outcomes of a composition (`brute`), arrangements of
+batches and of reports, pairs of two vectors as bases of a selection.
 """
 
 from __future__ import annotations
