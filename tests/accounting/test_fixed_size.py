@@ -34,6 +34,12 @@ ROWS = [
 ]
 
 
+def test_few_steps_to_two_parts_of_a_thousand() -> None:
+    """Their game is bounded as closely from above as from below."""
+    lower, upper = ends("gaussian:sigma=2@wor:n=60000,m=256@1000", 1e-6)
+    assert lower <= upper <= 1.002 * lower
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "low", "high"), ROWS)
 def test_the_game_to_three_digits(text: str, low: float, high: float) -> None:

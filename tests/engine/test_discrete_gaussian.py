@@ -16,10 +16,10 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.spec.parse import parse
-from tests.oracles.brute import BruteForce, TooManyOutcomesError
-from tests.oracles.brute_pairs import discrete_gaussian
 from tests.oracles.exact import gaussian_delta
 from tests.oracles.store import folder
+from tests.truths.brute import BruteForce, TooManyOutcomesError
+from tests.truths.brute_pairs import discrete_gaussian
 
 # Sigma as a decimal, sensitivity and count.
 Term = dict[str, Any]
@@ -160,8 +160,7 @@ def test_a_census_of_many_variances() -> None:
 )
 def test_extremes(text: str, delta: float, most: float) -> None:
     """Narrow and wide noise, many uses and tiny deltas give brackets, wide ones if need be."""
-    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
-    assert bound is not None
+    bound = compose(parse(text).tree, deltas=[delta]).answers[0].proved
     assert 0.0 < bound.upper < math.inf
     assert bound.width <= most * bound.upper
 

@@ -11,15 +11,14 @@ from scipy.stats import binom
 
 import privcalc
 from privcalc.accounting.compose import compose
-from privcalc.accounting.realize import realize
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.engine.inversion.listed_cases import composition_of
 from tests.oracles.contour import contour
 
 if TYPE_CHECKING:
-    from privcalc.engine.composition import Composition
     from tests.oracles.laws import Leaf
 
 ADD = Relation.ADD_OR_REMOVE_ONE
@@ -28,12 +27,6 @@ HUGE = (
     pytest.param("3e4", 100_000_000, "1.2", 0.1, marks=pytest.mark.slow),
     ("50", 4000, "5.5", 3e-6),
 )
-
-
-def composition_of(text: str, direction: str = "remove") -> Composition:
-    """Return the laws above of one direction."""
-    parts = realize(parse(text).tree, ADD)
-    return next(part.upper for name, part in parts.items() if name in (direction, "both"))
 
 
 @pytest.mark.parametrize(("scale", "count", "epsilon", "width"), HUGE)

@@ -47,6 +47,22 @@ OF_ANSWERS = (
         "test_chords.py",
     ),
     Fault(
+        "chain-directions",
+        "accounting/chain.py",
+        "return max(grouped_delta(",
+        "return min(grouped_delta(",
+        "accounting",
+        "test_chords.py",
+    ),
+    Fault(
+        "lower-end-unproved",
+        "accounting/lower_ends.py",
+        "return Bound(math.inf, 0.0)",
+        "return Bound(math.inf, 0.01)",
+        "accounting",
+        "test_lower_ends.py",
+    ),
+    Fault(
         "chain-chord-room",
         "accounting/chain.py",
         "between = np.minimum(self.deltas[left], chord + room)",

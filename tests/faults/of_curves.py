@@ -557,6 +557,22 @@ OF_CURVES = (
         "test_noisy_max_laplace.py",
     ),
     Fault(
+        "noisy-max-laplace-hidden",
+        "losses/choices/noisy_max_laplace.py",
+        "HIDDEN = 2.0**-50",
+        "HIDDEN = 0.0",
+        "mechanisms",
+        "test_noisy_max_laplace.py",
+    ),
+    Fault(
+        "noisy-max-lower-from-upper",
+        "losses/choices/noisy_max.py",
+        "lower.append(_chances(k, m - k, thresholds)[0])",
+        "lower.append(_chances(k, m - k, thresholds)[1])",
+        "losses",
+        "test_noisy_max.py",
+    ),
+    Fault(
         "points-first-mass",
         "losses/profiles.py",
         "alone = rest if x[first] == 0.0 else rest / (1.0 + math.exp(-x[first]))",

@@ -15,7 +15,7 @@ from privcalc.losses.batches_swap import Slots
 from privcalc.losses.lattice_sums import LatticeSums, SumPlan
 from privcalc.losses.profiles import one_order_law
 from privcalc.numerics.normal import gaussian_profile
-from tests.batches_truth import arranged_deltas, sampled_attack
+from tests.truths.batches import arranged_deltas, sampled_attack
 
 EPSILONS = np.concatenate([np.linspace(0.0, 0.02, 9), np.geomspace(0.03, 11.0, 60)])
 

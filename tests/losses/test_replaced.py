@@ -32,9 +32,7 @@ LAWS: dict[str, Any] = {"gaussian": GaussianLaw, "laplace": LaplaceLaw}
 def asked(text: str, engine: str = "auto", relation: Relation = REPLACE, **query: float) -> Bound:
     """Return the bracket of one question under replace-one."""
     lists: Any = {f"{name}s": [value] for name, value in query.items()}
-    bound = compose(parse(text).tree, relation=relation, engine=engine, **lists).answers[0].bound
-    assert bound is not None
-    return bound
+    return compose(parse(text).tree, relation=relation, engine=engine, **lists).answers[0].proved
 
 
 def pair_of(noise: str, moved: float, q: float) -> tuple[LossLaw, LossLaw]:

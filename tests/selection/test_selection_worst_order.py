@@ -14,7 +14,7 @@ from privcalc.selection.base import GaussianBase
 from privcalc.selection.distribution import make_runs
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.worst_order import FinitePair, Order, Places, Ranking, WorstOrder, places
-from tests.finite_base import FiniteBase
+from tests.truths.finite_base import FiniteBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

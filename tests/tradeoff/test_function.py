@@ -81,6 +81,12 @@ def test_directions_of_samples() -> None:
         assert back[1].lower <= ALPHAS[i] <= back[0].upper
 
 
+def test_the_best_epsilon_may_be_the_last_that_is_tried() -> None:
+    """Nearly all losses of this Renyi curve are above 690, and nothing is left of beta."""
+    curve = trade_off(laws_of("zcdp:rho=1000"), [1e-300, 0.3], TOLERANCE).worst
+    assert [beta.lower for beta in curve.beta] == [0.0, 0.0]
+
+
 def test_work_is_limited() -> None:
     """What only lattices prove gets few of them, brackets that hold, and a note."""
     budget = 2e6

@@ -12,7 +12,7 @@ from privcalc.errors import PrivcalcError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.asked import epsilon as epsilon_of
-from tests.batches_truth import arranged_deltas
+from tests.truths.batches import arranged_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

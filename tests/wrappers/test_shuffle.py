@@ -20,8 +20,8 @@ from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
 from tests.asked import deltas as deltas_of
 from tests.asked import epsilon as epsilon_of
-from tests.shuffle_truth import pairs as all_pairs
-from tests.shuffle_truth import power, response, worst
+from tests.truths.shuffle import pairs as all_pairs
+from tests.truths.shuffle import power, response, worst
 
 SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 

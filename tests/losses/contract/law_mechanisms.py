@@ -35,6 +35,7 @@ from tests.losses.contract.law_truth import (
     opposite,
     sampled,
 )
+from tests.truths import screened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,8 +140,7 @@ def _noisy_screening(given: Any, read: Any, adjacency: Adjacency, records: int) 
     step = min(records, k)
     # Far from the threshold probabilities are next to 0 and 1.
     with mp.workdps(400):
-        yes = [mp.ncdf((t - threshold) / sigma) for t in range(k + 1)]
-        no = [mp.ncdf((threshold - t) / sigma) for t in range(k + 1)]
+        yes, no = screened(sigma, threshold, k), screened(-sigma, threshold, k)
         corners = {(mpf(0), mpf(0)), (mpf(1), mpf(1))}
         for t in range(k + 1 - step):
             corners |= {(yes[t], yes[t + step]), (no[t + step], no[t])}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from mpmath import mp
 
-from tests.oracles import brute_pairs as pairs
-from tests.oracles.brute import BruteForce, Pair, TooManyOutcomesError
+from tests.truths import brute_pairs as pairs
+from tests.truths.brute import BruteForce, Pair, TooManyOutcomesError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
