@@ -15,7 +15,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import PrivcalcError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.oracles.brute import BruteForce
+from tests.truths.brute import BruteForce
 from tests.pairs import bracket, built
 
 # Epsilons at a delta, by convolutions of Poisson masses, exact rationals, and sums in 30 digits.
