@@ -178,7 +178,7 @@ class Parameter:
 
 
 # What `words.toml` says of entries.
-_WORDS = ("line", "plain", "reveals", "between", "above", "condition")
+_WORDS = ("line", "plain", "reveals", "between", "above", "condition", "neighbours")
 # What many mechanisms and wrappers declare.
 QUERY = "unit of the query"
 # The noise as a multiple of the sensitivity, in its place.
@@ -248,6 +248,7 @@ class Entry:
         between: why its two ends may be far apart: what is proved above and what below, or "".
         above: why there may be no lower end, and what would have one, or "".
         condition: why other relations are refused, or "".
+        neighbours: how neighbours differ whatever the relation is called, or "" where it says so.
     """
 
     kind: Kind

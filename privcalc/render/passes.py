@@ -1,0 +1,110 @@
+"""How often all samples of a specification go through the data: epochs, which nobody has to count.
+
+Only where the number of records is known, or the rate is a ratio such as 256/60000 or 1/235.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privcalc.exact import exact
+from privcalc.record import record
+from privcalc.render.words import short_exponent, written
+from privcalc.spec.tree import Composed, Repeated, Wrapped, nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from privcalc.spec.tree import Node
+
+# Whose samples are counted, and the rate, of a size or a probability, that is theirs.
+SAMPLED = ("poisson_sampled", "sampled_without_replacement")
+# Numbers of records, or rates, that are named one by one.
+_MOST = 3
+_RATIO = re.compile(r"([0-9_]+)/([0-9_]+)")
+
+
+@record
+class Draw:
+    """What is sampled a number of times: at which rate, of how many records.
+
+    With a rate of 1/n, which is that of n batches, too, nobody wrote how many records there are.
+    """
+
+    node: Wrapped
+    uses: int
+    rate: Fraction
+    records: int | None
+    ratio: str
+
+
+def draws(tree: Node, uses: int = 1) -> Iterator[Draw]:
+    """Yield the samples of a tree that all are of the same data, and whose sizes are known.
+
+    Samples of samples are none, nor those of the runs of a selection or of disjoint parts.
+    """
+    if isinstance(tree, Repeated) and isinstance(tree.count, int):
+        yield from draws(tree.event, uses * tree.count)
+    elif isinstance(tree, Composed):
+        for event in tree.events:
+            yield from draws(event, uses)
+    elif isinstance(tree, Wrapped) and tree.name == "group":
+        yield from draws(tree.event, uses)
+    elif isinstance(tree, Wrapped) and tree.name in SAMPLED:
+        inside = (each.name for each in nodes(tree.event) if isinstance(each, Wrapped))
+        if (found := _rate(tree)) is not None and not {*SAMPLED} & {*inside}:
+            yield Draw(tree, uses, *found)
+
+
+def _rate(tree: Wrapped) -> tuple[Fraction, int | None, str] | None:
+    """Return the rate, the number of records or None, and a ratio that was written; or None."""
+    values = dict(tree.parameters)
+    size, sample = values.get("source_dataset_size"), values.get("sample_size")
+    if isinstance(size, int) and isinstance(sample, int):
+        return Fraction(sample, size), size, ""
+    rate = values.get("sampling_probability")
+    if not isinstance(rate, float | int):
+        return None
+    text = written(rate)
+    ratio = _RATIO.fullmatch(text)
+    if not isinstance(size, int):
+        size = int(ratio[2]) if ratio and int(ratio[1]) > 1 else None
+    return exact(rate), size, text if ratio else ""
+
+
+def passes(tree: Node) -> str:
+    """Say how often all samples go through the data: `15,360 samples of 60,000 records: ...`."""
+    found = [words for words, _, _ in counted(tree)]
+    more = len(found) - _MOST
+    return " and ".join([*found[:_MOST], *([f"{more} more of this kind"] if more > 0 else [])])
+
+
+def counted(tree: Node) -> Iterator[tuple[str, int, Fraction]]:
+    """Yield for each number of records what its samples are in words, how many, and the passes."""
+    found: dict[str, list[Draw]] = {}
+    for each in draws(tree):
+        if each.records is not None:
+            found.setdefault(f"of {each.records:,} records", []).append(each)
+        elif each.ratio:
+            found.setdefault(f"at rate {each.ratio}", []).append(each)
+    for of, several in found.items():
+        uses = sum(each.uses for each in several)
+        total = sum((each.rate * each.uses for each in several), Fraction(0))
+        records = several[0].records
+        drawn = Fraction(uses) if records is None else total * records
+        what = "step" if records is None else "sample"
+        number, often = _number(drawn), _few(total)
+        words = f"{number} {what}{'' if number == '1' else 's'} {of}"
+        yield f"{words}: {often} pass{'' if often == '1' else 'es'}", uses, total
+
+
+def _number(value: Fraction) -> str:
+    return f"{int(value):,}" if value.denominator == 1 else _few(value)
+
+
+def _few(value: Fraction) -> str:
+    """Write a number with three digits, or all those of its whole part."""
+    whole = value >= 1000
+    return f"{round(value):,}" if whole else short_exponent(f"{float(value):.3g}")
