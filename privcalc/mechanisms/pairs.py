@@ -31,6 +31,7 @@ MOST_BITS = 8_000
 
 @mechanism(
     name="pmf",
+    neighbours="outputs have the probabilities of one column or the other",
     place=150,
     parameters=(Parameter("file", kind="path"),),
     example="pmf:file=./pmf.csv@10",
@@ -108,6 +109,7 @@ def _sum(file: str, column: list[Fraction]) -> Fraction:
 
 @mechanism(
     name="bernoulli_pair",
+    neighbours="a yes has probability p or other_p",
     place=170,
     parameters=(
         share("p"),
@@ -139,6 +141,7 @@ LARGEST_RATIO = 1e6
 
 @mechanism(
     name="gaussian_pair",
+    neighbours="outputs have one normal law or the other",
     place=160,
     parameters=(
         Parameter("mean"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.render.passes import passes
-from privcalc.render.words import number, sample
+from privcalc.render.words import number, sample, title
 from privcalc.spec.entry import number_text
 from privcalc.spec.registry import entry, under
 from privcalc.spec.tree import Leaf, Several, Wrapped, nested, nodes
@@ -39,9 +39,10 @@ _OF = {
 def assumptions(reports: Sequence[Report], *, paper: bool = False) -> tuple[tuple[str, str], ...]:
     """Say what the numbers assume; every table shows these lines, and so does a paper."""
     report, noise = reports[0], sensitivities(reports)
-    # Those of a sweep may differ, and a paper says how often records are drawn in its own words.
-    often = {passes(each.spec) for each in reports} if not paper else {""}
-    count = f"; {often.pop()}" if len(often) == 1 and "" not in often else ""
+    # Of a sweep they may differ; a paper has no such aside.
+    often = [*dict.fromkeys(passes(each.spec) for each in reports)]
+    alone = not paper and (len(often) == 1 or title(reports) == report.text)
+    count = f"; {often[0]}" if alone and often[0] else ""
     return (
         ("relation", relation_words(report.relation, report.spec)),
         *(((NAME, noise),) if noise else ()),

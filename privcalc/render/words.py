@@ -43,6 +43,36 @@ _CONVERSIONS = {
     "trade_off": "converted by the trade-off function of that order",
 }
 
+_YEOM, _DONG = "Yeom et al. 2018", "Dong, Roth, Su 2022"
+_GUESSING = (
+    "without the output, it is the baseline; Hayes, Mahloujifar, Balle 2023; Kulynych et al. 2025"
+)
+# What each column of a conversion means, and where it is from, by the target.
+TARGETS: dict[str, tuple[tuple[str, str], ...]] = {
+    "risk": (
+        ("advantage", f"largest tpr less fpr of a membership attack ({_YEOM})"),
+        ("tpr", f"largest true positive rate of an attack with that false positive rate ({_DONG})"),
+        (
+            "success by prior",
+            "largest chance of a right guess if the record is there with this chance",
+        ),
+        ("success by baseline", f"largest chance of guessing a secret of a record ({_GUESSING})"),
+    ),
+    "tradeoff": (
+        ("alpha", "false positive rate of an attack that says whether a record is there"),
+        ("beta", "least false negative rate of such attacks; a large one is private"),
+    ),
+    "rdp": (("renyi_epsilon", "Renyi divergence of that order between neighbouring data sets"),),
+    "zcdp": (("rho", "the Renyi divergence of every order is at most rho times the order"),),
+    "gdp": (("mu", "no attack does better than one that tells N(mu, 1) from N(0, 1)"),),
+}
+# The columns of a guarantee that is known by its Renyi curve only.
+CONVERTED = {
+    "classic": "the same upper bound by Mironov 2017",
+    "balle": "the same upper bound by Balle et al. 2020",
+    "trade_off": "the same upper bound by the trade-off function of the best order",
+}
+
 
 def number(value: float) -> str:
     """Write a double so that it reads back exactly, and as briefly as that allows."""
