@@ -105,6 +105,8 @@ def subsample(
         tolerance=tolerance,
         engine=engine,
     )
+    if curve:
+        yield _curve(found, sample)
     rounds = "1 round" if found.count == 1 else f"{found.count} rounds"
     for methods, answer in found.accounted:
         columns = {name: OneSided(value) for name, value in methods.items()}
@@ -116,8 +118,6 @@ def subsample(
             query={**sample, "count": found.count, **answer.query},
             remarks=(("epsilon", f"after {rounds}, each with a fresh sample"),),
         )
-    if curve:
-        yield _curve(found, sample)
 
 
 def _curve(found: Subsampled, sample: Query) -> Report:
@@ -140,7 +140,6 @@ def _curve(found: Subsampled, sample: Query) -> Report:
         words = f"about order {order:.4g}; beyond it sampling takes off about log(1/q) = {gain:.4g}"
         remarks.append(("transition", words))
     # The curve is of one round: it must not be taken for all that were asked about.
-    remarks += [("curve", "the Renyi divergences are of one round")] * (found.count > 1)
     rounds = {"count": found.count} if found.count > 1 else {}
     return Report(
         spec=found.tree,

@@ -39,10 +39,10 @@ _OF = {
 def assumptions(reports: Sequence[Report], *, paper: bool = False) -> tuple[tuple[str, str], ...]:
     """Say what the numbers assume; every table shows these lines, and so does a paper."""
     report, noise = reports[0], sensitivities(reports)
-    # Of a sweep they may differ; a paper has no such aside.
+    # Of a sweep they may differ; a paper has no such aside; a curve is of one of several rounds.
     often = [*dict.fromkeys(passes(each.spec) for each in reports)]
     alone = not paper and (len(often) == 1 or title(reports) == report.text)
-    count = f"; {often[0]}" if alone and often[0] else ""
+    count = f"; {often[-1]}" if alone and often[-1] else ""
     return (
         ("relation", relation_words(report.relation, report.spec)),
         *(((NAME, noise),) if noise else ()),
