@@ -6,13 +6,14 @@ the answer too small: epochs that are written as steps, uses that see one sample
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING
 
 from privcalc.exact import exact
 from privcalc.relation import Relation
 from privcalc.render.assumptions import NAME, given, listed, records_together, sensitivities
-from privcalc.render.passes import SAMPLED, counted, draws
+from privcalc.render.passes import SAMPLED, draws, passes
 from privcalc.render.words import written
 from privcalc.spec.entry import number_text
 from privcalc.spec.registry import call_text, entry, spelled
@@ -34,8 +35,8 @@ _TO_WRITE = (
 def said(report: Report) -> list[str]:
     """Return the sentences that JSON has, which no option takes away."""
     found = [words for words, _ in notes([report])]
-    often = [words for words, _, _ in counted(report.spec)]
-    return [*(each for each in often if not any(n.startswith(each) for n in found)), *found]
+    often = passes(report.spec)
+    return found if not often or any(each.startswith(often) for each in found) else [often, *found]
 
 
 def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[str, str]]:
@@ -60,22 +61,30 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
         yield f"{NAME} {sensitivities(reports)}", ""
 
 
+_FEW = "over the data; if the count is one of epochs, write steps: epochs divided by the rate"
+
+
 def _of_samples(tree: Node) -> Iterator[tuple[str, str]]:
     """Say where fewer records are drawn than one pass has, and which samples are none."""
-    for words, uses, total in counted(tree):
-        if uses > 1 and total < 1:
-            steps = "if the count is one of epochs, write steps: epochs divided by the rate"
-            yield f"{words} over the data; {steps}", ""
-    for each in nodes(tree):
-        if isinstance(each, Wrapped) and each.name in SAMPLED and (count := _count(each.event)) > 1:
-            call = f"@{call_text(each)}"
-            words = f"{count:,} uses before {call} see the same sample"
-            yield f"{words}; write {call}@{count} for a new sample in each", ""
-    rates = [(each, each.rate) for each in draws(tree)]
-    if any(rate < 1 for _, rate in rates):
-        for whole in (each.node for each, rate in rates if rate == 1):
-            words = f"@{call_text(whole)} samples nothing: its steps use every record"
-            yield f"{words}, other steps a sample", ""
+    found = [*draws(tree)]
+    often = passes(tree)
+    few = sum((each.rate * each.uses for each in found if each.rate < 1), Fraction(0)) < 1
+    if often and few and any(each.uses > 1 for each in found):
+        yield f"{often} {_FEW}", ""
+    wrapped = (each for each in nodes(tree) if isinstance(each, Wrapped) and each.name in SAMPLED)
+    several = [(call_text(each), _count(each.event)) for each in wrapped]
+    if several := [each for each in several if each[1] > 1]:
+        (call, count), more = several[0], _more(several)
+        words = f"{count:,} uses before @{call}{more} see the same sample"
+        yield f"{words}; write @{call}@{count} for a new sample in each", ""
+    whole = [call_text(each.node) for each in found if each.rate == 1]
+    if whole and len(whole) < len(found):
+        words = f"@{whole[0]}{_more(whole)} samples nothing: its steps use every record"
+        yield f"{words}, other steps a sample", ""
+
+
+def _more(several: Sequence[object]) -> str:
+    return f" (and {len(several) - 1} more)" if len(several) > 1 else ""
 
 
 def _count(tree: Node) -> int:

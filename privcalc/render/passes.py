@@ -76,35 +76,28 @@ def _rate(tree: Wrapped) -> tuple[Fraction, int | None, str] | None:
 
 def passes(tree: Node) -> str:
     """Say how often all samples go through the data: `15,360 samples of 60,000 records: ...`."""
-    found = [words for words, _, _ in counted(tree)]
+    sized: dict[int, Fraction] = {}
+    steps: dict[str, int] = {}
+    rest = Fraction(0)
+    for each in draws(tree):
+        if each.records is not None:
+            sized[each.records] = sized.get(each.records, Fraction(0)) + each.rate * each.uses
+        elif each.ratio:
+            steps[each.ratio] = steps.get(each.ratio, 0) + each.uses
+            rest += each.rate * each.uses
+    found = [
+        f"{_some(total * size, 'sample')} of {size:,} records: {_some(total, 'pass')}"
+        for size, total in sized.items()
+    ]
+    if steps:
+        rates = f"rate {next(iter(steps))}" if len(steps) == 1 else f"{len(steps):,} rates"
+        found.append(f"{_some(sum(steps.values()), 'step')} at {rates}: {_some(rest, 'pass')}")
     more = len(found) - _MOST
     return " and ".join([*found[:_MOST], *([f"{more} more of this kind"] if more > 0 else [])])
 
 
-def counted(tree: Node) -> Iterator[tuple[str, int, Fraction]]:
-    """Yield for each number of records what its samples are in words, how many, and the passes."""
-    found: dict[str, list[Draw]] = {}
-    for each in draws(tree):
-        if each.records is not None:
-            found.setdefault(f"of {each.records:,} records", []).append(each)
-        elif each.ratio:
-            found.setdefault(f"at rate {each.ratio}", []).append(each)
-    for of, several in found.items():
-        uses = sum(each.uses for each in several)
-        total = sum((each.rate * each.uses for each in several), Fraction(0))
-        records = several[0].records
-        drawn = Fraction(uses) if records is None else total * records
-        what = "step" if records is None else "sample"
-        number, often = _number(drawn), _few(total)
-        words = f"{number} {what}{'' if number == '1' else 's'} {of}"
-        yield f"{words}: {often} pass{'' if often == '1' else 'es'}", uses, total
-
-
-def _number(value: Fraction) -> str:
-    return f"{int(value):,}" if value.denominator == 1 else _few(value)
-
-
-def _few(value: Fraction) -> str:
-    """Write a number with three digits, or all those of its whole part."""
-    whole = value >= 1000
-    return f"{round(value):,}" if whole else short_exponent(f"{float(value):.3g}")
+def _some(value: Fraction | int, what: str) -> str:
+    """Count in words: three digits, or all those of the whole part."""
+    plain = value.denominator == 1 or value >= 1000
+    text = f"{round(value):,}" if plain else short_exponent(f"{float(value):.3g}")
+    return f"{text} {what}{'' if text == '1' else 'es' if what == 'pass' else 's'}"

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict, round_down, round_up
-from privcalc.exact import Written, decimal_below
+from privcalc.exact import Spelled, Written, decimal_below
 from privcalc.render.report import OneSided
 from privcalc.spec.registry import SHOWN, to_text
 
@@ -152,25 +152,11 @@ def remarks(reports: Sequence[Report]) -> list[tuple[str, str]]:
     return list(dict.fromkeys([*reasons, *found]))
 
 
-class _Double(float):
-    """A number that keeps its text."""
-
-    __slots__ = ("text",)
-
-    text: str
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Say how a copy is made."""
-        return as_written, (float(self), self.text)
-
-
 def as_written(value: float, text: str) -> float:
     """Return the number so that `written` gives the text; it stands for what it stood for."""
     if isinstance(value, Written):
         return Written(float(value), value.exact, text)
-    found = _Double(value)
-    found.text = text
-    return found
+    return Spelled(value, text)
 
 
 def least(budget: float) -> float:
@@ -180,7 +166,7 @@ def least(budget: float) -> float:
 
 def written(value: float) -> str:
     """Return a number as it was written, or as it is printed where nobody wrote it."""
-    return (value.text if isinstance(value, Written | _Double) else "") or number(value)
+    return (value.text if isinstance(value, Written | Spelled) else "") or number(value)
 
 
 def proof_remarks(method: Method, query: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
