@@ -24,9 +24,11 @@ _NARROWER = 1e-3
 """How much narrower the bracket is that is suggested. With nothing known of where in the present
 one the number lies, this settles all but about one case in a thousand."""
 
-_DIGITS = (17, 20, 30, 60, 120)
 _SMALLEST_WIDTH = 1e-12
 """No bracket is asked to be narrower than this in absolute terms."""
+
+# Of a sum whose fraction has hundreds.
+_DIGITS = range(17, 121)
 
 
 def checked(report: Report, limits: Mapping[str, float]) -> Report:
@@ -74,7 +76,7 @@ def _proved(quantity: str, at: str, bound: Bound, budget: float) -> str:
     end, texts = (high, [upper]) if within else (low or 0.0, [lower])
     texts.append(number(end))
     if (precise := bound.exact) is not None:
-        # Some 20 digits tell it from a budget next to it, and none of them from one that it is.
+        # A few more digits tell it from a budget next to it, and none from one that it is.
         rounded = round_up if within else round_down
         texts += [*(rounded(precise, digits) for digits in _DIGITS), str(precise)]
     proofs = (t for t in texts if (_read(t) <= exact(budget)) is within)

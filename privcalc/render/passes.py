@@ -79,7 +79,8 @@ def passes(tree: Node) -> str:
     sized: dict[int, Fraction] = {}
     steps: dict[str, int] = {}
     rest = Fraction(0)
-    for each in draws(tree):
+    # What uses every record samples nothing.
+    for each in (draw for draw in draws(tree) if draw.rate < 1):
         if each.records is not None:
             sized[each.records] = sized.get(each.records, Fraction(0)) + each.rate * each.uses
         elif each.ratio:
