@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 
 from privcalc.record import record
 from privcalc.relation import Relation
-from privcalc.render.passes import passes
 from privcalc.render.words import number, sample, title
 from privcalc.spec.entry import number_text
 from privcalc.spec.registry import entry, under
@@ -39,10 +38,14 @@ _OF = {
 def assumptions(reports: Sequence[Report], *, paper: bool = False) -> tuple[tuple[str, str], ...]:
     """Say what the numbers assume; every table shows these lines, and so does a paper."""
     report, noise = reports[0], sensitivities(reports)
-    # Of a sweep they may differ; a paper has no such aside; a curve is of one of several rounds.
-    often = [*dict.fromkeys(passes(each.spec) for each in reports)]
-    alone = not paper and (len(often) == 1 or title(reports) == report.text)
-    count = f"; {often[-1]}" if alone and often[-1] else ""
+    count = ""
+    if report.sampling != "none" and not paper:
+        from privcalc.render.passes import passes
+
+        # Of a sweep they may differ; a curve is of one of several rounds.
+        often = [*dict.fromkeys(passes(each.spec) for each in reports)]
+        alone = len(often) == 1 or title(reports) == report.text
+        count = f"; {often[-1]}" if alone and often[-1] else ""
     return (
         ("relation", relation_words(report.relation, report.spec)),
         *(((NAME, noise),) if noise else ()),

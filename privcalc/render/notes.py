@@ -6,18 +6,13 @@ the answer too small: epochs that are written as steps, uses that see one sample
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import inf
 from typing import TYPE_CHECKING
 
-from privcalc.exact import exact
 from privcalc.relation import Relation
 from privcalc.render.assumptions import NAME, given, listed, records_together, sensitivities
-from privcalc.render.passes import SAMPLED, draws, passes
-from privcalc.render.words import written
 from privcalc.spec.entry import number_text
-from privcalc.spec.registry import call_text, entry, spelled
-from privcalc.spec.tree import Repeated, Several, Wrapped, leaves, nodes
+from privcalc.spec.registry import entry, spelled
+from privcalc.spec.tree import Several, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +30,10 @@ _TO_WRITE = (
 def said(report: Report) -> list[str]:
     """Return the sentences that JSON has, which no option takes away."""
     found = [words for words, _ in notes([report])]
+    if report.sampling == "none":
+        return found
+    from privcalc.render.passes import passes
+
     often = passes(report.spec)
     return found if not often or any(each.startswith(often) for each in found) else [often, *found]
 
@@ -44,9 +43,11 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
 
     `bare` is whether nothing else that is printed names them.
     """
-    for about in (_partly_grouped, _of_samples):
-        yield from dict.fromkeys(each for report in reports for each in about(report.spec))
-    yield from dict.fromkeys(each for report in reports for each in _of_delta(report))
+    yield from dict.fromkeys(each for report in reports for each in _partly_grouped(report.spec))
+    if any(each.sampling != "none" for each in reports):
+        from privcalc.render.passes import slips
+
+        yield from dict.fromkeys((each, "") for report in reports for each in slips(report))
     found = given(reports)
     replaced = [each for each in found if each.relation is Relation.REPLACE_ONE]
     changes = "a record that is replaced changes a sum of records clipped to norm C by up to 2 C"
@@ -59,55 +60,6 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
         yield _of_multiples(multiples, changes)
     if bare and not guessed and any(each.assumed for each in found):
         yield f"{NAME} {sensitivities(reports)}", ""
-
-
-_FEW = "over the data; if the count is one of epochs, write steps: epochs divided by the rate"
-
-
-def _of_samples(tree: Node) -> Iterator[tuple[str, str]]:
-    """Say where fewer records are drawn than one pass has, and which samples are none."""
-    found = [*draws(tree)]
-    often = passes(tree)
-    few = sum((each.rate * each.uses for each in found if each.rate < 1), Fraction(0)) < 1
-    if often and few and any(each.uses > 1 for each in found):
-        yield f"{often} {_FEW}", ""
-    wrapped = (each for each in nodes(tree) if isinstance(each, Wrapped) and each.name in SAMPLED)
-    several = [(call_text(each), _count(each.event)) for each in wrapped]
-    if several := [each for each in several if each[1] > 1]:
-        (call, count), more = several[0], _more(several)
-        words = f"{count:,} uses before @{call}{more} see the same sample"
-        yield f"{words}; write @{call}@{count} for a new sample in each", ""
-    whole = [call_text(each.node) for each in found if each.rate == 1]
-    if whole and len(whole) < len(found):
-        words = f"@{whole[0]}{_more(whole)} samples nothing: its steps use every record"
-        yield f"{words}, other steps a sample", ""
-
-
-def _more(several: Sequence[object]) -> str:
-    return f" (and {len(several) - 1} more)" if len(several) > 1 else ""
-
-
-def _count(tree: Node) -> int:
-    """Return how often what is sampled is used in each sample."""
-    if isinstance(tree, Repeated) and isinstance(tree.count, int):
-        return tree.count * _count(tree.event)
-    return 1
-
-
-def _of_delta(report: Report) -> Iterator[tuple[str, str]]:
-    """Say that a delta is above 1/n, of the fewest records that a sampling names."""
-    delta = report.query.get("delta", 0.0)
-    sizes = [
-        size
-        for each in nodes(report.spec)
-        if isinstance(each, Wrapped)
-        for name, size in each.parameters
-        if name in ("source_dataset_size", "users") and isinstance(size, int)
-    ]
-    least = min([*sizes, *(each.records or inf for each in draws(report.spec))], default=inf)
-    if least < inf and exact(delta) * int(least) > 1:
-        words = f"delta {written(delta)} is above 1/n for n = {int(least):,} records"
-        yield f"{words}: it allows that one of them, drawn by lot, is published", ""
 
 
 def _partly_grouped(tree: Node) -> Iterator[tuple[str, str]]:

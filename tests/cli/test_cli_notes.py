@@ -90,7 +90,7 @@ def test_no_passes_where_no_size_is_written(run: Callable[..., Outcome], spec: s
         (f"{G}@60@poisson:q=0.01@100", ONE),
         (f"{G}@3@4@wor:n=50000,m=100", ONE),
         (f"{G}@poisson:q=0.01@60+{G}@poisson:q=1@2", WHOLE),
-        (f"{G}@wor:n=1000,m=10@60+{G}@wor:n=1000,m=1000", WHOLE),
+        (f"{G}@wor:n=1000,m=10@160+{G}@wor:n=1000,m=1000", WHOLE),
     ],
 )
 def test_slips_of_sampling_are_noted(run: Callable[..., Outcome], spec: str, words: str) -> None:
