@@ -35,6 +35,7 @@ MOST_BITS = 16_000
 
 @mechanism(
     name="pmf",
+    neighbours="outputs have the probabilities of one column or the other",
     place=150,
     parameters=(Parameter("file", kind="path"),),
     example="pmf:file=./pmf.csv@10",
@@ -146,6 +147,7 @@ def _sum(file: str, column: list[Fraction]) -> Fraction:
 
 @mechanism(
     name="bernoulli_pair",
+    neighbours="a yes has probability p or other_p",
     place=170,
     parameters=(
         share("p"),
@@ -177,6 +179,7 @@ LARGEST_RATIO = 1e6
 
 @mechanism(
     name="gaussian_pair",
+    neighbours="outputs have one normal law or the other",
     place=160,
     parameters=(
         Parameter("mean"),

@@ -28,6 +28,7 @@ SLACK = Fraction(1, 2**49)
 
 @mechanism(
     name="randomized_response",
+    neighbours="one person's category is another one",
     place=60,
     aliases=("rr",),
     parameters=(

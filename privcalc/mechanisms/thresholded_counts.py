@@ -33,6 +33,7 @@ MOST_TESTED, LARGEST_TESTED = 60, 600.0
 
 @mechanism(
     name="thresholded_counts",
+    neighbours="one person more, with all keys of that person",
     place=85,
     parameters=(
         Parameter("noise", kind="choice", choices=NOISES, default=LAPLACE),

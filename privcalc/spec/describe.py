@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from inspect import cleandoc
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +28,10 @@ _NAMES = 21
 # What stands for disjoint parts of the data is no mechanism, and explained like one.
 PARTS = "max"
 _LOOPS = "sampling"
+# Names of files with proofs, in parentheses or in a sentence of their own.
+_SOURCES = re.compile(
+    r"\s+\((?:proved in )?`[\w/]+/\w+(?:\.py)?`\)|\s+Proofs: (?:`[\w/.]+`(?:\s+and\s+)?)+\."
+)
 # What has a page and is no name of a mechanism or wrapper, each with its line.
 TOPICS = {
     PARTS: "mechanisms on disjoint parts of the data",
@@ -82,13 +87,13 @@ def page(name: str) -> str:
     file = entry.example_file.rstrip("\n")
     sections = [
         _opening(entry),
-        _mathematics(entry),
         "Parameters\n" + "\n".join(_parameter(entry, parameter) for parameter in entry.parameters),
         *_rules(entry),
         "Relations\n" + _paragraph(_relations(entry)),
         f"Example\n  {entry.example}\n{_paragraph(twin)}".rstrip("\n"),
         _code(entry),
         f"The file of the example\n{indent(file, '  ')}" if file else "",
+        _mathematics(entry),
     ]
     return "\n\n".join(section for section in sections if section)
 
@@ -101,10 +106,15 @@ def _opening(entry: Entry) -> str:
 
 
 def _mathematics(entry: Entry) -> str:
-    """Return the docstring between its first sentence and the list of attributes."""
-    paragraphs = cleandoc(entry.factory.__doc__ or "").split("\n\n")[1:]
-    kept = [each for each in paragraphs if not each.startswith("Attributes:")]
-    return "\n\n".join(_display(each) if each[0] == " " else _paragraph(each) for each in kept)
+    """Return the docstring between its first sentence and the list of attributes, last on a page.
+
+    Where a proof stands in the code is of use to those who read the docstring only.
+    """
+    text = _SOURCES.sub("", cleandoc(entry.factory.__doc__ or ""))
+    kept = [each for each in text.split("\n\n")[1:] if not each.startswith("Attributes:")]
+    return "In full\n" * bool(kept) + "\n\n".join(
+        _display(each) if each[0] == " " else _paragraph(each) for each in kept
+    )
 
 
 def _parameter(entry: Entry, parameter: Parameter) -> str:

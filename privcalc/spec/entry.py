@@ -242,6 +242,7 @@ class Entry:
         keeps_order: of a wrapper, whether the order of the profiles of two events is that of what
             it makes of them. Of shuffled reports it is not: what others send hides the less, the
             more categories there are, while one report by itself costs less.
+        neighbours: how neighbours differ whatever the relation is called, or "" where it says so.
         place: documentation lists smaller ones first, and equal ones as they were registered.
         line: what it is in at most 60 characters; `plain` says it without mathematics.
         reveals: what happens where an output comes up that only one of two neighbours has, or "".
@@ -265,6 +266,7 @@ class Entry:
     inner_relation: Relation | None = None
     keeps_order: bool = True
     example_file: str = ""
+    neighbours: str = ""
     place: int = LAST
 
     def __getattr__(self, name: str) -> str:

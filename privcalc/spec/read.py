@@ -120,7 +120,7 @@ def _event(value: object, text: str, relation: Relation | None) -> Question:
 
 RESULT_SCHEMA = "privcalc/result/v1"
 _FIELDS = {"schema", "version", "command", "name", "spec", "text", "relation", "assumed"}
-_FIELDS |= {"query", "result", "method", "reasons", "check"}
+_FIELDS |= {"query", "result", "method", "notes", "reasons", "check"}
 _ASK = 'give its "text" to ask about that'
 
 

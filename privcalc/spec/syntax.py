@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from privcalc.errors import SpecError
-from privcalc.exact import MOST_DIGITS, decimal_text, standing_for
+from privcalc.exact import MOST_DIGITS, Spelled, Written, decimal_text, standing_for
 from privcalc.record import record
 from privcalc.spec.entry import (
     FILE_NAME,
@@ -276,7 +276,8 @@ def number_value(top: str, bottom: str | None = None, *, percent: bool = False) 
         raise Fault(f"{shown} is too small")
     # A ratio that is a decimal is spelled as one.
     ratio = f"{top}/{bottom}" if bottom and not percent else ""
-    return standing_for(value + 0.0, number, "" if decimal_text(number) else ratio)
+    found = standing_for(value + 0.0, number, "" if decimal_text(number) else ratio)
+    return Spelled(found, ratio) if ratio and not isinstance(found, Written) else found
 
 
 Given = Number | Numbers | Word | Node

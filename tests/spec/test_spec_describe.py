@@ -116,7 +116,7 @@ def test_the_example_of_a_file_is_whole(
     entry = registry.entry(name)
     text = page(name)
     assert "whose name has a dot or a slash in it" in text
-    shown = text.partition("The file of the example\n")[2]
+    shown = text.partition("The file of the example\n")[2].partition("\n\nIn full\n")[0]
     assert [line.strip() for line in shown.splitlines()] == entry.example_file.splitlines()
     monkeypatch.chdir(tmp_path)
     Path(f"{name}.csv").write_text(entry.example_file, encoding="utf-8")
