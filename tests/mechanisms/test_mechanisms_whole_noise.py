@@ -15,8 +15,8 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import PrivcalcError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.truths.brute import BruteForce
 from tests.pairs import bracket, built
+from tests.truths.brute import BruteForce
 
 # Epsilons at a delta, by convolutions of Poisson masses, exact rationals, and sums in 30 digits.
 EPSILONS = {
