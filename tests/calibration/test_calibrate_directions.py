@@ -75,6 +75,12 @@ stability.threshold stability:scale=2,threshold={} 0 20 21 90
 discrete_gaussian.sensitivity discrete-gaussian:sigma=3,sensitivity={} 1 2 3 10
 discrete_gaussian.variance discrete-gaussian:variance={} 0.5 2 2.1 100
 discrete_gaussian.rho discrete-gaussian:rho={},sensitivity=3 0.01 0.5 0.51 4
+discrete_gaussian.clients discrete-gaussian:variance=0.5,clients={} 2 3 9 40
+skellam.variance skellam:variance={} 0.5 2 2.1 100
+skellam.standard_deviation skellam:sigma={},sensitivity=3 0.5 2 2.1 20
+skellam.sensitivity skellam:variance=9,sensitivity={} 1 2 3 9
+binomial.n binomial:n={},p=0.3,sensitivity=3 40 80 81 900
+binomial.sensitivity binomial:n=60,p=0.3,sensitivity={} 1 2 3 9
 discrete_laplace.scale discrete-laplace:scale={},sensitivity=3 0.3 0.9 2 9
 discrete_laplace.epsilon discrete-laplace:epsilon={},sensitivity=3 0.3 0.9 2
 discrete_laplace.sensitivity discrete-laplace:scale=3,sensitivity={} 1 2 3 9
@@ -88,6 +94,7 @@ approx.delta approx:epsilon=1,delta={} 0.0 1e-06 0.1 0.9
 gdp.mu gdp:mu={}@3 0.1 0.5 1 1.1 4
 zcdp.rho zcdp:rho={} 0.01 0.1 0.11
 zcdp.xi zcdp:rho=0.1,xi={} 0.0 0.1 0.11
+zcdp.omega zcdp:rho=0.1,omega={} 2 5 5.1 30
 rdp.order rdp:order={},epsilon=0.3 1.5 2 8 64
 rdp.epsilon rdp:order=8,epsilon={} 0.01 0.1 0.11 2
 noisy_max.standard_deviation noisy-max:sigma={},candidates=4 1 1.1 4 20
@@ -130,6 +137,8 @@ ELSEWHERE = {
 # Numbers that the cost does not follow, or is not known to.
 _NOT_MONOTONE = """
 bernoulli_pair: other_p p
+binomial: p
+discrete_laplace: bound
 gaussian_pair: deviation mean other_deviation other_mean
 gnss: delta epsilon
 matrix_gaussian: bands separation
