@@ -15,7 +15,7 @@ from privcalc.relation import Relation
 from privcalc.render.words import number, sample
 from privcalc.spec.entry import number_text
 from privcalc.spec.registry import entry, spelled, under
-from privcalc.spec.tree import Leaf, Several, Wrapped, leaves, nested, nodes
+from privcalc.spec.tree import Count, Leaf, Repeated, Several, Wrapped, leaves, nested, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -151,6 +151,7 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
     `bare` is whether nothing else that is printed names them.
     """
     yield from dict.fromkeys(each for report in reports for each in _partly_grouped(report.spec))
+    yield from dict.fromkeys(each for report in reports for each in _rounded(report.spec))
     found = _given(reports)
     replaced = [each for each in found if each.relation is Relation.REPLACE_ONE]
     changes = "a record that is replaced changes a sum of records clipped to norm C by up to 2 C"
@@ -163,6 +164,14 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
         yield _of_multiples(multiples, changes)
     if bare and not guessed and any(each.assumed for each in found):
         yield f"{NAME} {sensitivities(reports)}", ""
+
+
+def _rounded(tree: Node) -> Iterator[tuple[str, str]]:
+    """Say which counts were worked out, and are no whole numbers."""
+    for each in nodes(tree):
+        count = each.count if isinstance(each, Repeated) else None
+        if isinstance(count, Count) and count.written:
+            yield f"{count.written}, and {count} uses are counted", ""
 
 
 def _partly_grouped(tree: Node) -> Iterator[tuple[str, str]]:

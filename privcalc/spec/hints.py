@@ -14,6 +14,8 @@ from privcalc.opened import table
 from privcalc.spec.entry import MAX_INTEGER, snake_case, suggestion, word_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.errors import SpecError
     from privcalc.spec.entry import Entry, Kind
     from privcalc.spec.tree import Span
@@ -121,32 +123,37 @@ def for_functional(name: str, rest: str) -> str:
     return f"write {name}:{arguments}, not {name}({arguments})"
 
 
-def for_bare(key: str, rest: str) -> str:
-    """Hint for `sigma=1.1` without a mechanism before it; `rest` begins with the equals sign."""
+def for_bare(key: str, rest: str, reads: Callable[[str], bool]) -> str:
+    """Hint for `sigma=1.1` without a mechanism before it; `rest` begins with the equals sign.
+
+    What follows is a part of the hint, where it `reads` so.
+    """
     from privcalc.spec.registry import mechanisms
 
     word = snake_case(key)
     found = re.match(r"=[ \t]*([0-9./%e_-]{1,20})", rest, re.ASCII)
     value = found[1] if found else ""
+    taker = {"epsilon": "pure", "rho": "zcdp"}.get(word)
+    taker = taker or next((each.spelling for each in mechanisms() if each.spelled(word)), "")
+    if found and rest[found.end() :]:
+        return f"write {taker}:{key}{rest}" if reads(f"{taker}:{key}{rest}") else ""
     if value.isdigit() and word in ("count", "n", "repeat", "steps", "times"):
         return f"write @{value}"
     if (call := _entry(key)) and (pattern := _pattern(key)):
         first = f"{pattern.split('=', 1)[0]}={value}" if value else pattern
         return f"write {'@' if call.kind == 'wrapper' else ''}{call.spelling}:{first}"
     option = _table()["option"].get(word)
-    if option and found and not rest[found.end() :]:
+    if option and found:
         return f"where something is asked is an option: write {option} {value}"
     if hint := for_word(word, value, inside="bare"):
         return hint
-    takers = [each.spelling for each in mechanisms() if each.spelled(word)]
-    taker = {"epsilon": "pure", "rho": "zcdp"}.get(word) or next(iter(takers), "")
     return f"write {taker}:{key}={value or 'VALUE'}" if taker else ""
 
 
 def for_call(name: str, rest: str) -> str:
     """Hint for a name that no colon follows: `gaussian sigma=1`, `gaussian,sigma=1`."""
-    found = re.match(r"[ \t,;=/]*([\w.%/+,=-]{1,60})", rest, re.ASCII)
-    return f"write {name}:{found[1].split('+', 1)[0]}" if found and "=" in found[1] else ""
+    found = re.match(r"[ \t,;=/]*([\w.%/,=-]{1,60})(?=[ \t]*(?:$|[+@)]))", rest, re.ASCII)
+    return f"write {name}:{found[1]}" if found and "=" in found[1] else ""
 
 
 def for_key(name: str) -> str:
@@ -155,8 +162,10 @@ def for_key(name: str) -> str:
     return f"write {name}:{pattern}" if pattern else ""
 
 
-def for_positional(name: str, value: str) -> str:
-    """Hint for `gaussian:1.1`."""
+def for_positional(name: str, value: str, *, alone: bool) -> str:
+    """Hint for `gaussian:1.1`; `alone` is whether nothing else is written there."""
+    if not alone:
+        return for_key(name)
     if key := _pattern(name).split("=", 1)[0]:
         return f"keys are always written out: {name}:{key}={value}"
     word = snake_case(name)
@@ -174,9 +183,13 @@ def for_count(written: str, otherwise: str = "a count is a whole number such as 
     return otherwise
 
 
-def for_number(written: str) -> str:
-    """Hint for what begins like a number and is none: `1e6666`, `1_`, `1.`, `5k`, `1/n`."""
-    return _first("number", written) or ANY_NUMBER
+def for_number(written: str, after: str) -> str:
+    """Hint for what begins like a number and is none: `1e6666`, `1_`, `1.`, `5k`, `1/n`.
+
+    What follows may be a part of it.
+    """
+    ends = after in ("", *" \t@+),")
+    return (_first("number", written) if ends else "") or ANY_NUMBER
 
 
 def for_word_as_number(word: str) -> str:
@@ -188,13 +201,41 @@ def for_option(option: str, text: str) -> str:
     """Hint for what an option has and is no number: `10^-5`, `'1e-5'`, `delta=1e-5`; or ""."""
     if len(text) > _LONGEST:
         return ""
-    signs = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{MULTIPLICATION SIGN}": "*"}
-    plain = "".join(signs.get(each, each) for each in text.strip().strip("'\""))
+    plain = _plain(text.strip().strip("'\""))
     plain = re.sub(rf"^{re.escape(option.lstrip('-'))}\s*[=:]\s*", "", plain)
     if (found := _first("value", plain)) is not None:
         return found
     number = re.fullmatch(r"[0-9][0-9.]*(?:[eE]-?[0-9]+)?%?(?:/[0-9]+)?", plain, re.ASCII)
     return f"write {plain}" if number and plain != text.strip() else ""
+
+
+def _plain(text: str) -> str:
+    """Write in plain signs what papers and word processors write in others: 1e-5 for 10⁻⁵."""
+    for row in _table()["plain"]:
+        text = re.sub(row["pattern"], row["write"], text)
+    return text.translate(str.maketrans(_table()["signs"]))
+
+
+def for_whole(text: str, place: int, reads: Callable[[str], bool]) -> str:
+    """Hint for a text that can be read once its signs and its name are plain ones: all of it.
+
+    Where something else is wrong, too, what stands at the place of the mistake.
+
+    Args:
+        text: the whole of it.
+        place: where it is wrong.
+        reads: says whether a text is a specification.
+    """
+    if len(text) > _NEAR:
+        return ""
+    plain = _plain(text)
+    if plain != text and reads(plain):
+        return f"write {plain}"
+    for row in _table()["plain"]:
+        for found in re.finditer(row["pattern"], text):
+            if row.get("part") and found.start() <= place <= found.end():
+                return f"write {_plain(found.expand(row['write']))} for {found[0]}"
+    return ""
 
 
 def for_file_alone(text: str) -> str:
@@ -252,6 +293,11 @@ def for_mechanism(name: str) -> str:
         return hint
     after = _hint("wrapper", name)
     return f"it stands after a mechanism: {after.removeprefix('write ')}" if after else ""
+
+
+def for_topic(name: str) -> str:
+    """Return what is said of a word that --help-spec is asked for, in snake_case, or ""."""
+    return _hint("topic", name) or for_mechanism(name)
 
 
 def for_wrapper(name: str) -> str:

@@ -28,7 +28,7 @@ from privcalc.spec.entry import (
     shorten,
     snake_case,
 )
-from privcalc.spec.tree import HOLE, Node
+from privcalc.spec.tree import HOLE, Count, Node
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Parameter
@@ -80,6 +80,7 @@ _SPACE = re.compile(r"[ \t]*", re.ASCII)
 NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]*[A-Za-z0-9])?", re.ASCII)
 _QUOTED = re.compile(rf"(['\"])([{SIGNS}]{{1,1000}})\1")
 _COUNT = re.compile(_DIGITS, re.ASCII)
+_COUNTED = re.compile(rf"{_DIGITS}(?:[ \t]*[*/][ \t]*{_DIGITS})*", re.ASCII)
 _QUANTITY = re.compile(
     rf"(-)?[ \t]*({_NUMBER})(?:[ \t]*/[ \t]*({_NUMBER}))?(?:[ \t]*(%))?", re.ASCII
 )
@@ -148,7 +149,7 @@ class Scanner:
         if self.next == "_":
             return self._hole()
         start = self.place
-        found = _COUNT.match(self.text, start)
+        found = _COUNTED.match(self.text, start)
         quantity = _QUANTITY.match(self.text, start)
         end = max(start + len(self._run(start)), quantity.end() if quantity else start + 1)
         if found is None or end > found.end():
@@ -161,6 +162,8 @@ class Scanner:
                 hints.for_count(written),
             )
         text, span = self._end(found)
+        if "*" in text or "/" in text:
+            return self._worked_out(text, span)
         digits = text.replace("_", "").lstrip("0") or "0"
         # The length is tested first: Python refuses to convert thousands of digits.
         if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
@@ -168,6 +171,25 @@ class Scanner:
         if digits == "0":
             self.fail(f"a count is at least 1, got {shorten(text)}", span)
         return Number(span, text, float(digits), int(digits))
+
+    def _worked_out(self, text: str, span: Span) -> Number:
+        """Return the count that a product or a quotient is, or the next whole number."""
+        signs = iter(re.split(r"[ \t]*([*/])[ \t]*", text.replace("_", "")))
+        if max(map(len, re.split(r"[*/]", text))) > MOST_DIGITS:
+            self.fail(f"a count is at most {MAX_INTEGER}", span)
+        number = Fraction(next(signs))
+        for sign, digits in zip(signs, signs, strict=True):
+            if sign == "/" and not int(digits):
+                self.fail("division by zero", span)
+            number = number * int(digits) if sign == "*" else number / int(digits)
+            if number > MAX_INTEGER**2:
+                break
+        if not 1 <= number <= MAX_INTEGER:
+            limit = f"at most {MAX_INTEGER}" if number > 1 else "at least 1"
+            self.fail(f"a count is {limit}, got {shorten(text)}", span)
+        count = Count(math.ceil(number))
+        count.written = "" if number == count else f"{shorten(text)} is {float(number):.10g}"
+        return Number(span, text, float(count), count)
 
     def numbers(self, first: Number) -> Number | Numbers:
         """Read what follows a number: after a comma, where no key may begin, the list goes on."""
@@ -207,7 +229,7 @@ class Scanner:
             self.fail(
                 f"cannot read the value {shorten(run)}",
                 (start, start + len(run)),
-                hints.for_number(run),
+                hints.for_number(run, self.text[start + len(run) : start + len(run) + 1]),
             )
         return None
 
