@@ -71,7 +71,7 @@ def test_every_page_explains_its_entry() -> None:
         for parameter in entry.parameters:
             assert parameter.spelling in text
             assert parameter.range_text in text
-    assert "exactly one of sigma or noise_multiplier" in page("Gaussian")
+    assert "exactly one of sigma or variance or rho or noise_multiplier" in page("Gaussian")
     assert "Kairouz" in page("pure")
     assert "Attributes" not in page("pure")
     assert "m <= n" in page("ts")
