@@ -115,12 +115,16 @@ def for_missing(text: str, place: int) -> str:
 def for_functional(name: str, rest: str) -> str:
     """Hint for `gaussian(sigma=1.1)`; `rest` is the text from the parenthesis on."""
     inner = re.match(r"\(([^()]*)\)?", rest)
+    other = re.match("write ([a-z-]+):", for_mechanism(snake_case(name)))
+    known = name if _entry(name) or not other else other[1]
     arguments = "".join(inner.group(1).split()) if inner else ""
-    if not re.fullmatch(r"[\w.%/+,=-]{1,60}", arguments, re.ASCII) or "=" not in arguments:
-        arguments = _pattern(name)
+    plain, entry = re.fullmatch(r"[\w.%/+,=-]{1,60}", arguments, re.ASCII), _entry(known)
+    keys = re.findall(r"([\w-]+)=", arguments) if plain else []
+    if not keys or not (entry and all(entry.spelled(snake_case(key)) for key in keys)):
+        arguments = _pattern(known)
     if not arguments:
-        return for_mechanism(snake_case(name)) or f"write {name}"
-    return f"write {name}:{arguments}, not {name}({arguments})"
+        return for_name(name, "mechanism")
+    return f"write {known}:{arguments}, not {name}({arguments})"
 
 
 def for_bare(key: str, rest: str, reads: Callable[[str], bool]) -> str:
@@ -169,7 +173,7 @@ def for_positional(name: str, value: str, *, alone: bool) -> str:
     if key := _pattern(name).split("=", 1)[0]:
         return f"keys are always written out: {name}:{key}={value}"
     word = snake_case(name)
-    return for_word(word, value, inside="wrapper") or for_mechanism(word)
+    return for_word(word, value, inside="bare") or for_mechanism(word)
 
 
 def for_count(written: str, otherwise: str = "a count is a whole number such as 1_000_000") -> str:
@@ -216,19 +220,22 @@ def _plain(text: str) -> str:
     return text.translate(str.maketrans(_table()["signs"]))
 
 
-def for_whole(text: str, place: int, reads: Callable[[str], bool]) -> str:
-    """Hint for a text that can be read once its signs and its name are plain ones: all of it.
+def for_whole(text: str, place: int, hint: str, reads: Callable[[str], bool]) -> str:
+    """Hint for a text that can be read once its signs are plain, or a name is ours: all of it.
 
     Where something else is wrong, too, what stands at the place of the mistake.
 
     Args:
         text: the whole of it.
         place: where it is wrong.
+        hint: what is said there, which may be another name.
         reads: says whether a text is a specification.
     """
     if len(text) > _NEAR:
         return ""
     plain = _plain(text)
+    if plain == text and (other := re.match("write @?([a-z-]+):", hint)):
+        plain = text[:place] + re.sub(r"^[\w-]+", other[1], text[place:])
     if plain != text and reads(plain):
         return f"write {plain}"
     for row in _table()["plain"]:
@@ -326,7 +333,9 @@ def for_parameter(entry: Entry, name: str, value: str) -> str:
         fits = {entry.spelling, entry.kind} & set(row["of"].split())
         if fits and name in row["names"].split() and row.get("has", "") in {"", *known}:
             return _filled(row["hint"], value)
-    return for_word(name, value, inside=entry.kind)
+    found = for_word(name, value, inside=entry.kind)
+    key = re.match("write ([a-z_]+)=", found)
+    return found if key is None or key[1] in known else ""
 
 
 def _row(kind: str, name: str) -> dict[str, str]:

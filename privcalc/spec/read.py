@@ -52,7 +52,7 @@ def read(text: str, relation: Relation | None = None) -> Question:
     except SpecError as error:
         from privcalc.spec.hints import for_whole
 
-        error.hint = for_whole(line, error.span[0], reads) or error.hint
+        error.hint = for_whole(line, error.span[0], error.hint, reads) or error.hint
         raise
 
 

@@ -405,7 +405,8 @@ def hint(parameter: Parameter, key: str, written: Given) -> str:
         if parameter.maximum == 1 and written.whole is not None and written.whole > 1:
             return f"{text} of N records are {key}={text}/N"
         whole = "a whole number is written in digits, as 60_000"
-        return hints.for_count(text, otherwise=whole) if parameter.kind == "integer" else ""
+        fits = parameter.kind == "number" or written.whole is not None
+        return "" if fits else hints.for_count(text, otherwise=whole)
     if isinstance(written, Word) and written.kind == "quoted":
         return f"only names of files stand in quotes: write {key}={text}"
     if parameter.kind == "spec":
