@@ -102,7 +102,10 @@ def _by_meaning(word: str) -> str:
     found = [
         f"  {row.spelling:<{_NAMES}}{row.line}"
         for row in rows()
-        if (said and re.search(pattern.format(row.spelling), said))
+        if (
+            said
+            and re.search(pattern.format(f"(?:{'|'.join(map(word_text, row.spellings))})"), said)
+        )
         or (not said and len(plain) > 3 and re.search(pattern.format(re.escape(plain)), _all(row)))
     ]
     opening = "\n".join(wrap(f"{word_text(word)}: {said}", _WIDTH, break_on_hyphens=False))

@@ -121,9 +121,8 @@ def for_functional(name: str, rest: str) -> str:
     plain, entry = re.fullmatch(r"[\w.%/+,=-]{1,60}", arguments, re.ASCII), _entry(known)
     keys = re.findall(r"([\w-]+)=", arguments) if plain else []
     if not keys or not (entry and all(entry.spelled(snake_case(key)) for key in keys)):
-        arguments = _pattern(known)
-    if not arguments:
-        return for_name(name, "mechanism")
+        pattern = _pattern(known)
+        return f"write {known}:{pattern}" if pattern else for_name(name, "mechanism")
     return f"write {known}:{arguments}, not {name}({arguments})"
 
 
@@ -217,7 +216,8 @@ def _plain(text: str) -> str:
     """Write in plain signs what papers and word processors write in others: 1e-5 for 10⁻⁵."""
     for row in _table()["plain"]:
         text = re.sub(row["pattern"], row["write"], text)
-    return text.translate(str.maketrans(_table()["signs"]))
+    plain = text.translate(str.maketrans(_table()["signs"]))
+    return re.sub(r"(?<=@)[1-9]e1?[0-9](?![\w.])", lambda found: f"{int(float(found[0])):_}", plain)
 
 
 def for_whole(text: str, place: int, hint: str, reads: Callable[[str], bool]) -> str:

@@ -331,6 +331,8 @@ class _Reader:
             hint = "write + before another mechanism" if other else f"write {shown}=VALUE"
             if scanner.next in (".", "/"):
                 hint = hints.for_key(name) or hint
+            elif scanner.next in ("^", "²", "*"):
+                hint = hints.for_place("²", 0)
             scanner.fail(f"{what} {shown}{found}", span, hint)
         if scanner.next == "(":
             part = self.inside(listed=False)[0]
