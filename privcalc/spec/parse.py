@@ -6,7 +6,7 @@
     parts  = "max" "(" spec "," spec { "," spec } ")"
     call   = name [ ":" name "=" value { "," name "=" value } ], ":" for "," after runs=NAME
     value  = number { "," number } | name | path | quoted path | "_" | "(" spec ")"
-    number = [ "-" ] digits [ "/" digits ] [ "%" ]
+    number = [ "-" ] ( digits [ "/" digits ] | digits { "*" digits } "/" digits ) [ "%" ]
 
 Spaces and tabs may stand between tokens. Between the parentheses of `max` a comma goes on with the
 parameters of a call where a name and an equals sign follow, and else begins the next part.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @record
 class Number:
-    """A number, ratio or percentage as written, and its value.
+    """A number, ratio (of a product, too) or percentage as written, and its value.
 
     `whole` is the value again where it was written as a whole number (digits and a sign).
     """
@@ -81,8 +81,10 @@ NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]*[A-Za-z0-9])?", re.ASCII)
 _QUOTED = re.compile(rf"(['\"])([{SIGNS}]{{1,1000}})\1")
 _COUNT = re.compile(_DIGITS, re.ASCII)
 _COUNTED = re.compile(rf"{_DIGITS}(?:[ \t]*[*/][ \t]*{_DIGITS})*", re.ASCII)
+# A product has a divisor: `sigma=2*10` may be meant as ten uses.
+_PRODUCT = rf"{_NUMBER}(?:[ \t]*\*[ \t]*{_NUMBER})+(?=[ \t]*/[ \t]*\.?[0-9])"
 _QUANTITY = re.compile(
-    rf"(-)?[ \t]*({_NUMBER})(?:[ \t]*/[ \t]*({_NUMBER}))?(?:[ \t]*(%))?", re.ASCII
+    rf"(-)?[ \t]*({_PRODUCT}|{_NUMBER})(?:[ \t]*/[ \t]*({_NUMBER}))?(?:[ \t]*(%))?", re.ASCII
 )
 _FURTHER = re.compile(r",[ \t]*-?[ \t]*\.?[0-9]", re.ASCII)
 # A value that begins like a number or a word and runs on: what a message shows of it.
@@ -175,15 +177,13 @@ class Scanner:
     def _worked_out(self, text: str, span: Span) -> Number:
         """Return the count that a product or a quotient is, or the next whole number."""
         signs = iter(re.split(r"[ \t]*([*/])[ \t]*", text.replace("_", "")))
-        if max(map(len, re.split(r"[*/]", text))) > MOST_DIGITS:
-            self.fail(f"a count is at most {MAX_INTEGER}", span)
+        if len(text) > MOST_DIGITS:
+            self.fail(f"a count that is worked out has at most {MOST_DIGITS} characters", span)
         number = Fraction(next(signs))
         for sign, digits in zip(signs, signs, strict=True):
             if sign == "/" and not int(digits):
                 self.fail("division by zero", span)
             number = number * int(digits) if sign == "*" else number / int(digits)
-            if number > MAX_INTEGER**2:
-                break
         if not 1 <= number <= MAX_INTEGER:
             limit = f"at most {MAX_INTEGER}" if number > 1 else "at least 1"
             self.fail(f"a count is {limit}, got {shorten(text)}", span)
@@ -245,6 +245,11 @@ class Scanner:
         text, span = self._end(found)
         sign, top, bottom, percent = (each and each.replace("_", "") for each in found.groups())
         whole = None
+        if "*" in top and len(top) <= MOST_DIGITS:
+            factors = map(Fraction, re.split(r"[ \t]*\*[ \t]*", top))
+            top = decimal_text(math.prod(factors, start=Fraction(1))) or top
+        if "*" in top:
+            self.fail(f"{shorten(top)} has too many digits", span)
         if bottom is None and not percent and _COUNT.fullmatch(top):
             # One digit too many is as good as thousands: the range check refuses both.
             whole = int((top.lstrip("0") or "0")[: len(str(MAX_INTEGER)) + 1])

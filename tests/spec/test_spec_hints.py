@@ -192,13 +192,42 @@ def test_counts_are_worked_out(written: str, count: int, note: str) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["256/60000", "2/0", "3*0", "1000000000*1000000000", "2*", "/2", "2*x", "2*1.5", "2**3"],
+    [
+        "7" + "/7" * 1000,
+        "256/60000",
+        "2/0",
+        "3*0",
+        "1000000000*1000000000",
+        "2*",
+        "/2",
+        "2*x",
+        "2*1.5",
+        "2**3",
+    ],
 )
 def test_what_is_no_count(written: str) -> None:
     """Less than one, more than the most, and what is no whole number."""
     error = refused(f"pure:epsilon=1@{written}")
     assert error is not None
     assert "write" not in error.hint or not numbers(error.hint.partition(";")[0])
+
+
+@pytest.mark.parametrize(
+    ("written", "ratio"),
+    [
+        ("4*64/60000", "256/60000"),
+        ("0.5*64/60000", "32/60000"),
+        ("3 * 1 / 8", "3/8"),
+        ("2*1.5*10/4%", "30/4%"),
+    ],
+)
+def test_products_over_something(written: str, ratio: str) -> None:
+    """A ratio may have a product above; a product alone may be meant as a count."""
+    assert parse(f"pure:epsilon={written}").tree == parse(f"pure:epsilon={ratio}").tree
+    assert values.read_delta("--delta", written) == values.read_delta("--delta", ratio)
+    error = refused(f"pure:epsilon={written.partition('/')[0]}")
+    assert error is not None
+    assert refused(f"pure:epsilon={'9*' * 500}9/9") is not None
 
 
 def test_options_name_plain_numbers() -> None:
