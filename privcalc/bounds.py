@@ -171,7 +171,9 @@ class Bound:
             " whether a budget of 3 is kept"
         )
 
-    __lt__ = __le__ = __gt__ = __ge__ = __float__ = __round__ = _no_number
+    if not TYPE_CHECKING:
+        # Checkers of types refuse these as well.
+        __lt__ = __le__ = __gt__ = __ge__ = __float__ = __round__ = _no_number
 
     def __format__(self, form: str) -> str:
         """Return the text of both ends; a form is one of numbers."""
