@@ -26,7 +26,7 @@ POSITIONS = [
     (
         "privcalc compose gaussian:",
         "gaussian:",
-        ["noise_multiplier=", "sensitivity=", "sigma="],
+        ["noise_multiplier=", "rho=", "sensitivity=", "sigma=", "variance="],
     ),
     ("privcalc compose gaussian:sig", "gaussian:", ["sigma="]),
     ("privcalc compose gaussian:sigma=1,s", "gaussian:sigma=1,", ["sensitivity="]),
