@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from itertools import accumulate
 from numbers import Rational, Real
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from privcalc.errors import DisagreementError, DomainError, UsageError
 from privcalc.exact import Enclosed, Written, decimal_above, decimal_below, exact
@@ -164,6 +164,20 @@ class Bound:
         ends = self.outward, other.outward
         lowers = [low for low, _ in ends if low is not None]
         return Bound(max(high for _, high in ends), max(lowers) if lowers else None)
+
+    def _no_number(self, *_: object) -> NoReturn:
+        raise TypeError(
+            "a bracket is no number: take .upper, its certified end, or ask .verdict(3).value,"
+            " whether a budget of 3 is kept"
+        )
+
+    if not TYPE_CHECKING:
+        # Checkers of types refuse these as well.
+        __lt__ = __le__ = __gt__ = __ge__ = __float__ = __round__ = _no_number
+
+    def __format__(self, form: str) -> str:
+        """Return the text of both ends; a form is one of numbers."""
+        return self._no_number() if form else str(self)
 
     @property
     def words(self) -> str:

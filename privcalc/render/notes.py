@@ -12,7 +12,7 @@ from privcalc.relation import Relation
 from privcalc.render.assumptions import NAME, given, listed, records_together, sensitivities
 from privcalc.spec.entry import number_text
 from privcalc.spec.registry import entry, spelled
-from privcalc.spec.tree import Several, leaves
+from privcalc.spec.tree import Count, Repeated, Several, leaves, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,6 +73,14 @@ def _partly_grouped(tree: Node) -> Iterator[tuple[str, str]]:
         size = max(records_together(tree))
         words = f"@group is of {several} only: of {one} a person has one record"
         yield words, f"write (A+B)@group:k={size} where a person's records are in all parts"
+
+
+def _rounded(tree: Node) -> Iterator[tuple[str, str]]:
+    """Say which counts were worked out, and are no whole numbers."""
+    for each in nodes(tree):
+        count = each.count if isinstance(each, Repeated) else None
+        if isinstance(count, Count) and count.written:
+            yield f"{count.written}, and {count} uses are counted", ""
 
 
 def _of_multiples(multiples: Sequence[Given], changes: str) -> tuple[str, str]:

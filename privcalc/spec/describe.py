@@ -71,16 +71,15 @@ def page(name: str) -> str:
         around = table("spec", "loops.toml")
         return "\n\n".join([str(around["opening"]), *map(_loop, loops()), str(around["end"])])
     entry = next((each for each in rows() if snake_case(name) in each.spellings), None)
+    if entry is None and (found := _by_meaning(snake_case(name))):
+        return found
     if entry is None:
-        from privcalc.spec.hints import for_mechanism
-
         words = [word_text(word) for each in rows() for word in each.spellings] + [*TOPICS]
         raise SpecError(
             f"unknown mechanism or wrapper: {name}",
             text=name,
             span=(0, len(name)),
-            hint=for_mechanism(snake_case(name))
-            or suggestion(word_text(snake_case(name)), words, of_calls=True),
+            hint=suggestion(word_text(snake_case(name)), words, of_calls=True),
         )
     # What stands in the file of a history is its form in JSON.
     twin = "" if entry is OPACUS else json.dumps(to_json(parse(entry.example).tree))
@@ -96,6 +95,32 @@ def page(name: str) -> str:
         _mathematics(entry),
     ]
     return "\n\n".join(section for section in sections if section)
+
+
+def _by_meaning(word: str) -> str:
+    """Return what is said of a word, and the lines of what is named there; or where it is said."""
+    from privcalc.spec.hints import for_topic
+
+    said, plain = for_topic(word), word.replace("_", " ")
+    pattern = r"(?<![\w-]){}(?![\w=-])" if said else r"\b{}"
+    found = [
+        f"  {row.spelling:<{_NAMES}}{row.line}"
+        for row in rows()
+        if (
+            said
+            and re.search(pattern.format(f"(?:{'|'.join(map(word_text, row.spellings))})"), said)
+        )
+        or (not said and len(plain) > 3 and re.search(pattern.format(re.escape(plain)), _all(row)))
+    ]
+    opening = "\n".join(wrap(f"{word_text(word)}: {said}", _WIDTH, break_on_hyphens=False))
+    more = "See privcalc --help-spec NAME"
+    return "\n\n".join(
+        filter(None, [opening if said else "", "\n".join(found), more if found else ""])
+    )
+
+
+def _all(row: Entry) -> str:
+    return f"{row.spelling} {row.line} {row.plain} {row.summary}".lower()
 
 
 def _opening(entry: Entry) -> str:

@@ -213,9 +213,9 @@ def deviation(cost: Cost = "decreases", unit: str = QUERY, **more: Any) -> Param
     return positive("standard_deviation", cost, short="sigma", unit=unit, **more)
 
 
-def sensitivity(unit: str = QUERY) -> Parameter:
+def sensitivity(unit: str = QUERY, **more: Any) -> Parameter:  # noqa: ANN401
     """Declare how far a query moves; neighbours of a smaller one are among those of a larger."""
-    return positive("sensitivity", "increases", default=1.0, contribution=True, unit=unit)
+    return positive("sensitivity", "increases", default=1.0, contribution=True, unit=unit, **more)
 
 
 @lru_cache(2)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # A specification for each parameter that declares a direction, and values in increasing order.
 _LADDERS = """
 gaussian.standard_deviation gaussian:sigma={}@2 0.3 0.9 1.0 4.0 50.0
+gaussian.variance gaussian:variance={},sensitivity=2 0.5 2.0 9.0 100.0
+gaussian.rho gaussian:rho={} 0.01 0.3 0.5 2.0
 gaussian.sensitivity gaussian:sigma=2,sensitivity={} 0.1 1.0 1.1 9.0
 gaussian_mixture.standard_deviation
     gaussian-mixture:sigma={},sensitivities=0,1,3,probabilities=0.6,0.3,0.1 0.3 1.0 1.1 50.0
@@ -43,6 +45,7 @@ matrix_gaussian.steps
 matrix_gaussian.participations
     matrix-gaussian:sigma=9,strategy=tree,steps=64,participations={},separation=8 1 2 3 8
 laplace.scale laplace:scale={}@poisson:q=0.3 0.3 0.9 1.0 4.0 50.0
+laplace.epsilon laplace:epsilon={} 0.1 0.5 1.0 3.0
 laplace.sensitivity laplace:scale=2,sensitivity={} 0.1 1.0 1.1 9.0
 laplace.noise_multiplier laplace:noise_multiplier={} 0.5 1.0 1.1 9.0
 truncated_laplace.bound truncated-laplace:scale=2,bound={} 1.5 4 4.1 20
@@ -86,6 +89,7 @@ discrete_laplace.epsilon discrete-laplace:epsilon={},sensitivity=3 0.3 0.9 2
 discrete_laplace.sensitivity discrete-laplace:scale=3,sensitivity={} 1 2 3 9
 staircase.epsilon staircase:epsilon={},gamma=0.7 0.1 0.5 1 1.1 4
 randomized_response.epsilon rr:epsilon={},categories=4 0.0 0.5 1 1.1 4
+randomized_response.random rr:random={},categories=4 0.1 0.5 0.9 1.0
 randomized_response.categories rr:epsilon=2,categories={} 2 3 7 100
 exponential.epsilon exponential:epsilon={} 0.1 0.5 1 1.1 4
 pure.epsilon pure:epsilon={} 0.0 0.5 1 1.1 4

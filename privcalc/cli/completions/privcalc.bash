@@ -7,8 +7,8 @@ _privcalc_offers() {
         '') offers='gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: skellam: binomial: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: ops: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' ;;
         '@') offers='poisson: wor: allocation: batches: shuffle: group: select:' ;;
         '=') offers='geometric: logarithmic: tnb: poisson: binomial: fixed: distribution:' ;;
-        'gaussian:') offers='sigma= sensitivity= noise_multiplier=' ;;
-        'laplace:') offers='scale= sensitivity= noise_multiplier=' ;;
+        'gaussian:') offers='sigma= variance= rho= sensitivity= noise_multiplier=' ;;
+        'laplace:') offers='scale= epsilon= sensitivity= noise_multiplier=' ;;
         'truncated-laplace:') offers='scale= bound= sensitivity=' ;;
         'discrete-gaussian:') offers='sigma= variance= rho= sensitivity= clients=' ;;
         'discrete-laplace:') offers='scale= epsilon= sensitivity= bound=' ;;
@@ -20,7 +20,7 @@ _privcalc_offers() {
         'matrix-gaussian:strategy=') offers='tree banded identity' ;;
         'matrix-gaussian:pattern=') offers='separated fixed' ;;
         'matrix-gaussian:completion=') offers='true false' ;;
-        'randomized-response:'|'rr:') offers='p= epsilon= categories=' ;;
+        'randomized-response:'|'rr:') offers='p= epsilon= random= categories=' ;;
         'exponential:') offers='epsilon= monotone=' ;;
         'exponential:monotone=') offers='true false' ;;
         'noisy-max:') offers='noise= sigma= scale= candidates= monotone= sensitivity=' ;;

@@ -10,9 +10,9 @@ function __privcalc_words
         case '='
             printf '%s\n' geometric: logarithmic: tnb: poisson: binomial: fixed: distribution:
         case 'gaussian:'
-            printf '%s\n' sigma= sensitivity= noise_multiplier=
+            printf '%s\n' sigma= variance= rho= sensitivity= noise_multiplier=
         case 'laplace:'
-            printf '%s\n' scale= sensitivity= noise_multiplier=
+            printf '%s\n' scale= epsilon= sensitivity= noise_multiplier=
         case 'truncated-laplace:'
             printf '%s\n' scale= bound= sensitivity=
         case 'discrete-gaussian:'
@@ -36,7 +36,7 @@ function __privcalc_words
         case 'matrix-gaussian:completion='
             printf '%s\n' true false
         case 'randomized-response:' 'rr:'
-            printf '%s\n' p= epsilon= categories=
+            printf '%s\n' p= epsilon= random= categories=
         case 'exponential:'
             printf '%s\n' epsilon= monotone=
         case 'exponential:monotone='

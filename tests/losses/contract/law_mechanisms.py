@@ -47,11 +47,15 @@ LARGEST_CENTRE = 12
 
 
 def _gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth:
-    """Noise multiplier, or sigma over sensitivity."""
+    """Noise multiplier, sensitivity over sigma, or the rho that this has."""
     del adjacency
     if "noise_multiplier" in given:
         return normal(records / read(given["noise_multiplier"]))
-    return normal(records * read(given.get("sensitivity", 1)) / read(given["standard_deviation"]))
+    if "rho" in given:
+        return normal(records * mp.sqrt(2 * read(given["rho"])))
+    squared = "variance" in given
+    noise = mp.sqrt(read(given["variance"])) if squared else read(given["standard_deviation"])
+    return normal(records * read(given.get("sensitivity", 1)) / noise)
 
 
 def _matrix_gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
@@ -75,6 +79,8 @@ def _laplace(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth
     del adjacency
     if "noise_multiplier" in given:
         return laplace(records / read(given["noise_multiplier"]))
+    if "epsilon" in given:
+        return laplace(records * read(given["epsilon"]))
     return laplace(records * read(given.get("sensitivity", 1)) / read(given["scale"]))
 
 
@@ -308,6 +314,9 @@ def _randomized_response(given: Any, read: Any, adjacency: Adjacency, records: i
         weight = mp.exp(read(given["epsilon"]))
         p = weight / (weight + others)
         q = 1 / (weight + others)
+    elif "random" in given:
+        q = read(given["random"]) / (others + 1)
+        p = 1 - read(given["random"]) + q
     else:
         p = read(given["probability"])
         q = (1 - p) / others

@@ -38,6 +38,10 @@ RANDOM_SEEDS = range(1, 5)
 SHARP = (
     "gaussian:sigma=0.03",
     "gaussian:sigma=3000,sensitivity=0.7",
+    "gaussian:variance=2,sensitivity=0.7",
+    "gaussian:rho=0.3,sensitivity=5",
+    "laplace:epsilon=0.3,sensitivity=5@group:k=2",
+    "rr:random=0.3,categories=5",
     "laplace:scale=0.01",
     "truncated-laplace:scale=2,bound=3",
     "truncated-laplace:scale=30,bound=1.1",
