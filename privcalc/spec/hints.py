@@ -245,6 +245,48 @@ def for_whole(text: str, place: int, hint: str, reads: Callable[[str], bool]) ->
     return ""
 
 
+# What a hint writes that begins with a name; and an example, a missing count of a ratio.
+_WRITTEN = re.compile(
+    r"(?:a count stands behind: |keys are always written out: )?(?:write )?"
+    r"(@?[a-z][a-z-]*:[^ ]*)(?:$|, (?:not|which) |[;,] ).*"
+)
+_DIGITS = re.compile(
+    r"(?:(?<![\w.^])|(?<=[ 0-9]x))[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII
+)
+
+
+def kept(text: str, span: Span, hint: str, reads: Callable[[str], bool]) -> str:
+    """Return a hint that writes a call, with all of the text around it; or "".
+
+    There has to be a place for it in the text, after which all numbers are there that were typed,
+    and which can be read but for words in capitals. An example is for who has typed no number.
+    """
+    typed = _counted(text)
+    if not typed or len(text) > _NEAR or text[0] in "{[":
+        return hint
+    if hint.startswith("for example"):
+        return ""
+    if "\N{PER MILLE SIGN}" in text:
+        return str(_table()["character"]["\N{PER MILLE SIGN}"])
+    found = _WRITTEN.fullmatch(hint)
+    if found is None or (not _counted(found[1]) and re.search(r"[=@(][A-Z]", found[1])):
+        return hint
+    ends = [m.start() for m in re.finditer(r"$|[@+),;& ]", text) if m.start() >= span[0]]
+    signs = [m.span() for m in re.finditer(r"^|[@+(]", text[: span[0] + 1])]
+    starts = [each for sign in signs for each in dict.fromkeys(sign)]
+    for start, end in ((a, b) for a in reversed(starts) for b in ends):
+        whole = text[:start] + found[1] + text[end:]
+        pattern = re.search(r"=\(?[A-Z]+", found[1]) and not re.search(r"[;&]|\w [a-z]", whole)
+        if _counted(whole) == typed and (pattern or reads(whole)):
+            return f"write {whole}"
+    return ""
+
+
+def _counted(text: str) -> list[float]:
+    """Return the numbers in a text, as they are once its signs are plain."""
+    return sorted(float(each.replace("_", "")) for each in _DIGITS.findall(_plain(text)))
+
+
 def for_file_alone(text: str) -> str:
     """Hint for the name of a file where a specification should stand, or ""."""
     name = text.strip()

@@ -50,9 +50,10 @@ def read(text: str, relation: Relation | None = None) -> Question:
     try:
         return _read(line, relation)
     except SpecError as error:
-        from privcalc.spec.hints import for_whole
+        from privcalc.spec.hints import for_whole, kept
 
-        error.hint = for_whole(line, error.span[0], error.hint, reads) or error.hint
+        whole = for_whole(line, error.span[0], error.hint, reads)
+        error.hint = whole or kept(line, error.span, error.hint, reads)
         raise
 
 

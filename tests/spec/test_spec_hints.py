@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from privcalc.commands import meant, values
-from privcalc.errors import SpecError, UsageError
+from privcalc.errors import PrivcalcError, SpecError, UsageError
 from privcalc.opened import table
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
@@ -302,3 +303,36 @@ def test_what_is_no_hint_of_another_question() -> None:
     assert meant.for_option("--steps", known, "subsample") == "write --count"
     assert meant.for_value("pld", ["dp", "tradeoff"]).startswith("write profile")
     assert meant.for_value("pld", ["fft", "rdp"]).startswith("write fft")
+
+
+EDITS: tuple[tuple[str, str], ...] = (
+    (":", " "), (":", "/"), ("=", ":"), ("=", " "), (",", " "), (",", ";"), ("@", " x"),
+    ("sigma", "noise"), ("epsilon", "eps"), ("scale", "b"), ("p=", ""), ("q=", "rate="), ("(", "["),
+    ("poisson", "sampled"), ("gaussian", "normal"), ("-", "_"), (".", ","), ("=", "=="),
+    ("@", "*"), ("@", "@n="),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_slips_of_examples_keep_their_numbers(seed: int) -> None:
+    """What a hint writes for a line, after one or two edits of an example, has all numbers."""
+    rng = random.Random(seed)
+    number = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?")
+    asked = 0
+    for entry in (*mechanisms(), *wrappers()):
+        text = entry.example
+        for _ in range(4):
+            slip = text
+            for before, after in rng.sample(EDITS, rng.randint(1, 2)):
+                slip = slip.replace(before, after, 1)
+            try:
+                read(slip)
+            except SpecError as error:
+                found = re.fullmatch(r"write ([a-z][a-z-]*:[^ ]*)", error.hint)
+                if found and not re.search(r"=[A-Z]", found[1]):
+                    asked += 1
+                    assert sorted(number.findall(found[1])) == sorted(number.findall(slip)), slip
+                    read(found[1])
+            except PrivcalcError:
+                pass
+    assert asked > 3
