@@ -184,11 +184,13 @@ class CoinNoise(WholeNoise):
         return CoinNoise(self.n, 1 - self.p)
 
     def log_ratios(self, low: int, high: int) -> tuple[Array, float]:
-        """Form r_k = (n - k) p / ((k + 1) (1 - p)), off by five units."""
-        odds = float(self.p / (1 - self.p))
+        """Form log r_k, r_k = (n - k) p / ((k + 1) (1 - p)), to some units of its terms."""
+        odds = self.p / (1 - self.p)
+        terms = math.log(odds.numerator), math.log(odds.denominator)
         k = np.arange(low, high, dtype=float)
-        logs: Array = np.log((self.n - k) / (k + 1.0) * odds)
-        return logs, UNIT * (8.0 + 4.0 * float(np.abs(logs).max(initial=0.0)))
+        logs: Array = np.log((self.n - k) / (k + 1.0)) + (terms[0] - terms[1])
+        size = float(np.abs(logs).max(initial=0.0)) + sum(terms)
+        return logs, UNIT * (8.0 + 4.0 * size)
 
 
 @record
@@ -535,6 +537,6 @@ class WholeNoiseLaw(LossLaw):
             high[i] = np.logaddexp(high[i], beyond) + 4.0 * UNIT * abs(high[i])
             if not found.whole[0]:
                 growth = self.noise.log_growth(order, self.shift, found.first)
-                more = -math.log(math.expm1(-growth)) if growth < 0.0 else math.inf
+                more = growth - math.log(-math.expm1(growth)) if growth < 0.0 else math.inf
                 high[i] = np.logaddexp(high[i], float(exponents[0]) * (1.0 - 1e-9) + more)
         return low, high

@@ -270,8 +270,13 @@ LEAST_VARIANCE, LARGEST_VARIANCE = exact(1e-3), exact(1e8)
     place=42,
     parameters=(
         # Skellam noise of a larger variance is that of the smaller one plus independent noise.
-        positive("variance", "decreases", unit="square of the unit of the query"),
-        deviation(),
+        positive(
+            "variance",
+            "decreases",
+            maximum=float(LARGEST_VARIANCE),
+            unit="square of the unit of the query",
+        ),
+        deviation(maximum=float(LARGEST_VARIANCE) ** 0.5),
         whole(
             "sensitivity",
             "increases",
@@ -306,10 +311,10 @@ class Skellam(Noise):
         self.sensitivity = sensitivity
         number = exact(given(variance, standard_deviation))
         self.variance = number if standard_deviation is None else number**2
-        if not LEAST_VARIANCE <= self.variance <= LARGEST_VARIANCE:
+        if self.variance < LEAST_VARIANCE:
             raise DomainError(
-                f"the variance must be in [{float(LEAST_VARIANCE):g}, {float(LARGEST_VARIANCE):g}],"
-                f" got {float(self.variance):.6g}"
+                f"the variance must be at least {float(LEAST_VARIANCE):g}, got"
+                f" {float(self.variance):.6g}"
             )
 
     def law(self) -> LossLaw:
