@@ -43,7 +43,8 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
 
     `bare` is whether nothing else that is printed names them.
     """
-    yield from dict.fromkeys(each for report in reports for each in _partly_grouped(report.spec))
+    for about in (_partly_grouped, _rounded):
+        yield from dict.fromkeys(each for report in reports for each in about(report.spec))
     if any(each.sampling != "none" for each in reports):
         from privcalc.render.passes import slips
 

@@ -259,13 +259,11 @@ def kept(text: str, span: Span, hint: str, reads: Callable[[str], bool]) -> str:
     """Return a hint that writes a call, with all of the text around it; or "".
 
     There has to be a place for it in the text, after which all numbers are there that were typed,
-    and which can be read but for words in capitals. An example is for who has typed no number.
+    and which can be read but for words in capitals.
     """
     typed = _counted(text)
     if not typed or len(text) > _NEAR or text[0] in "{[":
         return hint
-    if hint.startswith("for example"):
-        return ""
     if "\N{PER MILLE SIGN}" in text:
         return str(_table()["character"]["\N{PER MILLE SIGN}"])
     found = _WRITTEN.fullmatch(hint)

@@ -171,7 +171,10 @@ class Scanner:
         if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
             self.fail(f"a count is at most {MAX_INTEGER}", span)
         if digits == "0":
-            self.fail(f"a count is at least 1, got {shorten(text)}", span)
+            self.fail(
+                f"a count is at least 1, got {shorten(text)} (write steps, such as @60000/256)",
+                span,
+            )
         return Number(span, text, float(digits), int(digits))
 
     def _worked_out(self, text: str, span: Span) -> Number:
@@ -182,7 +185,7 @@ class Scanner:
         number = Fraction(next(signs))
         for sign, digits in zip(signs, signs, strict=True):
             if sign == "/" and not int(digits):
-                self.fail("division by zero", span)
+                self.fail("division by zero (write another divisor)", span)
             number = number * int(digits) if sign == "*" else number / int(digits)
         if not 1 <= number <= MAX_INTEGER:
             limit = f"at most {MAX_INTEGER}" if number > 1 else "at least 1"
@@ -293,7 +296,7 @@ def number_value(top: str, bottom: str | None = None, *, percent: bool = False) 
     # Decimal takes any number of digits, Fraction some thousands.
     divisor = Fraction(Decimal(bottom or 1)) * (100 if percent else 1)
     if not divisor:
-        raise Fault("division by zero")
+        raise Fault("division by zero (write another divisor)")
     number = Fraction(Decimal(top)) / divisor
     try:
         value = float(number)
