@@ -171,10 +171,7 @@ class Scanner:
         if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
             self.fail(f"a count is at most {MAX_INTEGER}", span)
         if digits == "0":
-            self.fail(
-                f"a count is at least 1, got {shorten(text)} (write steps, such as @60000/256)",
-                span,
-            )
+            self.fail(f"a count is at least 1, got {shorten(text)} (write 1 or more)", span)
         return Number(span, text, float(digits), int(digits))
 
     def _worked_out(self, text: str, span: Span) -> Number:
@@ -188,8 +185,9 @@ class Scanner:
                 self.fail("division by zero (write another divisor)", span)
             number = number * int(digits) if sign == "*" else number / int(digits)
         if not 1 <= number <= MAX_INTEGER:
-            limit = f"at most {MAX_INTEGER}" if number > 1 else "at least 1"
-            self.fail(f"a count is {limit}, got {shorten(text)}", span)
+            most = f"at most {MAX_INTEGER}, got {shorten(text)}"
+            least = f"at least 1, got {shorten(text)} (write 1 or more)"
+            self.fail(f"a count is {most if number > 1 else least}", span)
         count = Count(math.ceil(number))
         count.written = "" if number == count else f"{shorten(text)} is {float(number):.10g}"
         return Number(span, text, float(count), count)

@@ -78,6 +78,7 @@ def test_round_steps(value: float, step: float) -> None:
     assert round_step(value) == pytest.approx(step)
 
 
+@pytest.mark.slow
 def test_tolerance_is_a_wish() -> None:
     """What cannot be bracketed so narrowly is bracketed as well as can be, and says so."""
     (answer,) = compose(parse(MNIST).tree, deltas=[1e-5], tolerance=1e-14).answers

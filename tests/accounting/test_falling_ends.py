@@ -73,6 +73,7 @@ class TestFalling:
         assert found[0].exact == Fraction(1, 3)
 
 
+@pytest.mark.dear("laplace:scale=1.5@poisson:q=0.9@2-Relation.REPLACE_ONE]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "relation"),
@@ -150,6 +151,7 @@ class TestDifferentSamples:
             assert each.lower <= above.upper
             assert each.upper - each.lower <= 0.02 * each.upper
 
+    @pytest.mark.slow
     @pytest.mark.few(2)
     def test_few_nodes_of_many_lists(self) -> None:
         """Where nodes of 40 lists are left out, they are between as many equal ones."""

@@ -30,6 +30,7 @@ def after(line: str, kept: str, words: list[str]) -> str:
     return line + shared[len(typed_so_far) - len(kept) :] if words else line
 
 
+@pytest.mark.dear("zsh]")
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_shells_that_are_typed_into(shell: str, tmp_path: Path) -> None:
     """Each offers what may follow, and puts in what all of it begins with, and nothing else."""

@@ -123,6 +123,7 @@ def test_random_compositions_are_their_direct_sums() -> None:
             assert total.delta(best.lower) >= delta * (1 - 1e-12), terms
 
 
+@pytest.mark.slow
 def test_a_census_of_many_variances() -> None:
     """130 releases over ten rational variances, near the continuous formula, off by a little.
 

@@ -57,6 +57,7 @@ def test_renyi_bounds_lie_above_the_truth_and_not_far() -> None:
     assert normal_delta(1.0, 2.0) <= renyi_delta(composition, 2.0).bound.upper
 
 
+@pytest.mark.dear("True-1e-06]", "False-1e-06]")
 @pytest.mark.parametrize("q", [1e-6, 0.3, 0.999])
 @pytest.mark.parametrize("remove", [True, False])
 def test_single_sampled_gaussian_is_an_integral(q: float, *, remove: bool) -> None:

@@ -67,6 +67,7 @@ def test_fft_is_shared() -> None:
     assert relative(many[2].bound) <= 4.0 * relative(one.bound)
 
 
+@pytest.mark.slow
 def test_lattices_prove_nothing_below_their_window() -> None:
     """A lattice made for a large epsilon leaves delta at small ones open, and is not wrong."""
     tree = parse("gaussian:sigma=2@wor:q=0.1@5+rr:p=0.6").tree

@@ -29,6 +29,7 @@ HUGE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "count", "epsilon", "width"), HUGE)
 def test_laplace_noise_of_many_uses(scale: str, count: int, epsilon: str, width: float) -> None:
     """The oracle integrates the moments at forty digits and more."""

@@ -44,6 +44,7 @@ def test_all_arrangements_have_the_profile(
         assert least(sigma, size[0], epsilon, remove=remove) == pytest.approx(value, rel=close)
 
 
+@pytest.mark.dear("2.0-sizes2-7-0.2]")
 @pytest.mark.parametrize(
     ("sigma", "sizes", "records", "epsilon"),
     [(1.0, (1, 1), 3, 0.6), (0.6, (2, 2), 5, 1.2), (2.0, (2, 2), 7, 0.2)],

@@ -86,6 +86,7 @@ def test_renyi_divergences_beyond_the_range_of_doubles(moved: float) -> None:
     assert np.all(upper <= lower * (1.0 + 2e-4) - c * math.log1p(-q) + 1.0)
 
 
+@pytest.mark.slow
 def test_the_figure_of_a_thousand_steps() -> None:
     """DP-SGD under replace-one: both ends agree with sums on a lattice."""
     bound = asked("gaussian:sigma=1@poisson:q=0.01@1000", delta=1e-5)

@@ -125,6 +125,7 @@ def test_all_answers_are_counted(length: int, cutoff: int, answers: int) -> None
     assert mechanism.answers == answers
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("cutoff", [1, 2])
 def test_nonnegative_streams_cost_at_most_their_bound(cutoff: int) -> None:
@@ -172,6 +173,7 @@ def test_several_uses_and_groups() -> None:
     assert group == wide
 
 
+@pytest.mark.slow
 def test_a_group_of_a_highest_threshold() -> None:
     """Three records move a query by three times as much, and no threshold: to the last digit."""
     text = "svt:noise=gaussian,threshold_noise=9,query_noise=15,threshold=12"

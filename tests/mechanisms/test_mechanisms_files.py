@@ -197,6 +197,7 @@ def _binomial_rows(n: int, shift: int) -> str:
     return "\n".join(rows)
 
 
+@pytest.mark.slow
 def test_long_ratios_and_probabilities_beyond_doubles() -> None:
     """A table of binomial masses down to 2^-1500, as ratios of 450 digits, is that mechanism."""
     Path("x.txt").write_text(_binomial_rows(1500, 3), encoding="utf-8")

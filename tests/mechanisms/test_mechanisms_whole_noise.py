@@ -147,6 +147,7 @@ def _enumerated(rng: random.Random) -> tuple[str, float, float, float, mpf]:
     return text, epsilon, answer.lower or 0.0, answer.upper, truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))]
 )

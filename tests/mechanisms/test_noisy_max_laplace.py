@@ -73,6 +73,7 @@ def test_two_candidates(scale: float, part: float) -> None:
     assert upper <= lower * (1.0 + (1.1e-6 if lower > 1e-6 else 4e-4))
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_no_scores_cost_more(seed: int) -> None:

@@ -89,6 +89,7 @@ def test_a_sample_of_everything() -> None:
     assert [bound.upper for bound in whole] == [bound.upper for bound in two]
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("setting", "q", "records"), [(("0.349", "3.6", 3), "0.183", 2), (("1.5", "2.3", 3), "0.4", 2)]

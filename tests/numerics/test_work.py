@@ -105,6 +105,7 @@ ASKED_AGAIN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ASKED_AGAIN)
 def test_a_question_that_is_asked_again_costs_as_much(text: str) -> None:
     """Nothing of an earlier question is left: else the same question had two answers."""

@@ -189,6 +189,7 @@ def cumulants(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> np.ndarray:
     return rounded_up
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("infinite", [False, True])
 def test_no_conversion_is_below_a_real_pair(infinite: bool) -> None:
     """Random pairs: every conversion bounds the exact delta, and epsilon at the exact delta."""

@@ -139,6 +139,7 @@ def log_quotients(runs: Runs, q: Array, other: Array) -> Array:
     return low[some] - high[some]
 
 
+@pytest.mark.dear("distribution-given8]")
 @pytest.mark.few(3)
 @pytest.mark.parametrize(("family", "given"), RUNS)
 def test_no_test_of_random_pairs_exceeds_tight(family: str, given: dict[str, Any]) -> None:
@@ -157,6 +158,7 @@ def test_no_test_of_random_pairs_exceeds_tight(family: str, given: dict[str, Any
     assert closest < 2e-5
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "probabilities",

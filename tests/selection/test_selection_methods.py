@@ -175,6 +175,7 @@ def test_a_delta_of_one_is_free(delta: float) -> None:
 class TestLiuTalwar:
     """The first bound for a geometric number of runs."""
 
+    @pytest.mark.slow
     def test_best_split_from_the_statement(self) -> None:
         """A fine grid of delta_2 at 50 digits is not below, and near."""
         mu, gamma, delta = 0.25, 1.0 / 30.0, 1e-6

@@ -125,6 +125,7 @@ class TestOneOrder:
                     closest = max(closest, found / float(exact))
         assert closest > 0.9
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("epsilon", [pytest.param(0.1, marks=pytest.mark.slow), 0.5, 1.5])
     def test_the_order_that_is_chosen(self, epsilon: float) -> None:
         """Of all pairs and families: the witness of a lower end is one order."""

@@ -47,6 +47,7 @@ def _ends(
     return bound.lower or 0.0, bound.upper
 
 
+@pytest.mark.dear("1.0-0.01]")
 @pytest.mark.parametrize(("epsilon", "gamma"), [(1.0, 0.1), (1.0, 0.01), (4.99, 0.01), (0.5, 0.5)])
 def test_a_pure_mechanism(epsilon: float, gamma: float) -> None:
     """It costs e + log((e^e + gamma) / (1 + gamma e^e)), and no less."""
@@ -57,6 +58,7 @@ def test_a_pure_mechanism(epsilon: float, gamma: float) -> None:
     assert high - low < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma", "gamma", "delta", "least", "most"),
     [
@@ -74,6 +76,7 @@ def test_gaussian_noise(sigma: int, gamma: float, delta: float, least: float, mo
     assert high - low < 0.012 * high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 7))]
 )
@@ -100,6 +103,7 @@ def test_no_rule_costs_more(seed: int, tmp_path: Path, monkeypatch: pytest.Monke
         assert low <= high
 
 
+@pytest.mark.slow
 def test_what_is_not_said() -> None:
     """The command select is for numbers of runs, gamma is needed, and groups are put inside."""
     with pytest.raises(privcalc.PrivcalcError, match="runs=until is no number of runs"):

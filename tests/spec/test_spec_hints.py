@@ -287,6 +287,7 @@ def _made() -> Iterator[str]:
                 yield f"{before}{name}:{key}=2.5@7"
 
 
+@pytest.mark.slow
 def test_hints_for_all_words_keep_numbers() -> None:
     """What is written instead of other tools' words has all numbers or has none."""
     lost = []

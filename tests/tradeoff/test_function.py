@@ -37,6 +37,7 @@ def test_without_beta() -> None:
     assert curve.power[1].lower == pytest.approx(0.25 + 0.75 * mp.ncdf(z + mp.sqrt(2)), rel=1e-8)
 
 
+@pytest.mark.slow
 def test_round_trip_of_dp_sgd() -> None:
     """delta(eps) = max over alpha of power - e^eps alpha, attained at alpha = Q(L > eps)."""
     laws = laws_of(MNIST)
@@ -60,6 +61,7 @@ def test_round_trip_of_dp_sgd() -> None:
             assert power.upper - rest <= delta.upper + 2.0 * TOLERANCE * power.upper
 
 
+@pytest.mark.slow
 def test_directions_of_samples() -> None:
     """The directions differ, one is the inverse of the other, and the relation takes the worse."""
     text = "gaussian:sigma=1@poisson:q=0.01@1000"

@@ -165,6 +165,7 @@ def outcomes(p: float, count: int) -> list[tuple[mpf, mpf]]:
     ]  # fmt: skip
 
 
+@pytest.mark.dear("0.52-40]")
 @pytest.mark.parametrize(("p", "count"), [(0.75, 1), (0.6, 2), (0.6, 7), (0.9, 4), (0.52, 40)])
 def test_randomised_responses_agree_with_all_tests(p: float, count: int) -> None:
     """Tests of the sum are the corners of its curve: the largest Phi^-1(t) - Phi^-1(f) of all."""
@@ -213,6 +214,7 @@ def test_compositions_agree_with_a_dense_scan(text: str, width: float) -> None:
     assert best >= answer.mu.lower * (1.0 - 1e-5)
 
 
+@pytest.mark.dear("laplace:scale=1@1000-27.0-39.0]")
 @pytest.mark.parametrize(
     ("text", "lower", "upper"),
     [
@@ -238,6 +240,7 @@ def test_what_is_not_known_is_said(text: str, lower: float, upper: float) -> Non
     assert lower <= mu.lower <= mu.upper <= upper
 
 
+@pytest.mark.slow
 def test_the_bound_beyond_falls_and_holds() -> None:
     """A Gaussian law with one answer of randomised response, from its profile at large epsilon."""
     (part,) = laws_of("gaussian:sigma=1+rr:p=0.75").values()

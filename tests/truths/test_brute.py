@@ -47,6 +47,7 @@ def test_epsilon_inverts_delta() -> None:
     assert whole.delta(100) == pytest.approx(0.1, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_many_uses_are_gathered_and_too_many_refused() -> None:
     """Two outcomes used n times give n + 1 of them; three incommensurable ones grow too fast."""
     assert len(BruteForce([(pairs.pure(0.1), 300)]).outcomes) == 301

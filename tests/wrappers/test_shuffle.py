@@ -53,6 +53,7 @@ def test_brackets_hold_for_every_data_set(epsilon: float, categories: int, n: in
     check_all_data_sets(epsilon, categories, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "categories", "n"), [(1.0, 2, 4), pytest.param(1.5, 3, 3, marks=pytest.mark.slow)]
 )
@@ -78,6 +79,7 @@ def test_tests_are_those_of_one_pair(epsilon: float, categories: int, n: int, le
     assert bound.lower >= 0.9 * float(truth)
 
 
+@pytest.mark.slow
 def test_reports_of_one_guarantee_hold() -> None:
     """Random reports of that epsilon on three values, all data sets of up to four people."""
     rng = random.Random(5)
