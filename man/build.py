@@ -4,7 +4,7 @@
 
 Manual pages, completions and the short help come from the templates and tables in `man/src`, the
 table of options, and the registry. What is generated stands in the place of a line such as
-`@OPTIONS compose@`; in the README it stands between marks.
+`@OPTIONS compose@`; in the README a table stands between marks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from privcalc.cli.program import (  # noqa: E402
     PROGRAM,
 )
 from privcalc.commands.command import COMMANDS, load  # noqa: E402
-from privcalc.spec.describe import TOPICS, loops, rows  # noqa: E402
+from privcalc.spec.describe import TOPICS, loops  # noqa: E402
 from privcalc.spec.entry import word_text  # noqa: E402
 from privcalc.spec.events.history import OPACUS  # noqa: E402
 from privcalc.spec.registry import (  # noqa: E402
@@ -585,30 +585,16 @@ def escaped(text: str) -> str:
 
 
 def readme(text: str) -> str:
-    """Return the README with the list of names and the table of loops written anew."""
-    for word, lines in (("list", readme_list()), ("table", readme_table())):
-        begin = f"<!-- The {word} is written by man/build.py. -->"
-        end = f"<!-- End of the {word}. -->"
-        before, found, rest = text.partition(begin)
-        if found:
-            text = "\n".join((before + begin, *lines, end + rest.partition(end)[2]))
-    return text
+    """Return the README with the table of loops written anew."""
+    begin, end = "<!-- The table is written by man/build.py. -->", "<!-- End of the table. -->"
+    before, _, rest = text.partition(begin)
+    return "\n".join((before + begin, *readme_table(), end + rest.partition(end)[2]))
 
 
 def readme_table() -> list[str]:
     """Return the loops that have a short form, as a table in Markdown."""
     rows = [f"| {loop.brief} | `{loop.spec}` |" for loop in loops() if loop.brief]
     return ["| what the code does | specification |", "|---|---|", *rows, ""]
-
-
-def readme_list() -> list[str]:
-    """Return the names of mechanisms and wrappers."""
-    names = {"mechanism": list[str](), "wrapper": list[str]()}
-    for row in rows():
-        names[row.kind].append(f"`{'@' * (row.kind == 'wrapper')}{row.spelling}`")
-    mechanisms, wrappers = map(", ".join, names.values())
-    text = f"The mechanisms are {mechanisms}; the wrappers are {wrappers}."
-    return wrap(text, 119, break_on_hyphens=False)
 
 
 def documents() -> dict[Path, str]:

@@ -6,12 +6,16 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import Enum
 from fractions import Fraction
+from itertools import accumulate
 from numbers import Rational, Real
-from typing import Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from privcalc.errors import DisagreementError, DomainError, UsageError
 from privcalc.exact import Enclosed, Written, decimal_above, decimal_below, exact
 from privcalc.record import field, record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_DIGITS = 10
 MIN_DIGITS = 3
@@ -161,6 +165,20 @@ class Bound:
         lowers = [low for low, _ in ends if low is not None]
         return Bound(max(high for _, high in ends), max(lowers) if lowers else None)
 
+    def _no_number(self, *_: object) -> NoReturn:
+        raise TypeError(
+            "a bracket is no number: take .upper, its certified end, or ask .verdict(3).value,"
+            " whether a budget of 3 is kept"
+        )
+
+    if not TYPE_CHECKING:
+        # Checkers of types refuse these as well.
+        __lt__ = __le__ = __gt__ = __ge__ = __float__ = __round__ = _no_number
+
+    def __format__(self, form: str) -> str:
+        """Return the text of both ends; a form is one of numbers."""
+        return self._no_number() if form else str(self)
+
     @property
     def words(self) -> str:
         """Both ends with all digits, for messages."""
@@ -198,6 +216,37 @@ class Bound:
         if self.exact is not None:
             return round_down(self.exact, digits), round_up(self.exact, digits)
         return round_down(self.lower, digits), round_up(self.upper, digits)
+
+
+def falling(
+    points: Sequence[Fraction | float], bounds: Sequence[Bound], *, clash: bool = False
+) -> list[Bound]:
+    """Return brackets of what does not rise with a point: delta with epsilon, epsilon with delta.
+
+    An upper end at a point is one at all larger ones. A lower end is what a mechanism costs, which
+    costs no less at smaller ones.
+
+    Args:
+        points: in any order.
+        bounds: one for each.
+        clash: whether ends may be about different pairs: a lower one above an upper one is dropped.
+
+    Raises:
+        DisagreementError: two ends contradict each other.
+    """
+    order = sorted(range(len(points)), key=points.__getitem__)
+    ends = [bounds[i].outward for i in order]
+    uppers = accumulate((high for _, high in ends), min)
+    lowers = accumulate((-math.inf if low is None else low for low, _ in reversed(ends)), max)
+    found = list(bounds)
+    for i, high, low in zip(order, uppers, reversed([*lowers]), strict=True):
+        if low > high and not clash:
+            raise DisagreementError(
+                f"brackets contradict each other: at most {high!r}, at least {low!r}"
+            )
+        if found[i].exact is None:
+            found[i] = Bound(high, low if -math.inf < low <= high else None)
+    return found
 
 
 def _budget(given: float) -> Fraction:

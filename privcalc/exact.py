@@ -47,6 +47,24 @@ class Written(float):
         return type(self), (float(self), self.exact, self.text)
 
 
+class Spelled(float):
+    """A double that keeps how it was written, and is printed by specifications as any other."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+    def __new__(cls, value: float, text: str) -> Self:
+        """Keep the text with the number."""
+        self = super().__new__(cls, value)
+        self.text = text
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Say how a copy is made."""
+        return type(self), (float(self), self.text)
+
+
 def exact(value: float) -> Fraction:
     """Return the number that a value of a specification stands for."""
     if isinstance(value, Written):

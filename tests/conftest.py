@@ -20,6 +20,7 @@ import pytest
 
 import privcalc.accounting
 from privcalc.cli.app import main
+from privcalc.numerics import work
 from tests.fake_accounting import FakeAccounting
 
 if TYPE_CHECKING:
@@ -80,6 +81,17 @@ def pytest_collection_finish() -> None:
 def _digits() -> None:
     """Give each test 40 digits, whatever the tests and modules before it have set."""
     mpmath.mp.dps = 40
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _work_is_never_given_back() -> None:
+    """Let every test fail that charges less than nothing, which would leave more to spend."""
+
+    def counted(self: object, name: str, value: float) -> None:
+        assert name != "spent" or value >= getattr(self, name), "work below 0 was charged"
+        object.__setattr__(self, name, value)
+
+    work._Allowance.__setattr__ = counted  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True)

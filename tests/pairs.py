@@ -58,12 +58,8 @@ def bracket(
 ) -> tuple[float, float]:
     """Return both ends of epsilon at a delta, or of delta at an epsilon."""
     deltas, epsilons = ([x] if x is not None else [] for x in (delta, epsilon))
-    bound = (
-        compose(parse(text).tree, deltas=deltas, epsilons=epsilons, tolerance=tolerance)
-        .answers[0]
-        .bound
-    )
-    assert bound is not None
+    found = compose(parse(text).tree, deltas=deltas, epsilons=epsilons, tolerance=tolerance)
+    bound = found.answers[0].proved
     assert bound.lower is not None
     return bound.lower, bound.upper
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import random
 
+    import numpy as np
+
 EXTREMES = (
     "0", "0.0", "-0", "-1", "1", "1.0", "1.00000000000000000000", "5e-324", "2.2e-308", "1e-320",
     "1e-300", "1e-160", "1e-17", "1e308", "1.7976931348623157e308", "1.8e308", "1e309", "1e999",
@@ -27,7 +29,7 @@ NONE = (
 )  # fmt: skip
 
 
-def log_uniform(rng: random.Random, low: float, high: float) -> float:
+def log_uniform(rng: random.Random | np.random.Generator, low: float, high: float) -> float:
     """Return a number whose log is uniform, with few digits."""
     return float(f"{low * (high / low) ** rng.random():.3g}")
 

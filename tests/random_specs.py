@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Noise and guarantees whose pair is the one that was stated, under any relation.
 STATED = frozenset({
     "gaussian", "laplace", "gdp", "pure", "approx", "discrete_gaussian", "discrete_laplace",
-    "staircase", "randomized_response", "exponential",
+    "staircase", "randomized_response", "exponential", "skellam",
 })  # fmt: skip
 ADAPTIVE = frozenset({
     "above_threshold", "ptr", "stability", "thresholded_counts", "partition_selection",

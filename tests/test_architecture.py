@@ -85,7 +85,7 @@ RULES = {
         "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec.registry"
         " privcalc.spec.tree privcalc.spec.entry",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine.terms"
-        " privcalc.engine.composition privcalc.selection.node"
+        " privcalc.engine.composition privcalc.selection.node privcalc.selection.until"
         " privcalc.selection.distribution privcalc.selection.runs",
     ),
     # Trees to answers: everything below the command line.

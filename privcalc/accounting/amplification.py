@@ -132,8 +132,8 @@ def convex(bound: Callable[[Array], Array], at: Array) -> Array:
     (order - 1) times a divergence is convex and 0 at order 1, and each bound holds by itself. The
     constants of a general bound weigh less at larger orders, where it may be the smaller one.
     """
-    beyond = at.max() * BEYOND if at.max() <= FARTHEST else []
-    orders = np.unique(np.append(at, beyond))
+    largest = float(at.max())
+    orders = np.unique(np.append(at, largest * BEYOND if largest <= FARTHEST else largest))
     values = bound(orders)
     c = orders - 1.0
     products = values * c * (1.0 + 4.0 * UNIT)

@@ -18,8 +18,9 @@ from privcalc.accounting.directions import (
     round_points,
 )
 from privcalc.accounting.realize import alternatives, default_relation, realize
-from privcalc.bounds import TOLERANCE, Bound, Proof
+from privcalc.bounds import TOLERANCE, Bound, Proof, falling
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
+from privcalc.exact import exact
 from privcalc.numerics.work import QUESTION, allowance, share
 from privcalc.record import replace
 from privcalc.spec.registry import holes, wrappers_in
@@ -37,9 +38,10 @@ PROFILE_POINTS = 21
 ROUGH = 1e-4
 # The profile runs to about the epsilon of this delta.
 PROFILE_DELTA = 1e-10
+# What several answers may cost, and one: so many times less of it where only largest losses count.
+SEVERAL, ROUGHER = 1.5, 8
 
 
-@allowance(QUESTION)
 def compose(
     tree: Node,
     *,
@@ -73,17 +75,56 @@ def compose(
     """
     check(tree, deltas, epsilons, tolerance, engine)
     relation = relation or default_relation(tree)
-    solver = _solver(tree, relation, tolerance, engine, quick=quick)
-    answers = []
-    for number, delta in enumerate(deltas):
-        with share(len(deltas) + len(epsilons) - number):
-            answers.append(solver.answer("epsilon", delta, max_epsilon))
-    for number, epsilon in enumerate(epsilons):
-        with share(len(epsilons) - number):
-            answers.append(solver.answer("delta", epsilon, max_delta))
-    if not answers:
-        answers = [_profile(solver)]
-    return ComposedAnswers(tree, relation, tuple(answers))
+    asked = len(deltas) + len(epsilons)
+    with allowance(QUESTION * (SEVERAL if asked > 1 else 1.0)):
+        # At delta 0 the largest losses say all, however rough the laws are.
+        with share(1 if epsilons or any(deltas) or not deltas else ROUGHER):
+            solver = _solver(tree, relation, tolerance, engine, quick=quick)
+        if not asked:
+            return ComposedAnswers(tree, relation, (_profile(solver),))
+        found = _answers(solver, "epsilon", deltas, max_epsilon, len(epsilons))
+        found += _answers(solver, "delta", epsilons, max_delta)
+    return ComposedAnswers(tree, relation, tuple(found))
+
+
+def _answers(
+    solver: _Solver,
+    quantity: Quantity,
+    points: Sequence[float],
+    budget: float | None = None,
+    others: int = 0,
+) -> list[Answer]:
+    """Answer at each point: first amid all of them, with all the work that one question may cost.
+
+    What is made for that serves others (`engine/planner.py`), and proves ends of theirs: delta does
+    not rise with epsilon, nor epsilon with delta.
+    """
+    order = sorted(range(len(points)), key=lambda i: exact(points[i]))
+    middle = order.pop(len(order) // 2) if order else 0
+    found: dict[int, Answer] = {}
+    for number, i in enumerate([middle, *order][: len(points)]):
+        parts = len(points) + others - number
+        with allowance(QUESTION) if number == 0 else share(parts):
+            found[i] = solver.answer(quantity, points[i], budget)
+    return monotone([found[i] for i in range(len(points))])
+
+
+def monotone(answers: Sequence[Answer]) -> list[Answer]:
+    """Return the same with ends that do not rise, as a whole and in each direction by itself."""
+    if any(answer.bound is None for answer in answers):
+        return list(answers)
+    points = [exact(at) for answer in answers for at in answer.query.values()]
+    bounds = falling(points, [answer.proved for answer in answers])
+    ways = [{way.adjacency: way for way in answer.directions} for answer in answers]
+    for name in dict.fromkeys(name for each in ways for name in each):
+        having = [(x, each) for x, each in zip(points, ways, strict=True) if name in each]
+        known = [each[name].bound or Bound(math.inf) for _, each in having]
+        for (_, each), bound in zip(having, falling([x for x, _ in having], known), strict=True):
+            each[name] = replace(each[name], bound=bound)
+    return [
+        replace(answer, bound=bound, directions=tuple(each.values()))
+        for answer, bound, each in zip(answers, bounds, ways, strict=True)
+    ]
 
 
 def _lone_selection(tree: Node) -> Wrapped | None:
@@ -144,12 +185,8 @@ def _profile(solver: _Solver) -> Answer:
     for number, epsilon in enumerate(epsilons):
         with share(len(epsilons) - number):
             points.append(solver.answer("delta", epsilon))
-    pairs: list[tuple[float, Bound]] = []
-    for point in points:
-        # delta falls with epsilon: what is proved at a smaller one is proved here.
-        least = min(point.proved.upper, pairs[-1][1].upper if pairs else math.inf)
-        bound = Bound(least, point.proved.lower) if point.proved.upper > least else point.proved
-        pairs.append((point.query["epsilon"], bound))
+    points = monotone(points)
+    pairs = tuple((point.query["epsilon"], point.proved) for point in points)
     # The proof of the widest bracket stands for all.
     widest = max(points, key=lambda point: point.proved.width)
     met = all(point.method.tolerance_met for point in points)
@@ -159,7 +196,7 @@ def _profile(solver: _Solver) -> Answer:
             terms[name] = max(terms.get(name, 0.0), value)
     notes = tuple(dict.fromkeys(note for point in points for note in point.method.notes))
     method = Method(widest.method.proof, met, terms, notes)
-    return Answer("profile", {}, None, None, tuple(pairs), (), method)
+    return Answer("profile", {}, None, None, pairs, (), method)
 
 
 def _epsilons(solver: _Solver) -> tuple[float, ...]:

@@ -27,7 +27,7 @@ from privcalc.numerics.work import QUESTION, allowance
 from privcalc.record import record, replace
 from privcalc.spec import registry
 from privcalc.spec.registry import holes
-from privcalc.spec.tree import Composed, Leaf
+from privcalc.spec.tree import Composed, Leaf, calls
 from privcalc.wrappers.base import lone_selection
 from privcalc.wrappers.group import grouped, ungrouped
 
@@ -56,6 +56,7 @@ LOSSLESS = "lossless: the same pair in another language, both ends proved"
 ABOVE = "lossless: the same pair in another language, proved from above"
 UPPER = "lossy: only an upper bound on the privacy loss is known"
 APART = "lossy: no one pair is known to prove both ends"
+KEPT = "lossless: it is a guarantee of this kind itself"
 SUMMARY = "lossy: one number for a whole curve; the smallest that is true of it"
 
 
@@ -170,9 +171,20 @@ def convert(
         known = False
     answers = getattr(_State(whole, relation, directions, question), question.to)()
     kind = lossless(answers) if known else APART if directions.bracketed else UPPER
-    if question.to in ("zcdp", "gdp") and known:
-        kind = SUMMARY
+    if question.to in ("zcdp", "gdp") and (known or _is_one(whole, question.to)):
+        kind = KEPT if _is_one(whole, question.to) else SUMMARY
     return Conversion(whole, relation, kind, tuple(answers))
+
+
+def _is_one(tree: Node, to: str) -> bool:
+    """Return whether a tree is one guarantee of a kind: squares of mu, and rhos, add up.
+
+    Gaussian noise is mu-GDP exactly (Dong, Roth, Su 2022, Corollary 3.3), and k records have k mu.
+    """
+    kinds = {each.name for each in calls(tree)}
+    if to == "gdp":
+        return kinds <= {"gdp", "gaussian", "group"}
+    return kinds == {"zcdp"} and not any(dict(each.parameters).get("xi") for each in calls(tree))
 
 
 def lossless(answers: Iterable[ConvertedAnswer]) -> str:

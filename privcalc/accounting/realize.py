@@ -50,8 +50,9 @@ if TYPE_CHECKING:
 # Laws that are no array and in no closed form take 8 to 12 milliseconds each: of more than HEAVY,
 # over all directions, there are groups, so many over all that is composed then.
 HEAVY, GROUPS = 400, 240
-# Samples of which a record is replaced are lists of their own, which take ten times as long.
-LISTS = 24
+# Samples of which a record is replaced are lists of their own, which take ten times as long: of
+# more than LISTS, which are composed as they are, there are FEW groups.
+LISTS, FEW = 360, 24
 # A search walks through hundreds of trees.
 MOST_KEPT = 4
 
@@ -79,10 +80,13 @@ def realize(tree: Node, relation: Relation, *, rough: bool = False) -> dict[str,
     Raises:
         UnsupportedError: the relation, or a part of the tree, has no law; it says which.
     """
+    from privcalc.accounting.near_parts import enclosing
+
     if relation is Relation.REPLACE_ONE and any(
         each.name == "poisson_sampled" for each in calls(tree)
     ):
-        grouped = _grouped(tree, relation, LISTS, rough=rough)
+        many = enclosing(tree, LISTS) is not None
+        grouped = _grouped(tree, relation, FEW, rough=rough) if many else None
         if grouped is not None:
             return grouped
     found = _realized(tree, relation, rough=rough)

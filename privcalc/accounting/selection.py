@@ -159,7 +159,7 @@ class SelectionBrackets:
             return math.inf
 
         def evaluate(epsilons: Array) -> Array:
-            worst: Array = np.max([found.pointwise.present(epsilons) for found in each], axis=0)
+            worst: Array = np.maximum.reduce([found.pointwise.present(epsilons) for found in each])
             return worst
 
         end = min(BEYOND * max(epsilon, LEAST_END), LARGEST_EPSILON)

@@ -305,7 +305,7 @@ class Printer:
         """Say on standard error what numbers rest on that nobody wrote, and why they are wide."""
         if self._output.quiet:
             return
-        from privcalc.render.assumptions import notes
+        from privcalc.render.notes import notes
 
         # Of a bare number the usual sensitivity is said where details are asked for; an event is
         # read by another program, in multiples of it.

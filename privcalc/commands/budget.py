@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound, Verdict
+from privcalc.bounds import Bound, Verdict, round_down, round_up
 from privcalc.errors import PrivcalcError
 from privcalc.exact import exact
 from privcalc.record import replace
@@ -27,6 +27,9 @@ one the number lies, this settles all but about one case in a thousand."""
 _SMALLEST_WIDTH = 1e-12
 """No bracket is asked to be narrower than this in absolute terms."""
 
+# Of a sum whose fraction has hundreds.
+_DIGITS = range(17, 121)
+
 
 def checked(report: Report, limits: Mapping[str, float]) -> Report:
     """Compare an answer with the budget for its quantity, `max_epsilon` say, if there is one."""
@@ -36,8 +39,7 @@ def checked(report: Report, limits: Mapping[str, float]) -> Report:
             continue
         verdict = bound.verdict(budget)
         at = "".join(f" at {name} {written(value)}" for name, value in report.query.items())
-        words = f"{VERDICTS[verdict]}: {_proved(name, at, bound, budget)}"
-        sentence = f"{words}, budget {written(budget)}"
+        sentence = f"{VERDICTS[verdict]}: {_proved(name, at, bound, budget)}"
         if verdict is Verdict.UNDECIDED:
             sentence += f"; {_settled_by(bound, narrowed=_narrows(report, name, bound))}"
         return replace(report, check=Check(f"max_{name}", budget, verdict, sentence))
@@ -57,7 +59,7 @@ def _narrows(report: Report, name: str, bound: Bound) -> bool:
 
 
 def _proved(quantity: str, at: str, bound: Bound, budget: float) -> str:
-    """State the inequality that the verdict rests on.
+    """State the inequality that the verdict rests on, and the budget.
 
     An end that rounding would move past the budget is written in full, so that what is printed
     proves what is said.
@@ -66,14 +68,24 @@ def _proved(quantity: str, at: str, bound: Bound, budget: float) -> str:
     verdict = bound.verdict(budget)
     if verdict is Verdict.UNDECIDED:
         known = f" is in [{lower}, {upper}]{at}"
-        return quantity + (f" <= {upper}{at} and no lower end is known" if not lower else known)
+        known = known if lower else f" <= {upper}{at} and no lower end is known"
+        return f"{quantity}{known}, budget {written(budget)}"
     within = verdict is Verdict.WITHIN
     # As it is read, an end is still one.
     low, high = bound.printed
     end, texts = (high, [upper]) if within else (low or 0.0, [lower])
-    texts += [number(end), *([] if bound.exact is None else [str(bound.exact)])]
+    texts.append(number(end))
+    if (precise := bound.exact) is not None:
+        # A few more digits tell it from a budget next to it, and none from one that it is.
+        rounded = round_up if within else round_down
+        texts += [*(rounded(precise, digits) for digits in _DIGITS), str(precise)]
     proofs = (t for t in texts if (_read(t) <= exact(budget)) is within)
-    return f"{quantity} {'<=' if within else '>='} {next(proofs, texts[0])}{at}"
+    text = next(proofs, texts[0])
+    words = f"{quantity} {'<=' if within else '>='} {text}{at}, budget {written(budget)}"
+    if precise is None or text in texts[:2] or precise == exact(budget):
+        return words
+    apart = float(abs(precise - exact(budget)))
+    return f"{words}; {'under' if within else 'over'} by {short_exponent(f'{apart:.2g}')}"
 
 
 def _read(text: str) -> Fraction | float:

@@ -28,6 +28,7 @@ from privcalc.exact import distinct
 from privcalc.opened import read_text as text_of
 from privcalc.record import record, replace
 from privcalc.render.words import written
+from privcalc.spec.hints import for_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,10 +210,10 @@ class BudgetFile:
     def _check_keys(self, needed: Sequence[str], others: Sequence[str]) -> None:
         """Refuse a key that is not known, or one that is missing."""
         what = "[[mechanism]]" if self._table == "mechanism" else "[budget]"
-        known = (*needed, *others)
-        for key in (each for each in self._values if each not in known):
-            self._key = key
-            raise UsageError(f"{what} has no key {key[:MAX_NAME]}; known: {', '.join(known)}")
+        for key in (each for each in self._values if each not in (known := (*needed, *others))):
+            self._key, hint = key, for_word(key, f"{self._values[key]}")
+            words = f"{what} has no key {key[:MAX_NAME]}; known: {', '.join(known)}"
+            raise UsageError(words, hint=hint and f"in spec: {hint}")
         for key in (each for each in needed if each not in self._values):
             raise UsageError(f"{what} needs {key}")
 

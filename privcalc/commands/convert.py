@@ -11,7 +11,7 @@ from privcalc.commands.questions import joined
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.render.report import OneSided, Report
-from privcalc.render.words import proof_remarks
+from privcalc.render.words import CONVERTED, TARGETS, proof_remarks
 from privcalc.spec.registry import check_relation, sampling_words, to_text
 
 if TYPE_CHECKING:
@@ -36,35 +36,6 @@ SPENT = {"gdp": "mu^2", "zcdp": "rho", "rdp": "epsilon at the order of the budge
 LARGE = {
     "gdp": (3.0, "mu holds at every delta, however small; --delta 1e-5 asks for the one there"),
     "zcdp": (4.5, "rho holds at every Renyi order, however large; compose has epsilon at a delta"),
-}
-YEOM, DONG = "Yeom et al. 2018", "Dong, Roth, Su 2022"
-GUESSING = (
-    "without the output, it is the baseline; Hayes, Mahloujifar, Balle 2023; Kulynych et al. 2025"
-)
-# What each column means, and where it is from, by the target.
-COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
-    "risk": (
-        ("advantage", f"largest tpr less fpr of a membership attack ({YEOM})"),
-        ("tpr", f"largest true positive rate of an attack with that false positive rate ({DONG})"),
-        (
-            "success by prior",
-            "largest chance of a right guess if the record is there with this chance",
-        ),
-        ("success by baseline", f"largest chance of guessing a secret of a record ({GUESSING})"),
-    ),
-    "tradeoff": (
-        ("alpha", "false positive rate of an attack that says whether a record is there"),
-        ("beta", "least false negative rate of such attacks; a large one is private"),
-    ),
-    "rdp": (("renyi_epsilon", "Renyi divergence of that order between neighbouring data sets"),),
-    "zcdp": (("rho", "the Renyi divergence of every order is at most rho times the order"),),
-    "gdp": (("mu", "no attack does better than one that tells N(mu, 1) from N(0, 1)"),),
-}
-# The columns of a guarantee that is known by its Renyi curve only.
-CONVERTED = {
-    "classic": "the same upper bound by Mironov 2017",
-    "balle": "the same upper bound by Balle et al. 2020",
-    "trade_off": "the same upper bound by the trade-off function of the best order",
 }
 # Which options say something to which target; others say something to all.
 USES = {
@@ -186,7 +157,7 @@ def convert(
         priors=prior,
         records=group,
     )
-    columns, caution, least, words = COLUMNS.get(to, ()), "", inf, ""
+    columns, caution, least, words = TARGETS.get(to, ()), "", inf, ""
     if filter_ is not None:
         from privcalc.accounting.filters import filtered
 

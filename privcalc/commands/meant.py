@@ -42,13 +42,7 @@ def for_option(option: str, known: Sequence[str], command: str = "") -> str:
 
 
 def for_argument(name: str, known: Sequence[str], command: str) -> str:
-    """Return what to write in Python for an argument that a command does not have.
-
-    Args:
-        name: as it was written.
-        known: the arguments that there are.
-        command: the one that has them.
-    """
+    """Return what to write in Python for an argument that a command does not have; it has those."""
     if found := _table("python").get(name.lower()):
         return found.format(command=command)
     flags = [f"--{each.replace('_', '-')}" for each in known]
@@ -83,4 +77,5 @@ def for_value(value: str, choices: Collection[str]) -> str:
 
     word = snake_case(value)
     near = get_close_matches(word_text(word), [*map(word_text, choices)], n=1)
-    return _table("values").get(word) or (f"did you mean {near[0]}?" if near else "")
+    found = _table("to").get(word) if "tradeoff" in choices else ""
+    return found or _table("values").get(word) or (f"did you mean {near[0]}?" if near else "")

@@ -245,7 +245,8 @@ def _infinite_epsilon(delta: float, parts: Sequence[Part]) -> Iterator[str]:
     if revealing:
         enough = f"a delta above {_above(total)} has an epsilon"
         enough = enough if total < 1.0 else "no delta below 1 is known to have an epsilon"
-        yield f"{revealing}, more often than delta {written(delta)}: {enough}"
+        often = "together more often" if " in each of " in revealing else "more often"
+        yield f"{revealing}, {often} than delta {written(delta)}: {enough}"
     elif delta == 0.0 and endless:
         yield f"{endless}: losses may be of any size, so that only deltas above 0 have an epsilon"
     elif cut and delta <= total:
@@ -274,8 +275,8 @@ def _masses(parts: Sequence[Part]) -> str:
         reveals = entry(call.name).reveals or reveals
     # The double below 1e-5 is not printed as 9.99e-6.
     least = number(float(round_down(worst.certain * (1.0 + 1e-12), 3)))
-    uses = worst.tree.count if isinstance(worst.tree, Repeated) and not worst.apart else 1
-    often = f" in {uses} uses" if uses != 1 else ""
+    uses = worst.tree.count if isinstance(worst.tree, Repeated) else 1
+    often = f" in {'each of ' * worst.apart}{uses} uses" if uses != 1 else ""
     more = len(parts) - 1
     more_words = f" (and {more} more part{'s' if more > 1 else ''} with the like)" if more else ""
     return f"{kind(worst.tree)}: with probability {least}{often}{more_words} {reveals}"

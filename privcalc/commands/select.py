@@ -52,7 +52,7 @@ def read_runs(text: str) -> Parameters:
         start, end = (max(0, each - len(BEFORE)) for each in error.span or (0, 0))
         message = error.message.replace("select ", f"{text.partition(':')[0]} ", 1)
         hint = error.hint
-        if ":" not in text or re.search("@|select|pure", hint):
+        if ":" not in text or re.search("@|select|pure|discrete", hint):
             hint = f"for example {EXAMPLE}, or fixed:n=30"
         elif re.match(r"\s*(neg|nb)", text):
             hint = "write tnb:shape=S,mean=M, which is truncated at one run"

@@ -134,7 +134,7 @@ def read_count(name: str, given: object) -> int:
     given, what = plain(given), "a whole number such as 60_000"
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise UsageError(f"{name} takes {what}, got {type(given).__name__}")
-    return int(_scanned(name, given, what, whole=True).value)
+    return _scanned(name, given, what, whole=True).whole or 1
 
 
 def read_text(name: str, given: object) -> str:

@@ -26,7 +26,7 @@ from privcalc.engine.composition import asked, differences, limit_delta, limit_e
 from privcalc.engine.inverse import inverse
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
-from privcalc.numerics.work import OutOfWorkError, allowance, left, trying
+from privcalc.numerics.work import OutOfWorkError, allowance, left, remembered, trying
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ PART = 0.5
 COARSE = 1e-3
 # A list is asked after a line where that missed the width so many times.
 MISSED = 10.0
+# Lists that are kept for other points, and how much wider one may be there than at its own.
+KEPT, WIDER = 6, 3.0
 # Renyi orders together prove hardly less than one of them.
 SHARPER = 1.05
 # Masses and differences below this are on their way out of the normal range.
@@ -181,7 +183,9 @@ class Method:
         Raises:
             NotCertifiedError: there is none.
         """
-        source = self.source(question, tolerance)
+        return self._proved(self.source(question, tolerance), question, tolerance)
+
+    def _proved(self, source: Source, question: Question, tolerance: float) -> Certified:
         if question.epsilon is None:
             return inverse(source, question.low, question.high, tolerance, self.guess(question))
         return bracket(source, question.epsilon, tolerance, question.beyond)
@@ -262,6 +266,24 @@ class List(Method):
         falls = 1.0 if question.epsilon is None else seen.c * seen.size
         return seen.source(tolerance / max(1.0, falls))
 
+    def solve(self, question: Question, tolerance: float) -> Certified:
+        """Ask the lists that other points of this question were answered by, or make one.
+
+        One will do that meets the target here, or is not much wider than where it was made for it.
+        """
+        made = _made(question.composition, epsilon=question.epsilon is None)
+        for source, wish, width in made:
+            with suppress(NotCertifiedError):
+                found = self._proved(source, question, tolerance)
+                most = max(tolerance / AIM, WIDER * width if wish <= tolerance else 0.0)
+                if found.bound.within_tolerance(most, question.floor):
+                    return found
+        source = self.source(question, tolerance)
+        found = self._proved(source, question, tolerance)
+        width = found.bound.width / found.bound.upper if found.bound.upper > 0.0 else 0.0
+        made[:] = [*made[1 - KEPT :], (source, tolerance, width)]
+        return found
+
     def guess(self, question: Question) -> float:
         """Return about the epsilon."""
         return self._seen(question).epsilon
@@ -274,6 +296,13 @@ class List(Method):
 
 
 SINGLE, LINE, SPLIT, LIST = Single(), Line(), Split(), List()
+
+
+@remembered(4)
+def _made(composition: Composition, *, epsilon: bool) -> list[tuple[Source, float, float]]:
+    """Return the lists that were made for epsilons, or for deltas, each with its wish and width."""
+    del composition, epsilon
+    return []
 
 
 def known_everywhere(composition: Composition) -> bool:

@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import TOLERANCE, Bound
+from privcalc.bounds import TOLERANCE, Bound, falling
 from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified, bracket, brackets
 from privcalc.engine.planner import (
     FINE,
@@ -272,7 +271,9 @@ class Known:
         if not epsilons:
             return []
         asked = np.array(epsilons)
-        masses = source.estimates(asked)[1] if self._of_mass else np.zeros(len(asked))
+        # Where any width will do there is nothing to compare it with.
+        wanted = self._of_mass and width < math.inf
+        masses = source.estimates(asked)[1] if wanted else np.zeros(len(asked))
         # Far from where a source is good it estimates anything.
         masses = np.where((masses > 0.0) & (masses < 1.0 + ROUNDING), masses, 0.0)
         found = brackets(source, asked, min(FINE, self._width))
@@ -331,16 +332,11 @@ class Known:
         for epsilon in map(float, epsilons):
             # Nothing may be known here but what the mass at infinity and the neighbours tell.
             self.found.setdefault(epsilon, Certified(Bound(1.0, self._mass.lower), CLOSED))
-        order = [] if self.one_sided else sorted(self.found)
-        uppers = list(accumulate((self.found[e].bound.upper for e in order), min))
-        lowers = [self.found[e].bound.lower for e in reversed(order)]
-        least = list(accumulate((-math.inf if low is None else low for low in lowers), max))
-        for epsilon, upper, lower in zip(order, uppers, reversed(least), strict=True):
-            if lower > upper and not self.sharper:
-                raise DisagreementError(
-                    f"the brackets of delta near epsilon {epsilon!r} contradict those elsewhere:"
-                    f" at most {upper!r}, at least {lower!r}"
-                )
-            bound = Bound(upper, lower if -math.inf < lower <= upper else None)
-            self.found[epsilon] = self.found[epsilon].with_bound(bound)
+        if not self.one_sided:
+            order = list(self.found)
+            given = [self.found[e].bound for e in order]
+            for epsilon, bound in zip(
+                order, falling(order, given, clash=self.sharper), strict=True
+            ):
+                self.found[epsilon] = self.found[epsilon].with_bound(bound)
         return [self.found[float(epsilon)] for epsilon in epsilons]

@@ -72,7 +72,7 @@ def atomic_renyi(
         # Exponents log p + c l.
         products, logs = part[:, None] * losses, np.log(masses)
         wrong = (units[0] + 2.0) * np.abs(products) + units[1] + 10.0 * np.abs(logs)
-        low, high = _log_sum(products + logs, UNIT * wrong)
+        low, high = log_sum(products + logs, UNIT * wrong)
         if balanced:
             steep = -(part + 1.0) * np.expm1((part + 1.0) * min(0.0, float(losses.min())))
             through = log1p_bracket(*widened(_excess(part, losses, masses, units), moved * steep))
@@ -90,7 +90,7 @@ def widened(logs: tuple[Array, Array], by: Array) -> tuple[Array, Array]:
     return np.where(part > 0.0, low, logs[0]), np.where(by > 0.0, high, logs[1])
 
 
-def _log_sum(exponents: Array, errors: Array) -> tuple[Array, Array]:
+def log_sum(exponents: Array, errors: Array) -> tuple[Array, Array]:
     """Return bounds on log sum e^x over the last axis; each x is off by `errors`, absolutely.
 
     The exponentials are off by 8 units and those of x - top, which is rounded once, the sum by n
@@ -125,7 +125,7 @@ def _excess(
     known = np.isfinite(exponents)
     if not known.any():
         return np.full(len(c), -math.inf), np.full(len(c), -math.inf)
-    return _log_sum(np.where(known, exponents, -1e300), np.where(known, error, 0.0))
+    return log_sum(np.where(known, exponents, -1e300), np.where(known, error, 0.0))
 
 
 def _balanced(losses: Array, masses: Array, units: tuple[float, float]) -> bool:
@@ -170,6 +170,7 @@ class AtomicLaw(LossLaw):
             losses are negative, or taken from there, in its favour.
         mu: of a list of a pair of which more is known (`gaussian_range`, the Renyi curve) than such
             outcomes say.
+        uses: see `LossLaw`; of parts of a mechanism as well.
     """
 
     losses: tuple[float, ...]
@@ -186,6 +187,7 @@ class AtomicLaw(LossLaw):
     alternative_dominating_pair: LossLaw | None = None
     moved: float = 0.0
     mu: tuple[float, float] | None = None
+    uses: int = 1
 
     @cached_property
     def properties(self) -> LawProperties:

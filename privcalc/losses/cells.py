@@ -34,7 +34,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from privcalc.numerics.rounding import Array
+    from privcalc.numerics.rounding import Array, Integers
 
 # A law is cut at so many losses, in the ranges that hold all but one of these parts of its P-mass.
 CELLS, LEVELS = 30_000, (1e-30, 1e-12, 1e-5, 0.1)
@@ -450,6 +450,17 @@ def sums(masses: Array) -> Array:
     before = np.concatenate([[0.0], np.cumsum(inside[:-1, -1])])
     sums: Array = (inside + before[:, None]).ravel()[: len(masses)]
     return sums
+
+
+def between(masses: Array, ends: Integers) -> Array:
+    """Return the sums of masses from each of increasing ends up to the next."""
+    found = np.zeros(len(ends) - 1)
+    # Pairs (start, stop) for reduceat.
+    some = np.flatnonzero(np.diff(ends) > 0)
+    if len(some):
+        bounds = np.stack([ends[some], ends[some + 1]], axis=1).ravel()
+        found[some] = np.add.reduceat(np.append(masses, 0.0), bounds)[::2]
+    return found
 
 
 @np.errstate(all="ignore")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.exact import Enclosed
-from privcalc.losses.cells import sums
+from privcalc.losses.cells import between, sums
 from privcalc.losses.law import MOST_ANCHORS, LawProperties, LossLaw, Tails
 from privcalc.numerics.rounding import TINIEST, UNIT
 from privcalc.record import record
@@ -102,15 +102,8 @@ class LatticeOutcomes:
     def between(self, ends: Integers) -> tuple[Array, Array]:
         """Return the masses of the outcomes from ends[i + 1] up to ends[i], and their errors."""
         low, high = ends[1:], ends[:-1]
-        count = high - low
-        mass = np.zeros(len(low))
-        # Pairs (start, stop) for reduceat, in increasing order of outcomes.
-        some = np.flatnonzero(count > 0)[::-1]
-        if len(some):
-            bounds = np.stack([low[some], high[some]], axis=1).ravel()
-            padded = np.concatenate([self.masses, [0.0]])
-            mass[some] = np.add.reduceat(padded, bounds)[::2]
-        return mass, UNIT * (32.0 + count + 2.0 * self._largest(low, high - 1))
+        mass = between(self.masses, ends[::-1])[::-1]
+        return mass, UNIT * (32.0 + high - low + 2.0 * self._largest(low, high - 1))
 
     def _largest(self, low: Integers, high: Integers) -> Array:
         """Return the larger exponent of two outcomes: E is convex."""

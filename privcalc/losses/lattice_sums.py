@@ -117,8 +117,7 @@ class LatticeSums:
         values, error = self._spectrum.power(n)
         values = np.roll(values, -(self.first % self.size))
         tilts, log_m = self._tilt * self._places, abs(self._log_m)
-        off = 2.0 * n * self._given
-        off = off + UNIT * (64.0 + 16.0 * np.abs(tilts) + 16.0 * n * log_m)
+        off = UNIT * (64.0 + 16.0 * np.abs(tilts) + 16.0 * n * log_m) + 2.0 * n * self._given
         with np.errstate(over="ignore", invalid="ignore"):
             back = np.exp(n * self._log_m - tilts)
             if lower:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 SMALLEST, LARGEST = 1e-6, 600.0
 LARGEST_GAUSSIAN = 12.0
+# Of cutoffs in lower ends, and of Gaussian noise.
 MOST_ANSWERS, LONGEST = 1000, 10**12
 # Of the number of possible answers to a stream.
 MOST_BITS = 900
@@ -38,7 +39,7 @@ MOST_BITS = 900
             "query_noise", "decreases", unit="unit of the queries", cost_unless=("threshold",)
         ),
         # Stopping earlier forgets what comes after.
-        whole("cutoff", "increases", most=MOST_ANSWERS, default=1),
+        whole("cutoff", "increases", most=LONGEST, default=1),
         # As for the cutoff.
         whole("length", "increases", most=LONGEST, default_text="any for laplace"),
         # A higher threshold takes longer to reach.
@@ -65,7 +66,9 @@ class AboveThreshold(Mechanism):
 
     Laplace noise of scales a (rho) and b (nu): epsilon-DP for epsilon = D / a + 2 c D / b (Dwork,
     Roth 2014, Theorem 3.24), for streams of any length; the profile is also at most that of
-    Laplace noise of scale a, moved by 2 c D / b.
+    Laplace noise of scale a, moved by 2 c D / b. Of many answers above much less is lost: Renyi
+    divergences are at most those of Laplace noise of scale a and c times a number that falls with
+    (D / b)^2 (`renyi/sparse_vector.py`). Lower ends are those of a cutoff of 1000 at most.
 
     Gaussian noise of deviations s (rho) and t (nu): the profile is at most the sum, over all
     possible answers to the whole stream, of what the worst stream for that one costs, by an
@@ -113,11 +116,8 @@ class AboveThreshold(Mechanism):
     def _checked(self, threshold: Enclosed, queries: Enclosed) -> tuple[Enclosed, Enclosed]:
         for rate in (threshold, queries):
             within("sensitivity / noise", rate, SMALLEST, LARGEST)
-        if self.noise == LAPLACE and (threshold + queries * (2 * self.cutoff)).high > LARGEST:
-            raise DomainError(
-                "sensitivity / threshold_noise + 2 cutoff sensitivity / query_noise must be at most"
-                f" {LARGEST:g}"
-            )
+        if self.noise == GAUSSIAN and self.cutoff > MOST_ANSWERS:
+            raise DomainError(f"cutoff must be at most {MOST_ANSWERS} with gaussian noise")
         mu = self._mu(threshold, queries)
         if self.noise == GAUSSIAN and mu > LARGEST_GAUSSIAN:
             raise DomainError(
@@ -137,6 +137,7 @@ class AboveThreshold(Mechanism):
     def law(self) -> Term:
         """Return what is known of one direction; it is the same in each."""
         from privcalc.losses.choices.noisy_max import tests_law
+        from privcalc.losses.laplace import LaplaceLaw
         from privcalc.losses.law import Term
         from privcalc.losses.thresholds.sparse_vector_bounds import (
             answers_bound,
@@ -145,25 +146,32 @@ class AboveThreshold(Mechanism):
         )
         from privcalc.losses.thresholds.sparse_vector_tests import LONGEST, stream_tests
         from privcalc.numerics.rounding import UNIT
+        from privcalc.record import replace
+        from privcalc.renyi.sparse_vector import LaplaceStreamCurve
 
         threshold, queries = self.rates
         sizes = 1.0 / threshold.nearest()[0], 1.0 / queries.nearest()[0]
         highest = None if self.threshold is None else self.threshold.doubles()[1]
-        upper: LossLaw
-        stream = None
+        upper: LossLaw | None = None
+        curve = stream = None
         if self.length is not None and self.noise == GAUSSIAN:
             mu = self._mu(threshold, queries)
             stream = self.length, mu, self.answers * (1.0 + 4.0 * UNIT)
         if self.noise == LAPLACE:
-            upper = laplace_bound(threshold.high, queries.high * (2 * self.cutoff))
+            eta = math.nextafter(float(queries.high * 2), math.inf)
+            curve = LaplaceStreamCurve(LaplaceLaw(*threshold.nearest()), eta, self.cutoff)
+            if curve.limit <= LARGEST:
+                upper = laplace_bound(threshold.high, queries.high * (2 * self.cutoff))
+                upper = replace(upper, mechanism_rdp_curve=curve, uses=self.cutoff)
+                curve = None
         elif highest is not None:
             upper = nonnegative_bound(sizes, self.cutoff, highest, stream)
         elif stream is not None:
             upper = answers_bound(sizes, self.cutoff, *stream)
         length = LONGEST if self.length is None else self.length
         most = math.inf if self.threshold is None else self.threshold.doubles()[0]
-        tests = stream_tests(self.noise, sizes, self.cutoff, length, most)
-        return Term(upper, tests_law(tests), members=tests)
+        tests = stream_tests(self.noise, sizes, min(self.cutoff, MOST_ANSWERS), length, most)
+        return Term(upper, tests_law(tests), curve, members=tests)
 
     def _mu(self, threshold: Enclosed, queries: Enclosed) -> float:
         """Return mu, rounded up."""

@@ -6,10 +6,11 @@ from decimal import Context, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privcalc.errors import DomainError
+from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import doubles, exact
-from privcalc.mechanisms.base import Noise, decimal_of, given
-from privcalc.spec.entry import QUERY, positive, whole
+from privcalc.mechanisms.base import Mechanism, Noise, decimal_of, given
+from privcalc.relation import Adjacency
+from privcalc.spec.entry import QUERY, deviation, positive, share, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 # Below, nearly all mass is on one integer; above, tables of all outcomes get too long.
 SMALLEST_SIGMA, LARGEST_SIGMA = 0.05, 20_000.0
 LARGEST_SHIFT = 10_000
+LARGEST_COINS = 10**9
 NOTE = (
     "the cost of discrete Gaussian noise is not quite monotone in {} where delta is below about"
     " exp(-2 sigma^2): both values are proved, and no others"
@@ -59,8 +61,11 @@ NOTE = (
             unit=QUERY,
             cost_needs=("standard_deviation", "variance"),
         ),
+        # One more is independent noise.
+        whole("clients", "decreases", most=LARGEST_COINS, default=1),
     ),
     one_of=(("standard_deviation",), ("variance",), ("rho",)),
+    excludes=(("rho", "clients"),),
     example="discrete-gaussian:sigma=7.5@100",
 )
 class DiscreteGaussian(Noise):
@@ -76,6 +81,10 @@ class DiscreteGaussian(Noise):
     the continuous Gaussian is no bound for it. The noise is one-dimensional: a query with several
     counts is a composition.
 
+    With `clients` each of so many adds such noise to its part of the sum. The sum of the noises
+    is log-concave, too, and the same holds of it; it is no discrete Gaussian. Count those that are
+    sure to add theirs: clients that may drop out, or that collude, do not count.
+
     sigma, its square or rho is read as the number that was written: 0.1 is one tenth.
     """
 
@@ -86,9 +95,10 @@ class DiscreteGaussian(Noise):
         variance: float | None = None,
         rho: float | None = None,
         sensitivity: int = 1,
+        clients: int = 1,
     ) -> None:
         """Take sigma, its square or rho, and a whole sensitivity."""
-        self.sensitivity = sensitivity
+        self.sensitivity, self.clients = sensitivity, clients
         number = exact(given(standard_deviation, variance, rho))
         if variance is not None:
             self.variance = number
@@ -106,6 +116,10 @@ class DiscreteGaussian(Noise):
         """Return the privacy-loss law, the same in each direction."""
         from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 
+        if self.clients > 1:
+            from privcalc.losses.whole_noise import GaussianSumNoise, WholeNoiseLaw
+
+            return WholeNoiseLaw(GaussianSumNoise(self.variance, self.clients), self.sensitivity)
         return DiscreteGaussianLaw(self.variance, self.sensitivity)
 
     def grouped(self, records: int) -> DiscreteGaussian:
@@ -128,7 +142,7 @@ DIGITS = 150
         # With a' > a the noise is that of a plus independent noise: the ratio of both
         # characteristic functions is a positive constant plus a positive multiple of that of
         # a'.
-        positive("scale", "decreases", unit=QUERY),
+        positive("scale", "decreases", unit=QUERY, cost_unless=("bound",)),
         positive("epsilon", "increases"),
         # One more step of the chain of neighbours. With epsilon written, the noise grows with
         # it.
@@ -140,8 +154,10 @@ DIGITS = 150
             unit=QUERY,
             cost_needs=("scale",),
         ),
+        whole("bound", default_text="none", unit=QUERY),
     ),
     one_of=(("scale",), ("epsilon",)),
+    excludes=(("epsilon", "bound"),),
     example="discrete-laplace:scale=2@10",
 )
 class DiscreteLaplace(Noise):
@@ -159,16 +175,25 @@ class DiscreteLaplace(Noise):
     Under P the loss is (S - 2k) / scale with the probability that the noise, clipped to [0, S], is
     k: 1 / (1 + a) for k = 0, (1 - a) a^k / (1 + a) in between, a^S / (1 + a) for k = S.
 
+    With `bound` the noise is drawn again until it is within the bound, k in [-bound, bound]: its
+    masses stay log-concave, so that the same pair dominates a number; the query is one number then.
+
     Attributes:
         step: 1 / scale.
         sensitivity: S.
+        bound: the largest noise, or None.
     """
 
     def __init__(
-        self, *, scale: float | None = None, epsilon: float | None = None, sensitivity: int = 1
+        self,
+        *,
+        scale: float | None = None,
+        epsilon: float | None = None,
+        sensitivity: int = 1,
+        bound: int | None = None,
     ) -> None:
-        """Take the noise either as a scale or as an epsilon."""
-        self.sensitivity = _checked(sensitivity)
+        """Take the noise either as a scale or as an epsilon, and its largest value, if any."""
+        self.bound, self.sensitivity = bound, _checked(sensitivity, bound)
         number = exact(given(scale, epsilon))
         self.step = 1 / number if epsilon is None else number / sensitivity
         size = doubles(self.step * sensitivity)[1]
@@ -180,17 +205,26 @@ class DiscreteLaplace(Noise):
 
     def grouped(self, records: int) -> DiscreteLaplace:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        found = self.changed(sensitivity=_checked(self.sensitivity * records))
+        found = self.changed(sensitivity=_checked(self.sensitivity * records, self.bound))
         if self.step * found.sensitivity > LARGEST_EPSILON:
             raise DomainError(f"a group of {records} has a privacy loss beyond {LARGEST_EPSILON:g}")
         return found
 
     def law(self) -> LossLaw:
         """Return the privacy-loss law, the same in each direction."""
+        if self.bound is not None:
+            from privcalc.losses.whole_noise import TruncatedNoise, WholeNoiseLaw
+
+            return WholeNoiseLaw(TruncatedNoise(self.step, self.bound), self.sensitivity)
         return law_of_steps(self.step, self.sensitivity)
 
 
-def _checked(sensitivity: int) -> int:
+def _checked(sensitivity: int, bound: int | None) -> int:
+    if bound is not None and sensitivity > 2 * bound:
+        raise DomainError(
+            f"bound must be at least half of the sensitivity, got {bound} and {sensitivity}: the"
+            " outputs would have nothing in common"
+        )
     if sensitivity > LARGEST_SENSITIVITY:
         raise DomainError(
             f"sensitivity must be at most {LARGEST_SENSITIVITY}, got {sensitivity}: where the"
@@ -225,3 +259,134 @@ def _masses(step: Fraction, size: int) -> tuple[float, ...]:
             powers.append(powers[-1] * a)
         inner = [(1 - a) * power for power in powers[1:-1]]
         return tuple(map(float, (powers[0], *inner, powers[-1])))
+
+
+# Wider noise has too many outcomes to add up; narrower noise than the least is none.
+LEAST_VARIANCE, LARGEST_VARIANCE = exact(1e-3), exact(1e8)
+
+
+@mechanism(
+    name="skellam",
+    place=42,
+    parameters=(
+        # Skellam noise of a larger variance is that of the smaller one plus independent noise.
+        positive(
+            "variance",
+            "decreases",
+            maximum=float(LARGEST_VARIANCE),
+            unit="square of the unit of the query",
+        ),
+        deviation(maximum=float(LARGEST_VARIANCE) ** 0.5),
+        whole(
+            "sensitivity",
+            "increases",
+            most=LARGEST_SHIFT,
+            default=1,
+            contribution=True,
+            unit=QUERY,
+        ),
+    ),
+    one_of=(("variance",), ("standard_deviation",)),
+    example="skellam:variance=100,sensitivity=10",
+)
+class Skellam(Noise):
+    """Skellam noise added to a whole number (Agarwal, Kairouz, Liu 2021).
+
+    The output is f(x) + X - Y with independent Poisson variables X and Y of mean variance / 2, and
+    `sensitivity` bounds |f(x) - f(x')| over neighbouring x, x', whatever the relation in force. The
+    noise of several clients adds up: its variance is the sum of theirs, of those that are sure to
+    send it. The masses e^-V I_k(V) are log-concave, so that the pair of the noise and the noise
+    moved by the sensitivity dominates in every direction; two neighbours attain it. The noise is
+    one-dimensional: a query with several counts is a composition.
+    """
+
+    def __init__(
+        self,
+        *,
+        variance: float | None = None,
+        standard_deviation: float | None = None,
+        sensitivity: int = 1,
+    ) -> None:
+        """Take the variance or its root, and a whole sensitivity."""
+        self.sensitivity = sensitivity
+        number = exact(given(variance, standard_deviation))
+        self.variance = number if standard_deviation is None else number**2
+        if self.variance < LEAST_VARIANCE:
+            raise DomainError(
+                f"the variance must be at least {float(LEAST_VARIANCE):g}, got"
+                f" {float(self.variance):.6g}"
+            )
+
+    def law(self) -> LossLaw:
+        """Return the privacy-loss law, the same in each direction."""
+        from privcalc.losses.whole_noise import SkellamNoise, WholeNoiseLaw
+
+        return WholeNoiseLaw(SkellamNoise(self.variance), self.sensitivity)
+
+    def grouped(self, records: int) -> Skellam:
+        """Return the mechanism for a group of records: its sensitivity adds up."""
+        return self.changed(sensitivity=self.sensitivity * records)
+
+
+@mechanism(
+    name="binomial",
+    place=44,
+    parameters=(
+        # More coins are fewer coins and independent noise.
+        whole("n", "decreases", most=LARGEST_COINS),
+        share("p", default=0.5, open_minimum=True, open_maximum=True),
+        whole(
+            "sensitivity",
+            "increases",
+            most=LARGEST_SHIFT,
+            default=1,
+            contribution=True,
+            unit=QUERY,
+        ),
+    ),
+    example="binomial:n=2000,sensitivity=8",
+)
+class Binomial(Mechanism):
+    """The number of heads of n coins added to a count (Dwork et al. 2006).
+
+    Each coin shows heads with probability p, and the sum f(x) + heads is published. A record adds
+    to f(x) between 0 and `sensitivity`. Binomial masses are log-concave, so that the pair of the
+    noise and the noise moved by the sensitivity dominates, and two neighbours attain it. Unless
+    p = 1/2 the two directions differ. The least outputs cannot come with the record, and the
+    largest ones not without it: that is delta at every epsilon. The noise is one-dimensional: a
+    query with several counts is a composition.
+    """
+
+    def __init__(self, *, n: int, p: float = 0.5, sensitivity: int = 1) -> None:
+        """Take the number of coins, their probability of heads, and a whole sensitivity."""
+        self.coins, self.heads = n, exact(p)
+        self.sensitivity = self._checked(sensitivity)
+
+    def _checked(self, sensitivity: int) -> int:
+        if sensitivity > self.coins:
+            raise DomainError(
+                f"sensitivity must be at most n, the number of coins, got {sensitivity} and"
+                f" {self.coins}: the outputs would have nothing in common"
+            )
+        return sensitivity
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction: the record raises the count.
+
+        Raises:
+            UnsupportedError: a record is replaced, and the directions differ.
+        """
+        from privcalc.losses.whole_noise import CoinNoise, WholeNoiseLaw
+
+        noise = CoinNoise(self.coins, self.heads)
+        if adjacency is Adjacency.REPLACE and noise.mirrored != noise:
+            raise UnsupportedError(
+                "binomial noise under replace-one is supported for p=1/2: else a record that raises"
+                " the count costs something else than one that lowers it"
+            )
+        noise = noise.mirrored if adjacency is Adjacency.REMOVE else noise
+        return WholeNoiseLaw(noise, self.sensitivity)
+
+    def grouped(self, records: int) -> Binomial:
+        """Return the mechanism for a group of records: its sensitivity adds up."""
+        return self.changed(sensitivity=self._checked(self.sensitivity * records))

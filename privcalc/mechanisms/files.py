@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 100_000
 
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e([+-]?\d{1,3}))?", re.ASCII | re.IGNORECASE)
-_MAX_DIGITS = 400
+# No longer number is made an integer by default, and exponents would make one of any length.
+_MAX_DIGITS, _MAX_EXPONENT = 4000, 400
 _LARGEST = 10**300
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 
@@ -53,8 +54,7 @@ def exact(place: str, word: str) -> Fraction:
 
 def _decimal(word: str) -> Fraction | None:
     found = _DECIMAL.fullmatch(word)
-    # Long exponents would make integers of any length.
-    if found is None or len(word) > _MAX_DIGITS or abs(int(found[1] or "0")) > _MAX_DIGITS:
+    if found is None or len(word) > _MAX_DIGITS or abs(int(found[1] or "0")) > _MAX_EXPONENT:
         return None
     return Fraction(word)
 

@@ -33,10 +33,13 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
     parameters=(
         # More noise is less noise with independent noise added: it hides more.
         deviation(),
-        sensitivity(),
+        positive("variance", "decreases", unit="square of the unit of the query"),
+        # mu^2 / 2, whatever the sensitivity: the noise grows with it.
+        positive("rho", "increases"),
+        sensitivity(cost_needs=("standard_deviation", "variance")),
         positive("noise_multiplier", "decreases"),
     ),
-    one_of=(("standard_deviation",), ("noise_multiplier",)),
+    one_of=(("standard_deviation",), ("variance",), ("rho",), ("noise_multiplier",)),
     excludes=EXCLUDES,
     example="gaussian:sigma=1.1@1000",
 )
@@ -61,13 +64,19 @@ class Gaussian(Noise):
         self,
         *,
         standard_deviation: float | None = None,
+        variance: float | None = None,
+        rho: float | None = None,
         sensitivity: float = 1.0,
         noise_multiplier: float | None = None,
     ) -> None:
-        """Take the noise either as a standard deviation or as a multiple of the sensitivity."""
-        top = Enclosed.of(1.0 if standard_deviation is None else sensitivity)
-        noise = Enclosed.of(given(standard_deviation, noise_multiplier))
-        self.mu = checked_mu(top / noise, self.named)
+        """Take sigma, its square, the rho of zCDP, or sigma as a multiple of the sensitivity."""
+        noise = Enclosed.of(given(standard_deviation, variance, rho, noise_multiplier))
+        top = Enclosed.of(1.0 if noise_multiplier is not None else sensitivity)
+        if rho is not None:
+            mu = (noise * 2).root()
+        else:
+            mu = top / (noise if variance is None else noise.root())
+        self.mu = checked_mu(mu, self.named)
 
     def grouped(self, records: int) -> Self:
         """Return the mechanism for a group of records: its sensitivity adds up."""

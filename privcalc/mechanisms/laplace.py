@@ -26,10 +26,11 @@ if TYPE_CHECKING:
         # noise of scale b' with probability 1 - (b / b')^2 and else 0 (characteristic
         # functions).
         positive("scale", "decreases", unit=QUERY),
-        sensitivity(),
+        positive("epsilon", "increases"),
+        sensitivity(cost_needs=("scale",)),
         positive("noise_multiplier", "decreases"),
     ),
-    one_of=(("scale",), ("noise_multiplier",)),
+    one_of=(("scale",), ("epsilon",), ("noise_multiplier",)),
     excludes=EXCLUDES,
     example="laplace:scale=2@10",
 )
@@ -51,12 +52,14 @@ class Laplace(Noise):
         self,
         *,
         scale: float | None = None,
+        epsilon: float | None = None,
         sensitivity: float = 1.0,
         noise_multiplier: float | None = None,
     ) -> None:
-        """Take the noise either as a scale or as a multiple of the sensitivity."""
-        top = Enclosed.of(1.0 if scale is None else sensitivity)
-        self.epsilon = _checked(top / Enclosed.of(given(scale, noise_multiplier)))
+        """Take the noise as a scale, as sensitivity / scale, or as scale / sensitivity."""
+        top = Enclosed.of(1.0 if noise_multiplier is not None else sensitivity)
+        noise = Enclosed.of(given(scale, epsilon, noise_multiplier))
+        self.epsilon = _checked(noise if epsilon is not None else top / noise)
         # Of a sensitivity of 1.
         self._rate = self.epsilon / top
 

@@ -19,18 +19,23 @@ from privcalc.spec.entry import positive, share
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privcalc.losses.gaussian import UnequalGaussiansLaw
     from privcalc.losses.law import LossLaw, Term
+
+    Outcomes = Sequence[tuple[Fraction, Fraction]]
 
 NAMES = ("first", "other")
 # A sum this far from 1 is taken for a rounded 1, and divided out.
 TOLERANCE = Fraction(1, 10**9)
-# A decimal of 300 places has 1000 bits below the line.
-MOST_BITS = 8_000
+# A decimal of 4000 places has 13,300 bits below the line.
+MOST_BITS = 16_000
 
 
 @mechanism(
     name="pmf",
+    neighbours="outputs have the probabilities of one column or the other",
     place=150,
     parameters=(Parameter("file", kind="path"),),
     example="pmf:file=./pmf.csv@10",
@@ -48,7 +53,8 @@ class Pmf(Mechanism):
     The pair is that of the two columns, in the order that the direction asks for: (first, other)
     for adding a record, (other, first) for removing one. It says nothing of other neighbours: the
     two columns have to be the worst there are. Under replace-one either order may occur at each
-    step, and the pair is the least one that dominates both.
+    step, and the pair is the least one that dominates both. Where probabilities are below 1e-300,
+    outputs with such are bounded from above, as infinite losses, and from below.
     """
 
     any_program: ClassVar[bool] = True
@@ -78,19 +84,52 @@ class Pmf(Mechanism):
         self._file = file
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
-        """Return the privacy-loss law of one direction.
+        """Return the privacy-loss law of one direction, or laws on both sides of it.
 
         Raises:
-            DomainError: probabilities below 1e-300, or too many different losses.
+            DomainError: too many different losses, or only ones beyond doubles.
         """
+        from privcalc.losses.law import Term
         from privcalc.losses.members import either_order
         from privcalc.losses.profiles import exact_law
 
-        remove = adjacency is Adjacency.REMOVE
-        with named(self._file):
+        def found(outcomes: Outcomes) -> Term:
             if adjacency is Adjacency.REPLACE:
-                return either_order(self.outcomes)
-            return exact_law([(q, p) for p, q in self.outcomes] if remove else self.outcomes)
+                return Term.of(either_order(outcomes))
+            remove = adjacency is Adjacency.REMOVE
+            return Term.of(exact_law([(q, p) for p, q in outcomes] if remove else outcomes))
+
+        with named(self._file):
+            above, below = _in_range(self.outcomes)
+            if above is below:
+                return found(above)
+            upper, lower = found(above), found(below)
+            return Term(upper.upper, lower.lower, members=lower.members, back=lower.back)
+
+
+def _in_range(outcomes: Outcomes) -> tuple[Outcomes, Outcomes]:
+    """Return outcomes above and below, without probabilities that are no normal doubles.
+
+    Above, an outcome with a tiny one is split to two, of which each has one of its probabilities
+    alone; these are few and come to no more than the next. Below, all of them are merged with the
+    likeliest one. A function of the output costs no more, so that the truth is between.
+    """
+    from privcalc.losses.profiles import SMALLEST_MASS
+
+    tiny = [each for each in outcomes if any(0 < mass < SMALLEST_MASS for mass in each)]
+    if not tiny:
+        return outcomes, outcomes
+    rest = [each for each in outcomes if not any(0 < mass < SMALLEST_MASS for mass in each)]
+    p, q = (sum(masses, Fraction(0)) for masses in zip(*tiny, strict=True))
+    likeliest = max(rest, key=min, default=(Fraction(0), Fraction(0)))
+    if min(likeliest) <= SMALLEST_MASS:
+        raise DomainError("probabilities must be 0 or at least 1e-300, but for unlikely outputs")
+    rest.remove(likeliest)
+    # As much is taken from the likeliest outcome as makes both large enough.
+    more_p, more_q = (SMALLEST_MASS if 0 < mass < SMALLEST_MASS else 0 for mass in (p, q))
+    split = (p + more_p, Fraction(0)), (Fraction(0), q + more_q)
+    above = [*rest, (likeliest[0] - more_p, likeliest[1] - more_q), *split]
+    return above, [*rest, (likeliest[0] + p, likeliest[1] + q)]
 
 
 def _sum(file: str, column: list[Fraction]) -> Fraction:
@@ -108,6 +147,7 @@ def _sum(file: str, column: list[Fraction]) -> Fraction:
 
 @mechanism(
     name="bernoulli_pair",
+    neighbours="a yes has probability p or other_p",
     place=170,
     parameters=(
         share("p"),
@@ -139,6 +179,7 @@ LARGEST_RATIO = 1e6
 
 @mechanism(
     name="gaussian_pair",
+    neighbours="outputs have one normal law or the other",
     place=160,
     parameters=(
         Parameter("mean"),

@@ -28,6 +28,7 @@ TRIED = 32
 
 @mechanism(
     name="partition_selection",
+    neighbours="one person more, with the one key of that person",
     place=86,
     parameters=(
         Parameter("epsilon", minimum=SMALLEST_EPSILON, maximum=LARGEST_EPSILON),

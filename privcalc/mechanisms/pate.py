@@ -24,6 +24,7 @@ MOST_CLASSES = 200
 
 @mechanism(
     name="gnmax",
+    neighbours="one teacher gives its vote to another class",
     place=83,
     parameters=(deviation(unit="votes"),),
     example="gnmax:sigma=40@200",
@@ -187,6 +188,7 @@ LARGEST_STEP = 12
 
 @mechanism(
     name="noisy_screening",
+    neighbours="the most frequent answer has one vote more or less",
     place=82,
     parameters=(
         deviation(

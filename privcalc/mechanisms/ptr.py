@@ -61,8 +61,8 @@ class ProposeTestRelease(Mechanism):
     whether it passed, on which alone it depends what is released.
 
     A group of k records may end at data sets of which one passes more often than p, as the test
-    tells k - 1 records apart; for that and for claims that depend on what is published see
-    `selection/proposal.py`.
+    tells k - 1 records apart; claims may depend on what is published, too
+    (`selection/proposal.py`).
 
     All of these are below the published epsilons and deltas, which are added. In compositions p is
     the probability of an infinite loss, and TM is not scaled. The published bound on Renyi

@@ -28,12 +28,15 @@ SLACK = Fraction(1, 2**49)
 
 @mechanism(
     name="randomized_response",
+    neighbours="one person's category is another one",
     place=60,
     aliases=("rr",),
     parameters=(
         share("probability", short="p", open_minimum=True, open_maximum=True),
         # H_a = (e^epsilon - a) / (e^epsilon + k - 1) for 1 <= a <= e^epsilon.
         Parameter("epsilon", minimum=0.0, maximum=LARGEST_EPSILON, cost="increases"),
+        # What is uniform more often is the other answer, now and then replaced by a uniform one.
+        share("random", "decreases", open_minimum=True),
         # By the same formula; with p written there is no such order.
         Parameter(
             "categories",
@@ -44,7 +47,7 @@ SLACK = Fraction(1, 2**49)
             cost="decreases",
         ),
     ),
-    one_of=(("probability",), ("epsilon",)),
+    one_of=(("probability",), ("epsilon",), ("random",)),
     example="randomized-response:p=0.75,categories=4",
 )
 class RandomizedResponse(Mechanism):
@@ -56,11 +59,12 @@ class RandomizedResponse(Mechanism):
     P(i) = Q(j) = p, P(j) = Q(i) = (1 - p) / (k - 1), and P = Q elsewhere, so the privacy loss
     takes the values epsilon, 0 and -epsilon, where epsilon = log(p (k - 1) / (1 - p)). Below
     p = 1/k the log is negative and the two extreme values change places. With `epsilon` given,
-    p = exp(epsilon) / (exp(epsilon) + k - 1).
+    p = exp(epsilon) / (exp(epsilon) + k - 1). With `random` r one of all k categories is reported
+    with probability r, whatever is true, and the true one otherwise: p = 1 - r (k - 1) / k.
 
     Attributes:
         epsilon: log(p (k - 1) / (1 - p)), negative for p < 1/k.
-        probability: p as written, or None.
+        probability: p as written, or of `random`, or None.
     """
 
     knows_replaced = True
@@ -70,11 +74,14 @@ class RandomizedResponse(Mechanism):
         *,
         probability: float | None = None,
         epsilon: float | None = None,
+        random: float | None = None,
         categories: int = 2,
     ) -> None:
-        """Take the truthfulness either as a probability or as an epsilon."""
+        """Take the truthfulness as a probability or as an epsilon, or how often chance answers."""
         self.categories = categories
         self.probability = None if probability is None else exact(probability)
+        if random is not None:
+            self.probability = 1 - exact(random) * (categories - 1) / categories
         if self.probability is None:
             self.epsilon = Enclosed.of(given(epsilon))
         else:

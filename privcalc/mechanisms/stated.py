@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed, doubles
+from privcalc.exact import exact as written
 from privcalc.mechanisms.base import LocalReport, Mechanism, given
 from privcalc.mechanisms.files import Row, exact, named, read_rows
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
@@ -134,6 +135,15 @@ class Gdp(Gaussian):
     parameters=(
         bound("rho", LARGEST_EPSILON),
         bound("xi", LARGEST_EPSILON, 0.0),
+        # More orders say more.
+        Parameter(
+            "omega",
+            minimum=1.0,
+            open_minimum=True,
+            maximum=LARGEST_ORDER,
+            default_text="every order",
+            cost="decreases",
+        ),
     ),
     example="zcdp:rho=2.56",
 )
@@ -144,12 +154,14 @@ class Zcdp(Mechanism):
     between neighbours is at most xi + rho a, in both directions (Bun, Steinke 2016,
     Definition 8.1; xi = 0 is rho-zCDP). The mechanism is known by this curve only, so that
     every answer is an upper bound, and a composition with it is answered by the Renyi engine as a
-    whole.
+    whole. With `omega` it holds for orders up to omega only (truncated concentrated differential
+    privacy, Bun, Dwork, Rothblum, Steinke 2018), and nothing is known of larger ones; omega itself
+    counts, as the divergence of an order is the supremum of those of smaller orders.
     """
 
-    def __init__(self, *, rho: float, xi: float = 0.0) -> None:
+    def __init__(self, *, rho: float, xi: float = 0.0, omega: float | None = None) -> None:
         """Take the guarantee."""
-        self.rho, self.xi = Enclosed.of(rho), Enclosed.of(xi)
+        self.rho, self.xi, self.omega = Enclosed.of(rho), Enclosed.of(xi), omega
 
     def grouped(self, records: int) -> Zcdp:
         """Return the guarantee for a group of records (Bun, Steinke 2016, Proposition 1.9).
@@ -157,16 +169,19 @@ class Zcdp(Mechanism):
         rho grows with the square of the size. For xi > 0 the intercept grows with a harmonic sum,
         which is left to whoever needs it.
         """
-        if self.xi.high:
-            raise UnsupportedError("@group of zcdp is known here for xi=0 only")
+        if self.xi.high or self.omega is not None:
+            raise UnsupportedError("@group of zcdp is known here for xi=0 and all orders only")
         return self.changed(rho=self.rho * records**2)
 
     def law(self) -> Term:
         """Return the Renyi curve."""
         from privcalc.losses.law import Term
-        from privcalc.renyi.curve import LinearCurve
+        from privcalc.renyi.curve import LinearCurve, UpToOrder
 
-        return Term(curve=LinearCurve.of(self.rho, self.xi, attained=not self.xi.high))
+        line = LinearCurve.of(self.rho, self.xi, attained=not self.xi.high)
+        if self.omega is None:
+            return Term(curve=line)
+        return Term(curve=UpToOrder(line, doubles(written(self.omega) - 1)[0]))
 
 
 @mechanism(

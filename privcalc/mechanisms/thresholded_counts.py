@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from decimal import Context, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.exact import Enclosed, doubles, exact
-from privcalc.mechanisms.base import Mechanism, noise_size, noise_tail, within
+from privcalc.mechanisms.base import Mechanism, decimal_of, noise_size, noise_tail, within
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import deviation, positive, whole
 from privcalc.spec.registry import Parameter, mechanism
@@ -33,6 +34,7 @@ MOST_TESTED, LARGEST_TESTED = 60, 600.0
 
 @mechanism(
     name="thresholded_counts",
+    neighbours="one person more, with all keys of that person",
     place=85,
     parameters=(
         Parameter("noise", kind="choice", choices=NOISES, default=LAPLACE),
@@ -248,15 +250,22 @@ class ThresholdedCounts(Mechanism):
 
     def _new_key(self, count: int) -> tuple[float, float]:
         """Bound the probability that a new key of so many people is published."""
+        if self.noise == DISCRETE_LAPLACE and (m := self._least - count) > 0:
+            # e^{-m rate} / (1 + e^{-rate}), to a unit however large m is.
+            with localcontext(Context(prec=40)):
+                rates = self.rate.high, self.rate.low
+                bases = [decimal_of(-end).exp() for end in rates]
+                least, most = (float(a**m / (1 + a)) for a in bases)
+            return math.nextafter(least, 0.0), math.nextafter(most, 1.0)
         if self.noise in DISCRETE:
             import numpy as np
 
             found, wrong = self._tail(np.array([float(self._least - count)]))
             value = float(found[0])
             return value * (1.0 - 2.0 * wrong), min(value * (1.0 + 2.0 * wrong), 1.0)
-        least, most = (end - count for end in self._threshold)
-        low = least * (self.rate.low if least > 0 else self.rate.high)
-        high = most * (self.rate.high if most > 0 else self.rate.low)
+        gaps = [end - count for end in self._threshold]
+        low = gaps[0] * (self.rate.low if gaps[0] > 0 else self.rate.high)
+        high = gaps[1] * (self.rate.high if gaps[1] > 0 else self.rate.low)
         return noise_tail(Enclosed(low, high), normal=self.noise == GAUSSIAN)
 
     def _tested(self, term: Term, *, remove: bool) -> Term:

@@ -43,11 +43,13 @@ def short_intervals(points: Array, centre: float) -> tuple[Array, Array]:
     """
     h = np.diff(points)
     middle = points[:-1] + 0.5 * h - centre
-    total = np.zeros(len(h))
+    total, x = np.zeros(len(h)), np.empty(len(h))
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         for sign in (-1.0, 1.0):
-            x = middle + sign * node * 0.5 * h
-            total += weight * np.exp(-0.5 * x * x)
+            np.multiply(h, sign * node * 0.5, out=x)
+            x += middle
+            x *= -0.5 * x
+            total += weight * np.exp(x, out=x)
     mass: Array = total * (0.5 * h) / math.sqrt(2.0 * math.pi)
     size = 1.0 + np.abs(middle) + h
     terms = np.abs(points[:-1]) + np.abs(points[1:]) + abs(centre) + 1.0

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, cast
 
 from privcalc.record import record
 from privcalc.relation import Relation
-from privcalc.render.words import number, sample
+from privcalc.render.words import number, sample, title
 from privcalc.spec.entry import number_text
-from privcalc.spec.registry import entry, spelled, under
-from privcalc.spec.tree import Leaf, Several, Wrapped, leaves, nested, nodes
+from privcalc.spec.registry import entry, under
+from privcalc.spec.tree import Leaf, Several, Wrapped, nested, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 NAME = "sensitivity"
 # So many are named one by one.
 _MOST = 3
-_TO_WRITE = (
-    "write sensitivity=2 where the noise is in units of C, or sensitivity=1 if that is what one"
-    " record changes"
-)
 # Of which record a sensitivity is that, where the answer is about other neighbours.
 _OF = {
     Relation.ADD_OR_REMOVE_ONE: "of one record more",
@@ -41,11 +37,19 @@ _OF = {
 
 def assumptions(reports: Sequence[Report], *, paper: bool = False) -> tuple[tuple[str, str], ...]:
     """Say what the numbers assume; every table shows these lines, and so does a paper."""
-    report, given = reports[0], sensitivities(reports)
+    report, noise = reports[0], sensitivities(reports)
+    count = ""
+    if report.sampling != "none" and not paper:
+        from privcalc.render.passes import passes
+
+        # Of a sweep they may differ; a curve is of one of several rounds.
+        often = [*dict.fromkeys(passes(each.spec) for each in reports)]
+        alone = len(often) == 1 or title(reports) == report.text
+        count = f"; {often[-1]}" if alone and often[-1] else ""
     return (
         ("relation", relation_words(report.relation, report.spec)),
-        *(((NAME, given),) if given else ()),
-        ("sampling", sampling_words(report, paper=paper)),
+        *(((NAME, noise),) if noise else ()),
+        ("sampling", sampling_words(report, paper=paper) + count),
         *((("caution", report.caution),) if report.caution else ()),
     )
 
@@ -65,7 +69,7 @@ class Given:
     relation: Relation
 
 
-def _given(reports: Sequence[Report]) -> tuple[Given, ...]:
+def given(reports: Sequence[Report]) -> tuple[Given, ...]:
     """Return what the mechanisms of these answers were given, each once, in their order."""
     specs = {
         id(spec): (spec, report.relation)
@@ -98,7 +102,7 @@ def _of_leaf(leaf: Leaf, relation: Relation) -> Iterator[Given]:
 def sensitivities(reports: Sequence[Report]) -> str:
     """Name the sensitivity of each noise on one line: `gaussian 1 (assumed), laplace 2`; or ""."""
     kinds: dict[tuple[str, str, Relation], list[Given]] = {}
-    for each in (found := _given(reports)):
+    for each in (found := given(reports)):
         kinds.setdefault((each.mechanism, each.parameter, each.relation), []).append(each)
     alone = len({mechanism for mechanism, _, _ in kinds}) == 1
     pieces = []
@@ -140,57 +144,9 @@ def assumed(report: Report) -> list[dict[str, object]]:
             "value": each.value,
             "relation": each.relation.value,
         }
-        for each in _given([report])
+        for each in given([report])
         if each.assumed
     ]
-
-
-def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield what should be known of groups and of sensitivities, each with what to write.
-
-    `bare` is whether nothing else that is printed names them.
-    """
-    yield from dict.fromkeys(each for report in reports for each in _partly_grouped(report.spec))
-    found = _given(reports)
-    replaced = [each for each in found if each.relation is Relation.REPLACE_ONE]
-    changes = "a record that is replaced changes a sum of records clipped to norm C by up to 2 C"
-    guessed = [each for each in replaced if each.assumed and each.parameter == NAME]
-    if guessed:
-        mechanisms = listed(each.mechanism for each in guessed)
-        yield f"sensitivity 1 is assumed of {mechanisms}, and {changes}", _TO_WRITE
-    multiples = [each for each in replaced if each.multiple is not None]
-    if multiples:
-        yield _of_multiples(multiples, changes)
-    if bare and not guessed and any(each.assumed for each in found):
-        yield f"{NAME} {sensitivities(reports)}", ""
-
-
-def _partly_grouped(tree: Node) -> Iterator[tuple[str, str]]:
-    """Say of which parts of a sum a person has one record, where of others there are several."""
-    found: dict[bool, list[str]] = {True: [], False: []}
-    for part in tree.events if isinstance(tree, Several) else ():
-        names = [entry(each.name).spelling for each in leaves(part)]
-        found[max(records_together(part)) > 1].extend(names)
-    if all(found.values()):
-        several, one = (listed(found[grouped]) for grouped in (True, False))
-        size = max(records_together(tree))
-        words = f"@group is of {several} only: of {one} a person has one record"
-        yield words, f"write (A+B)@group:k={size} where a person's records are in all parts"
-
-
-def _of_multiples(multiples: Sequence[Given], changes: str) -> tuple[str, str]:
-    """Say that a multiple of the sensitivity may have been meant as one of the clipping norm."""
-    named = dict.fromkeys(each.multiple for each in multiples if each.multiple is not None)
-    (name, value), *others = named
-    known = spelled(multiples[0].mechanism.replace("-", "_"), "mechanism")
-    noise = next(group[0] for group in known.one_of if group[0] != name)
-    spelling = next(each.spelling for each in known.parameters if each.name == noise)
-    amount = "S" if others else number_text(value)
-    mechanisms = listed(each.mechanism for each in multiples)
-    return (
-        f"{name} of {mechanisms} counts the noise in sensitivities, and {changes}",
-        f"write {spelling}={amount},sensitivity=2 where the noise is {amount} C",
-    )
 
 
 # Of one record, and of several.
@@ -219,16 +175,26 @@ def records_together(tree: Node, size: int = 1) -> Iterator[int]:
 
 
 def relation_words(relation: Relation, spec: Node) -> str:
-    """Name the relation, and say how neighbours differ."""
+    """Name the relation, and say how neighbours differ; some mechanisms have their own words."""
     sizes = set(records_together(spec))
     size = max(sizes)
     one, several = _RELATION[relation.value]
+    name = f"{relation.text}, {size:d} times" if size > 1 else relation.text
+    meaning = several.format(f"{size:d} records") if size > 1 else one.format("one record")
     if len(sizes) > 1:
+        name = f"{relation.text} of a person's records"
         meaning = several.format("all records of one person")
-        return f"{relation.text} of a person's records ({meaning})"
-    if size > 1:
-        return f"{relation.text}, {size:d} times ({several.format(f'{size:d} records')})"
-    return f"{relation.text} ({one.format('one record')})"
+    # Inside of a wrapper that has a relation of its own, neighbours are those of that.
+    calls = [
+        ("" if fixed else entry(leaf.name).neighbours, leaf)
+        for leaf, _, fixed in under(spec, relation)
+        if isinstance(leaf, Leaf)
+    ]
+    own = dict.fromkeys((entry(leaf.name).spelling, words) for words, leaf in calls if words)
+    if len(own) == 1 and len(sizes) == 1 and all(words for words, _ in calls):
+        meaning, own = next(iter(own))[1], {}
+    more = "".join(f"; {kind}: {words}" for kind, words in own)
+    return f"{name} ({meaning}{more})"
 
 
 def unit(spec: Node) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.render.assumptions import NAME, STATED, assumed, sensitivities, stated
+from privcalc.render.notes import said
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import least, number, sample, title
 from privcalc.spec.json import to_json
@@ -63,6 +64,8 @@ def as_object(report: Report) -> dict[str, object]:
             **({"theorems": dict(method.theorems)} if method.theorems else {}),
         },
     }
+    if notes := said(report):
+        data["notes"] = notes
     if report.reasons:
         data["reasons"] = list(report.reasons)
     if report.caution:

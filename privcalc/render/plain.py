@@ -172,7 +172,9 @@ def terse_line(report: Report) -> str:
 
 def grids(reports: Sequence[Report]) -> Iterator[tuple[_Cells, ...]]:
     """Put successive answers with the same columns into one grid: a header, and rows of text."""
-    tables = [table for report in reports for table in _tables(report)]
+    # What was asked at a delta stands before the curve of which it is made.
+    asked = sorted(reports, key=lambda report: report.place is None)
+    tables = [table for report in asked for table in _tables(report)]
     for header, group in groupby(tables, key=lambda table: tuple(name for name, _ in table)):
         rows = [row for table in group for row in zip(*(cells for _, cells in table), strict=True)]
         yield (header, *_in_one_notation(header, rows))

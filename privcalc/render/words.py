@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict, round_down, round_up
-from privcalc.exact import Written, decimal_below
+from privcalc.exact import Spelled, Written, decimal_below
 from privcalc.render.report import OneSided
 from privcalc.spec.registry import SHOWN, to_text
 
@@ -41,6 +41,36 @@ _CONVERSIONS = {
     "balle": "converted as in Balle et al. 2020",
     "optimal": "converted optimally (Asoodeh et al. 2021)",
     "trade_off": "converted by the trade-off function of that order",
+}
+
+_YEOM, _DONG = "Yeom et al. 2018", "Dong, Roth, Su 2022"
+_GUESSING = (
+    "without the output, it is the baseline; Hayes, Mahloujifar, Balle 2023; Kulynych et al. 2025"
+)
+# What each column of a conversion means, and where it is from, by the target.
+TARGETS: dict[str, tuple[tuple[str, str], ...]] = {
+    "risk": (
+        ("advantage", f"largest tpr less fpr of a membership attack ({_YEOM})"),
+        ("tpr", f"largest true positive rate of an attack with that false positive rate ({_DONG})"),
+        (
+            "success by prior",
+            "largest chance of a right guess if the record is there with this chance",
+        ),
+        ("success by baseline", f"largest chance of guessing a secret of a record ({_GUESSING})"),
+    ),
+    "tradeoff": (
+        ("alpha", "false positive rate of an attack that says whether a record is there"),
+        ("beta", "least false negative rate of such attacks; a large one is private"),
+    ),
+    "rdp": (("renyi_epsilon", "Renyi divergence of that order between neighbouring data sets"),),
+    "zcdp": (("rho", "the Renyi divergence of every order is at most rho times the order"),),
+    "gdp": (("mu", "no attack does better than one that tells N(mu, 1) from N(0, 1)"),),
+}
+# The columns of a guarantee that is known by its Renyi curve only.
+CONVERTED = {
+    "classic": "the same upper bound by Mironov 2017",
+    "balle": "the same upper bound by Balle et al. 2020",
+    "trade_off": "the same upper bound by the trade-off function of the best order",
 }
 
 
@@ -122,25 +152,11 @@ def remarks(reports: Sequence[Report]) -> list[tuple[str, str]]:
     return list(dict.fromkeys([*reasons, *found]))
 
 
-class _Double(float):
-    """A number that keeps its text."""
-
-    __slots__ = ("text",)
-
-    text: str
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Say how a copy is made."""
-        return as_written, (float(self), self.text)
-
-
 def as_written(value: float, text: str) -> float:
     """Return the number so that `written` gives the text; it stands for what it stood for."""
     if isinstance(value, Written):
         return Written(float(value), value.exact, text)
-    found = _Double(value)
-    found.text = text
-    return found
+    return Spelled(value, text)
 
 
 def least(budget: float) -> float:
@@ -150,7 +166,7 @@ def least(budget: float) -> float:
 
 def written(value: float) -> str:
     """Return a number as it was written, or as it is printed where nobody wrote it."""
-    return (value.text if isinstance(value, Written | _Double) else "") or number(value)
+    return (value.text if isinstance(value, Written | Spelled) else "") or number(value)
 
 
 def proof_remarks(method: Method, query: Mapping[str, float]) -> tuple[tuple[str, str], ...]:

@@ -102,6 +102,39 @@ class LinearCurve(RenyiCurve):
 
 
 @record
+class UpToOrder(RenyiCurve):
+    """A curve of which nothing is known beyond an order.
+
+    Attributes:
+        curve: cheap, and such as it is stated.
+        last: the largest order, less 1.
+    """
+
+    curve: RenyiCurve
+    last: float
+
+    cheap, limit = True, math.inf
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Return the last order."""
+        return (self.last,)
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the line of the curve, up to the last order."""
+        xi, rho = self.curve.line(c)
+        return xi, np.where(c <= self.last, rho, math.inf)
+
+    def upper(self, c: Array) -> Array:
+        """Return the bound of the curve, up to the last order."""
+        return np.where(c <= self.last, self.curve.upper(c), math.inf)
+
+    def lower(self, c: Array) -> Array | None:
+        """Return that of the curve: what attains it need not end there."""
+        return self.curve.lower(c)
+
+
+@record
 class PointsCurve(StatedCurve):
     """A Renyi curve that is known at some orders only.
 
@@ -217,7 +250,7 @@ class LeastCurve(OfSeveral):
 
     def upper(self, c: Array) -> Array:
         """Return the least upper bound."""
-        least: Array = np.min([curve.upper(c) for curve in self.curves], axis=0)
+        least: Array = np.minimum.reduce([curve.upper(c) for curve in self.curves])
         return least
 
 

@@ -231,8 +231,9 @@ class CurveProfile:
         self._orders = ManyEpsilons(composition.renyi_curve(), convert)
         self._known: dict[float, float] = {}
 
-    def ask(self, epsilons: Iterable[float]) -> None:
+    def ask(self, epsilons: Iterable[float], *, above: bool = False) -> None:
         """Bound delta at epsilons >= 0 that are not known yet."""
+        del above
         new = np.array(sorted({float(epsilon) for epsilon in epsilons}.difference(self._known)))
         if not len(new):
             return
@@ -342,7 +343,7 @@ class EngineBase(Base):
         for part, base in ((~behind, self), (behind, self.back)):
             if part.any():
                 epsilons = np.abs(logs[part])
-                base.profile.ask(epsilons)
+                base.profile.ask(epsilons, above=end == 1)
                 found[part] = base.profile.ends(epsilons)[end]
         x = np.minimum(logs, 0.0)
         whole = (np.exp(x) * found - np.expm1(x)) * (1.0 + (2 * end - 1) * ROUNDING)

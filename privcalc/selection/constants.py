@@ -26,7 +26,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.rounding import Array
+    from privcalc.numerics.rounding import Array, Integers
     from privcalc.numerics.sums import Bracket
     from privcalc.selection.base import Base
 
@@ -322,7 +322,7 @@ def _difference(high: float, low: float) -> float:
     return high - low + 2.0 * UNIT * (abs(high) + abs(low))
 
 
-def _stretches(psi: LogDerivative, lines: _Lines, places: Array) -> tuple[Array, Array, Array]:
+def _stretches(psi: LogDerivative, lines: _Lines, places: Array) -> tuple[Array, Array, Integers]:
     """Return bounds, values at the ends and the line of each stretch between places.
 
     Any line may serve for a stretch; the one taken is lowest in its middle. Neither psi nor the

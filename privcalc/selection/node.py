@@ -190,7 +190,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
     mass = runs.mean.upper * max(part.forward.infinity_mass for part in parts)
 
     def evaluate(epsilons: Array) -> Array:
-        worst: Array = np.max([part.deltas(epsilons) for part in parts], axis=0)
+        worst: Array = np.maximum.reduce([part.deltas(epsilons) for part in parts])
         return worst
 
     last = last_point(evaluate, max(SMALLEST, mass * (1.0 + ABOVE)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from inspect import cleandoc
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +28,10 @@ _NAMES = 21
 # What stands for disjoint parts of the data is no mechanism, and explained like one.
 PARTS = "max"
 _LOOPS = "sampling"
+# Names of files with proofs, in parentheses or in a sentence of their own.
+_SOURCES = re.compile(
+    r"\s+\((?:proved in )?`[\w/]+/\w+(?:\.py)?`\)|\s+Proofs: (?:`[\w/.]+`(?:\s+and\s+)?)+\."
+)
 # What has a page and is no name of a mechanism or wrapper, each with its line.
 TOPICS = {
     PARTS: "mechanisms on disjoint parts of the data",
@@ -66,31 +71,56 @@ def page(name: str) -> str:
         around = table("spec", "loops.toml")
         return "\n\n".join([str(around["opening"]), *map(_loop, loops()), str(around["end"])])
     entry = next((each for each in rows() if snake_case(name) in each.spellings), None)
+    if entry is None and (found := _by_meaning(snake_case(name))):
+        return found
     if entry is None:
-        from privcalc.spec.hints import for_mechanism
-
         words = [word_text(word) for each in rows() for word in each.spellings] + [*TOPICS]
         raise SpecError(
             f"unknown mechanism or wrapper: {name}",
             text=name,
             span=(0, len(name)),
-            hint=for_mechanism(snake_case(name))
-            or suggestion(word_text(snake_case(name)), words, of_calls=True),
+            hint=suggestion(word_text(snake_case(name)), words, of_calls=True),
         )
     # What stands in the file of a history is its form in JSON.
     twin = "" if entry is OPACUS else json.dumps(to_json(parse(entry.example).tree))
     file = entry.example_file.rstrip("\n")
     sections = [
         _opening(entry),
-        _mathematics(entry),
         "Parameters\n" + "\n".join(_parameter(entry, parameter) for parameter in entry.parameters),
         *_rules(entry),
         "Relations\n" + _paragraph(_relations(entry)),
         f"Example\n  {entry.example}\n{_paragraph(twin)}".rstrip("\n"),
         _code(entry),
         f"The file of the example\n{indent(file, '  ')}" if file else "",
+        _mathematics(entry),
     ]
     return "\n\n".join(section for section in sections if section)
+
+
+def _by_meaning(word: str) -> str:
+    """Return what is said of a word, and the lines of what is named there; or where it is said."""
+    from privcalc.spec.hints import for_topic
+
+    said, plain = for_topic(word), word.replace("_", " ")
+    pattern = r"(?<![\w-]){}(?![\w=-])" if said else r"\b{}"
+    found = [
+        f"  {row.spelling:<{_NAMES}}{row.line}"
+        for row in rows()
+        if (
+            said
+            and re.search(pattern.format(f"(?:{'|'.join(map(word_text, row.spellings))})"), said)
+        )
+        or (not said and len(plain) > 3 and re.search(pattern.format(re.escape(plain)), _all(row)))
+    ]
+    opening = "\n".join(wrap(f"{word_text(word)}: {said}", _WIDTH, break_on_hyphens=False))
+    more = "See privcalc --help-spec NAME"
+    return "\n\n".join(
+        filter(None, [opening if said else "", "\n".join(found), more if found else ""])
+    )
+
+
+def _all(row: Entry) -> str:
+    return f"{row.spelling} {row.line} {row.plain} {row.summary}".lower()
 
 
 def _opening(entry: Entry) -> str:
@@ -101,10 +131,15 @@ def _opening(entry: Entry) -> str:
 
 
 def _mathematics(entry: Entry) -> str:
-    """Return the docstring between its first sentence and the list of attributes."""
-    paragraphs = cleandoc(entry.factory.__doc__ or "").split("\n\n")[1:]
-    kept = [each for each in paragraphs if not each.startswith("Attributes:")]
-    return "\n\n".join(_display(each) if each[0] == " " else _paragraph(each) for each in kept)
+    """Return the docstring between its first sentence and the list of attributes, last on a page.
+
+    Where a proof stands in the code is of use to those who read the docstring only.
+    """
+    text = _SOURCES.sub("", cleandoc(entry.factory.__doc__ or ""))
+    kept = [each for each in text.split("\n\n")[1:] if not each.startswith("Attributes:")]
+    return "In full\n" * bool(kept) + "\n\n".join(
+        _display(each) if each[0] == " " else _paragraph(each) for each in kept
+    )
 
 
 def _parameter(entry: Entry, parameter: Parameter) -> str:

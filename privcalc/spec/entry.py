@@ -213,9 +213,9 @@ def deviation(cost: Cost = "decreases", unit: str = QUERY, **more: Any) -> Param
     return positive("standard_deviation", cost, short="sigma", unit=unit, **more)
 
 
-def sensitivity(unit: str = QUERY) -> Parameter:
+def sensitivity(unit: str = QUERY, **more: Any) -> Parameter:  # noqa: ANN401
     """Declare how far a query moves; neighbours of a smaller one are among those of a larger."""
-    return positive("sensitivity", "increases", default=1.0, contribution=True, unit=unit)
+    return positive("sensitivity", "increases", default=1.0, contribution=True, unit=unit, **more)
 
 
 @lru_cache(2)
@@ -242,6 +242,7 @@ class Entry:
         keeps_order: of a wrapper, whether the order of the profiles of two events is that of what
             it makes of them. Of shuffled reports it is not: what others send hides the less, the
             more categories there are, while one report by itself costs less.
+        neighbours: how neighbours differ whatever the relation is called, or "" where it says so.
         place: documentation lists smaller ones first, and equal ones as they were registered.
         line: what it is in at most 60 characters; `plain` says it without mathematics.
         reveals: what happens where an output comes up that only one of two neighbours has, or "".
@@ -265,6 +266,7 @@ class Entry:
     inner_relation: Relation | None = None
     keeps_order: bool = True
     example_file: str = ""
+    neighbours: str = ""
     place: int = LAST
 
     def __getattr__(self, name: str) -> str:

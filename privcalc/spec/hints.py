@@ -14,6 +14,8 @@ from privcalc.opened import table
 from privcalc.spec.entry import MAX_INTEGER, snake_case, suggestion, word_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.errors import SpecError
     from privcalc.spec.entry import Entry, Kind
     from privcalc.spec.tree import Span
@@ -113,40 +115,48 @@ def for_missing(text: str, place: int) -> str:
 def for_functional(name: str, rest: str) -> str:
     """Hint for `gaussian(sigma=1.1)`; `rest` is the text from the parenthesis on."""
     inner = re.match(r"\(([^()]*)\)?", rest)
+    other = re.match("write ([a-z-]+):", for_mechanism(snake_case(name)))
+    known = name if _entry(name) or not other else other[1]
     arguments = "".join(inner.group(1).split()) if inner else ""
-    if not re.fullmatch(r"[\w.%/+,=-]{1,60}", arguments, re.ASCII) or "=" not in arguments:
-        arguments = _pattern(name)
-    if not arguments:
-        return for_mechanism(snake_case(name)) or f"write {name}"
-    return f"write {name}:{arguments}, not {name}({arguments})"
+    plain, entry = re.fullmatch(r"[\w.%/+,=-]{1,60}", arguments, re.ASCII), _entry(known)
+    keys = re.findall(r"([\w-]+)=", arguments) if plain else []
+    if not keys or not (entry and all(entry.spelled(snake_case(key)) for key in keys)):
+        pattern = _pattern(known)
+        return f"write {known}:{pattern}" if pattern else for_name(name, "mechanism")
+    return f"write {known}:{arguments}, not {name}({arguments})"
 
 
-def for_bare(key: str, rest: str) -> str:
-    """Hint for `sigma=1.1` without a mechanism before it; `rest` begins with the equals sign."""
+def for_bare(key: str, rest: str, reads: Callable[[str], bool]) -> str:
+    """Hint for `sigma=1.1` without a mechanism before it; `rest` begins with the equals sign.
+
+    What follows is a part of the hint, where it `reads` so.
+    """
     from privcalc.spec.registry import mechanisms
 
     word = snake_case(key)
     found = re.match(r"=[ \t]*([0-9./%e_-]{1,20})", rest, re.ASCII)
     value = found[1] if found else ""
+    taker = {"epsilon": "pure", "rho": "zcdp"}.get(word)
+    taker = taker or next((each.spelling for each in mechanisms() if each.spelled(word)), "")
+    if found and rest[found.end() :]:
+        return f"write {taker}:{key}{rest}" if reads(f"{taker}:{key}{rest}") else ""
     if value.isdigit() and word in ("count", "n", "repeat", "steps", "times"):
         return f"write @{value}"
     if (call := _entry(key)) and (pattern := _pattern(key)):
         first = f"{pattern.split('=', 1)[0]}={value}" if value else pattern
         return f"write {'@' if call.kind == 'wrapper' else ''}{call.spelling}:{first}"
     option = _table()["option"].get(word)
-    if option and found and not rest[found.end() :]:
+    if option and found:
         return f"where something is asked is an option: write {option} {value}"
     if hint := for_word(word, value, inside="bare"):
         return hint
-    takers = [each.spelling for each in mechanisms() if each.spelled(word)]
-    taker = {"epsilon": "pure", "rho": "zcdp"}.get(word) or next(iter(takers), "")
     return f"write {taker}:{key}={value or 'VALUE'}" if taker else ""
 
 
 def for_call(name: str, rest: str) -> str:
     """Hint for a name that no colon follows: `gaussian sigma=1`, `gaussian,sigma=1`."""
-    found = re.match(r"[ \t,;=/]*([\w.%/+,=-]{1,60})", rest, re.ASCII)
-    return f"write {name}:{found[1].split('+', 1)[0]}" if found and "=" in found[1] else ""
+    found = re.match(r"[ \t,;=/]*([\w.%/,=-]{1,60})(?=[ \t]*(?:$|[+@)]))", rest, re.ASCII)
+    return f"write {name}:{found[1]}" if found and "=" in found[1] else ""
 
 
 def for_key(name: str) -> str:
@@ -155,12 +165,14 @@ def for_key(name: str) -> str:
     return f"write {name}:{pattern}" if pattern else ""
 
 
-def for_positional(name: str, value: str) -> str:
-    """Hint for `gaussian:1.1`."""
+def for_positional(name: str, value: str, *, alone: bool) -> str:
+    """Hint for `gaussian:1.1`; `alone` is whether nothing else is written there."""
+    if not alone:
+        return for_key(name)
     if key := _pattern(name).split("=", 1)[0]:
         return f"keys are always written out: {name}:{key}={value}"
     word = snake_case(name)
-    return for_word(word, value, inside="wrapper") or for_mechanism(word)
+    return for_word(word, value, inside="bare") or for_mechanism(word)
 
 
 def for_count(written: str, otherwise: str = "a count is a whole number such as 1_000_000") -> str:
@@ -174,9 +186,13 @@ def for_count(written: str, otherwise: str = "a count is a whole number such as 
     return otherwise
 
 
-def for_number(written: str) -> str:
-    """Hint for what begins like a number and is none: `1e6666`, `1_`, `1.`, `5k`, `1/n`."""
-    return _first("number", written) or ANY_NUMBER
+def for_number(written: str, after: str) -> str:
+    """Hint for what begins like a number and is none: `1e6666`, `1_`, `1.`, `5k`, `1/n`.
+
+    What follows may be a part of it.
+    """
+    ends = after in ("", *" \t@+),")
+    return (_first("number", written) if ends else "") or ANY_NUMBER
 
 
 def for_word_as_number(word: str) -> str:
@@ -188,13 +204,85 @@ def for_option(option: str, text: str) -> str:
     """Hint for what an option has and is no number: `10^-5`, `'1e-5'`, `delta=1e-5`; or ""."""
     if len(text) > _LONGEST:
         return ""
-    signs = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{MULTIPLICATION SIGN}": "*"}
-    plain = "".join(signs.get(each, each) for each in text.strip().strip("'\""))
+    plain = _plain(text.strip().strip("'\""))
     plain = re.sub(rf"^{re.escape(option.lstrip('-'))}\s*[=:]\s*", "", plain)
     if (found := _first("value", plain)) is not None:
         return found
     number = re.fullmatch(r"[0-9][0-9.]*(?:[eE]-?[0-9]+)?%?(?:/[0-9]+)?", plain, re.ASCII)
     return f"write {plain}" if number and plain != text.strip() else ""
+
+
+def _plain(text: str) -> str:
+    """Write in plain signs what papers and word processors write in others: 1e-5 for 10⁻⁵."""
+    for row in _table()["plain"]:
+        text = re.sub(row["pattern"], row["write"], text)
+    plain = text.translate(str.maketrans(_table()["signs"]))
+    return re.sub(r"(?<=@)[1-9]e1?[0-9](?![\w.])", lambda found: f"{int(float(found[0])):_}", plain)
+
+
+def for_whole(text: str, place: int, hint: str, reads: Callable[[str], bool]) -> str:
+    """Hint for a text that can be read once its signs are plain, or a name is ours: all of it.
+
+    Where something else is wrong, too, what stands at the place of the mistake.
+
+    Args:
+        text: the whole of it.
+        place: where it is wrong.
+        hint: what is said there, which may be another name.
+        reads: says whether a text is a specification.
+    """
+    if len(text) > _NEAR:
+        return ""
+    plain = _plain(text)
+    if plain == text and (other := re.match("write @?([a-z-]+):", hint)):
+        plain = text[:place] + re.sub(r"^[\w-]+", other[1], text[place:])
+    if plain != text and reads(plain):
+        return f"write {plain}"
+    for row in _table()["plain"]:
+        for found in re.finditer(row["pattern"], text):
+            if row.get("part") and found.start() <= place <= found.end():
+                return f"write {_plain(found.expand(row['write']))} for {found[0]}"
+    return ""
+
+
+# What a hint writes that begins with a name; and an example, a missing count of a ratio.
+_WRITTEN = re.compile(
+    r"(?:a count stands behind: |keys are always written out: )?(?:write )?"
+    r"(@?[a-z][a-z-]*:[^ ]*)(?:$|, (?:not|which) |[;,] ).*"
+)
+_DIGITS = re.compile(
+    r"(?:(?<![\w.^])|(?<=[ 0-9]x))[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII
+)
+
+
+def kept(text: str, span: Span, hint: str, reads: Callable[[str], bool]) -> str:
+    """Return a hint that writes a call, with all of the text around it; or "".
+
+    There has to be a place for it in the text, after which all numbers are there that were typed,
+    and which can be read but for words in capitals.
+    """
+    typed = _counted(text)
+    if not typed or len(text) > _NEAR or text[0] in "{[":
+        return hint
+    if "\N{PER MILLE SIGN}" in text:
+        return str(_table()["character"]["\N{PER MILLE SIGN}"])
+    found = _WRITTEN.fullmatch(hint)
+    if found is None or (not _counted(found[1]) and re.search(r"[=@(][A-Z]", found[1])):
+        return hint
+    ends = [m.start() for m in re.finditer(r"$|[@+),;& ]", text) if m.start() >= span[0]]
+    signs = [m.span() for m in re.finditer(r"^|[@+(]", text[: span[0] + 1])]
+    starts = [each for sign in signs for each in dict.fromkeys(sign)]
+    for start, end in ((a, b) for a in reversed(starts) for b in ends):
+        whole = text[:start] + found[1] + text[end:]
+        pattern = re.search(r"=\(?[A-Z]+", found[1]) and not re.search(r"[;&]|\w [a-z]", whole)
+        if _counted(whole) == typed and (pattern or reads(whole)):
+            return f"write {whole}"
+    return ""
+
+
+def _counted(text: str) -> list[float]:
+    """Return the numbers in a text, as they are once its signs are plain."""
+    return sorted(float(each.replace("_", "")) for each in _DIGITS.findall(_plain(text)))
 
 
 def for_file_alone(text: str) -> str:
@@ -254,6 +342,11 @@ def for_mechanism(name: str) -> str:
     return f"it stands after a mechanism: {after.removeprefix('write ')}" if after else ""
 
 
+def for_topic(name: str) -> str:
+    """Return what is said of a word that --help-spec is asked for, in snake_case, or ""."""
+    return _hint("topic", name) or for_mechanism(name)
+
+
 def for_wrapper(name: str) -> str:
     """Return what to write for the name of what is done to a mechanism, in snake_case, or ""."""
     if hint := _hint("wrapper", name) or for_word(name, inside="wrapper"):
@@ -280,7 +373,9 @@ def for_parameter(entry: Entry, name: str, value: str) -> str:
         fits = {entry.spelling, entry.kind} & set(row["of"].split())
         if fits and name in row["names"].split() and row.get("has", "") in {"", *known}:
             return _filled(row["hint"], value)
-    return for_word(name, value, inside=entry.kind)
+    found = for_word(name, value, inside=entry.kind)
+    key = re.match("write ([a-z_]+)=", found)
+    return found if key is None or key[1] in known else ""
 
 
 def _row(kind: str, name: str) -> dict[str, str]:

@@ -2,10 +2,11 @@
 
     spec   = term { "+" term }
     term   = ( call | parts | "(" spec ")" ) { "@" ( count | "_" | call ) }
+    count  = digits { ( "*" | "/" ) digits }
     parts  = "max" "(" spec "," spec { "," spec } ")"
-    call   = name [ ":" name "=" value { "," name "=" value } ]
+    call   = name [ ":" name "=" value { "," name "=" value } ], ":" for "," after runs=NAME
     value  = number { "," number } | name | path | quoted path | "_" | "(" spec ")"
-    number = [ "-" ] digits [ "/" digits ] [ "%" ]
+    number = [ "-" ] ( digits [ "/" digits ] | digits { "*" digits } "/" digits ) [ "%" ]
 
 Spaces and tabs may stand between tokens. Between the parentheses of `max` a comma goes on with the
 parameters of a call where a name and an equals sign follow, and else begins the next part.
@@ -16,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NoReturn
 
-from privcalc.errors import SpecError
+from privcalc.errors import PrivcalcError, SpecError
 from privcalc.record import field, record
 from privcalc.spec import registry, syntax
 from privcalc.spec.entry import MAX_DEPTH, Fault, arranged, shorten, snake_case, suggestion
@@ -85,6 +86,15 @@ def parse(text: str) -> Question:
             spans[path] = part.span
             spans |= {(*path, name): span for name, span in part.values.items()}
     return Question(tree, None, text, spans)
+
+
+def reads(text: str) -> bool:
+    """Say whether a text is a specification."""
+    try:
+        parse(text)
+    except PrivcalcError:
+        return False
+    return True
 
 
 @record
@@ -234,6 +244,11 @@ class _Reader:
         try:
             parameters = arranged(entry, found, long_names=False)
         except Fault as fault:
+            needed = [p for p in entry.parameters if entry.needs(p)]
+            missing = [f"{p.spelling}=NUMBER" for p in needed if p.name not in dict(found)]
+            if pairs and missing and {p.kind for p in needed} <= {"number", "integer"}:
+                written = self.scanner.text[begun : self.end]
+                fault.hint = f"write {','.join((written, *missing))}"
             self.refuse(fault, name_span if fault.index is None else pairs[fault.index].key_span)
         inner = [value for _, value in found if isinstance(value, Node)]
         if event is not None:
@@ -266,7 +281,8 @@ class _Reader:
         pairs: list[_Pair] = []
         if scanner.take(":"):
             pairs.append(self.pair(shorten(name)))
-            while not self.next_part() and scanner.take(","):
+            # `runs=geometric:mean=30` goes on as after a comma.
+            while not self.next_part() and (scanner.take(",") or scanner.take(":")):
                 pairs.append(self.pair(shorten(name)))
         elif scanner.next not in ("", "+", "@", ")") and not self.next_part():
             self.no_call(wanted, read)
@@ -315,6 +331,8 @@ class _Reader:
             hint = "write + before another mechanism" if other else f"write {shown}=VALUE"
             if scanner.next in (".", "/"):
                 hint = hints.for_key(name) or hint
+            elif scanner.next in ("^", "²", "*"):
+                hint = hints.for_place("²", 0)
             scanner.fail(f"{what} {shown}{found}", span, hint)
         if scanner.next == "(":
             part = self.inside(listed=False)[0]
@@ -326,7 +344,8 @@ class _Reader:
             scanner.fail(f"{shown} is followed by no value, got {scanner.next!r}")
         value = scanner.numbers(read_value) if isinstance(read_value, Number) else read_value
         self.end = value.span[1]
-        if scanner.next in (":", "("):
+        named = key.lower() == "runs" and isinstance(read_value, Word) and read_value.kind == "name"
+        if scanner.next == "(" or (scanner.next == ":" and not named):
             self.no_end(shown, read_value)
         return _Pair(key, key_span, value, value.span)
 
@@ -369,7 +388,9 @@ class _Reader:
             hint = hints.for_functional(name, rest)
             scanner.fail(f"a colon follows {name}, not a parenthesis", None, hint)
         if scanner.next == "=":
-            scanner.fail(f"{wanted} is expected before {name}=", span, hints.for_bare(name, rest))
+            scanner.fail(
+                f"{wanted} is expected before {name}=", span, hints.for_bare(name, rest, reads)
+            )
         hint = hints.for_file_alone(scanner.text) or hints.for_call(name, rest)
         scanner.fail(f"a colon is expected after {name}, got {scanner.next!r}", None, hint)
 
@@ -382,7 +403,7 @@ class _Reader:
         value = scanner.value()
         if value is not None:
             alone = scanner.text[slice(*value.span)]
-            hint = hints.for_positional(name, alone)
+            hint = hints.for_positional(name, alone, alone=scanner.next != ",")
             scanner.fail(f"{name} takes KEY=VALUE, got a value alone", value.span, hint)
         scanner.fail(f"a parameter of {name} is expected here, {self.found}", None, hint)
 

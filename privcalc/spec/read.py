@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import SpecError
 from privcalc.relation import Relation
-from privcalc.spec.parse import Question, parse
+from privcalc.spec.parse import Question, parse, reads
 from privcalc.spec.registry import to_text
 from privcalc.spec.tree import holes, place_text
 
@@ -47,6 +47,17 @@ def read(text: str, relation: Relation | None = None) -> Question:
         SpecError: it cannot be read, or it is an answer that guarantees nothing.
     """
     line = text.removeprefix("\ufeff").rstrip("\r\n")
+    try:
+        return _read(line, relation)
+    except SpecError as error:
+        from privcalc.spec.hints import for_whole, kept
+
+        whole = for_whole(line, error.span[0], error.hint, reads)
+        error.hint = whole or kept(line, error.span, error.hint, reads)
+        raise
+
+
+def _read(line: str, relation: Relation | None) -> Question:
     if _UNDECODED.search(line):
         # How Python hands on bytes of the command line that are no text.
         raise SpecError("not UTF-8 text")
@@ -120,7 +131,7 @@ def _event(value: object, text: str, relation: Relation | None) -> Question:
 
 RESULT_SCHEMA = "privcalc/result/v1"
 _FIELDS = {"schema", "version", "command", "name", "spec", "text", "relation", "assumed"}
-_FIELDS |= {"query", "result", "method", "reasons", "check"}
+_FIELDS |= {"query", "result", "method", "notes", "reasons", "check"}
 _ASK = 'give its "text" to ask about that'
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from privcalc.errors import SpecError
-from privcalc.exact import MOST_DIGITS, decimal_text, standing_for
+from privcalc.exact import MOST_DIGITS, Spelled, Written, decimal_text, standing_for
 from privcalc.record import record
 from privcalc.spec.entry import (
     FILE_NAME,
@@ -28,7 +28,7 @@ from privcalc.spec.entry import (
     shorten,
     snake_case,
 )
-from privcalc.spec.tree import HOLE, Node
+from privcalc.spec.tree import HOLE, Count, Node
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Parameter
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @record
 class Number:
-    """A number, ratio or percentage as written, and its value.
+    """A number, ratio (of a product, too) or percentage as written, and its value.
 
     `whole` is the value again where it was written as a whole number (digits and a sign).
     """
@@ -80,8 +80,11 @@ _SPACE = re.compile(r"[ \t]*", re.ASCII)
 NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]*[A-Za-z0-9])?", re.ASCII)
 _QUOTED = re.compile(rf"(['\"])([{SIGNS}]{{1,1000}})\1")
 _COUNT = re.compile(_DIGITS, re.ASCII)
+_COUNTED = re.compile(rf"{_DIGITS}(?:[ \t]*[*/][ \t]*{_DIGITS})*", re.ASCII)
+# A product has a divisor: `sigma=2*10` may be meant as ten uses.
+_PRODUCT = rf"{_NUMBER}(?:[ \t]*\*[ \t]*{_NUMBER})+(?=[ \t]*/[ \t]*\.?[0-9])"
 _QUANTITY = re.compile(
-    rf"(-)?[ \t]*({_NUMBER})(?:[ \t]*/[ \t]*({_NUMBER}))?(?:[ \t]*(%))?", re.ASCII
+    rf"(-)?[ \t]*({_PRODUCT}|{_NUMBER})(?:[ \t]*/[ \t]*({_NUMBER}))?(?:[ \t]*(%))?", re.ASCII
 )
 _FURTHER = re.compile(r",[ \t]*-?[ \t]*\.?[0-9]", re.ASCII)
 # A value that begins like a number or a word and runs on: what a message shows of it.
@@ -148,7 +151,7 @@ class Scanner:
         if self.next == "_":
             return self._hole()
         start = self.place
-        found = _COUNT.match(self.text, start)
+        found = _COUNTED.match(self.text, start)
         quantity = _QUANTITY.match(self.text, start)
         end = max(start + len(self._run(start)), quantity.end() if quantity else start + 1)
         if found is None or end > found.end():
@@ -161,13 +164,33 @@ class Scanner:
                 hints.for_count(written),
             )
         text, span = self._end(found)
+        if "*" in text or "/" in text:
+            return self._worked_out(text, span)
         digits = text.replace("_", "").lstrip("0") or "0"
         # The length is tested first: Python refuses to convert thousands of digits.
         if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
             self.fail(f"a count is at most {MAX_INTEGER}", span)
         if digits == "0":
-            self.fail(f"a count is at least 1, got {shorten(text)}", span)
+            self.fail(f"a count is at least 1, got {shorten(text)} (write 1 or more)", span)
         return Number(span, text, float(digits), int(digits))
+
+    def _worked_out(self, text: str, span: Span) -> Number:
+        """Return the count that a product or a quotient is, or the next whole number."""
+        signs = iter(re.split(r"[ \t]*([*/])[ \t]*", text.replace("_", "")))
+        if len(text) > MOST_DIGITS:
+            self.fail(f"a count that is worked out has at most {MOST_DIGITS} characters", span)
+        number = Fraction(next(signs))
+        for sign, digits in zip(signs, signs, strict=True):
+            if sign == "/" and not int(digits):
+                self.fail("division by zero (write another divisor)", span)
+            number = number * int(digits) if sign == "*" else number / int(digits)
+        if not 1 <= number <= MAX_INTEGER:
+            most = f"at most {MAX_INTEGER}, got {shorten(text)}"
+            least = f"at least 1, got {shorten(text)} (write 1 or more)"
+            self.fail(f"a count is {most if number > 1 else least}", span)
+        count = Count(math.ceil(number))
+        count.written = "" if number == count else f"{shorten(text)} is {float(number):.10g}"
+        return Number(span, text, float(count), count)
 
     def numbers(self, first: Number) -> Number | Numbers:
         """Read what follows a number: after a comma, where no key may begin, the list goes on."""
@@ -207,7 +230,7 @@ class Scanner:
             self.fail(
                 f"cannot read the value {shorten(run)}",
                 (start, start + len(run)),
-                hints.for_number(run),
+                hints.for_number(run, self.text[start + len(run) : start + len(run) + 1]),
             )
         return None
 
@@ -223,6 +246,11 @@ class Scanner:
         text, span = self._end(found)
         sign, top, bottom, percent = (each and each.replace("_", "") for each in found.groups())
         whole = None
+        if "*" in top and len(top) <= MOST_DIGITS:
+            factors = map(Fraction, re.split(r"[ \t]*\*[ \t]*", top))
+            top = decimal_text(math.prod(factors, start=Fraction(1))) or top
+        if "*" in top:
+            self.fail(f"{shorten(top)} has too many digits", span)
         if bottom is None and not percent and _COUNT.fullmatch(top):
             # One digit too many is as good as thousands: the range check refuses both.
             whole = int((top.lstrip("0") or "0")[: len(str(MAX_INTEGER)) + 1])
@@ -266,7 +294,7 @@ def number_value(top: str, bottom: str | None = None, *, percent: bool = False) 
     # Decimal takes any number of digits, Fraction some thousands.
     divisor = Fraction(Decimal(bottom or 1)) * (100 if percent else 1)
     if not divisor:
-        raise Fault("division by zero")
+        raise Fault("division by zero (write another divisor)")
     number = Fraction(Decimal(top)) / divisor
     try:
         value = float(number)
@@ -276,7 +304,8 @@ def number_value(top: str, bottom: str | None = None, *, percent: bool = False) 
         raise Fault(f"{shown} is too small")
     # A ratio that is a decimal is spelled as one.
     ratio = f"{top}/{bottom}" if bottom and not percent else ""
-    return standing_for(value + 0.0, number, "" if decimal_text(number) else ratio)
+    found = standing_for(value + 0.0, number, "" if decimal_text(number) else ratio)
+    return Spelled(found, ratio) if ratio and not isinstance(found, Written) else found
 
 
 Given = Number | Numbers | Word | Node
@@ -383,7 +412,8 @@ def hint(parameter: Parameter, key: str, written: Given) -> str:
         if parameter.maximum == 1 and written.whole is not None and written.whole > 1:
             return f"{text} of N records are {key}={text}/N"
         whole = "a whole number is written in digits, as 60_000"
-        return hints.for_count(text, otherwise=whole) if parameter.kind == "integer" else ""
+        fits = parameter.kind == "number" or written.whole is not None
+        return "" if fits else hints.for_count(text, otherwise=whole)
     if isinstance(written, Word) and written.kind == "quoted":
         return f"only names of files stand in quotes: write {key}={text}"
     if parameter.kind == "spec":

@@ -41,6 +41,12 @@ class Wrapped:
     event: Node
 
 
+class Count(int):
+    """A count that was worked out, with what was written where that is no whole number."""
+
+    written: str = ""
+
+
 @record
 class Repeated:
     """`event` used `count` times, adaptively (JSON type self_composed)."""

@@ -44,8 +44,8 @@ def best_member(laws: Realized, alphas: Sequence[float]) -> tuple[Array, Array]:
     rest = np.array([one_minus(alpha) for alpha in alphas])
     shares = [(k + 0.5) / MEMBERS for k in range(MEMBERS)]
     tried = [_member(laws, share, levels, rest) for share in shares]
-    power = np.max([least for least, _ in tried], axis=0)
-    beta = np.min([most for _, most in tried], axis=0)
+    power: Array = np.maximum.reduce([least for least, _ in tried])
+    beta: Array = np.minimum.reduce([most for _, most in tried])
     for i in range(len(alphas) if len(alphas) <= MOST_REFINED else 0):
         at = slice(i, i + 1)
         best, step = shares[int(np.argmax([least[i] for least, _ in tried]))], 1.0 / MEMBERS

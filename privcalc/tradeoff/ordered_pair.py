@@ -164,23 +164,30 @@ class Profile:
         self.lower_mass = 0.0 if laws.lower is None else laws.lower.infinity_mass().lower or 0.0
         self.largest = laws.upper.max_loss().upper
         self.kinks = _kinks(laws.upper)
-        self._known: dict[float, tuple[float, float]] = {}
-        self._proofs: dict[float, Proof] = {}
+        self._uppers: dict[float, Certified] = {}
+        self._lowers: dict[float, float] = {}
 
-    def ask(self, epsilons: Iterable[float]) -> None:
-        """Bracket delta at epsilons >= 0 that are not known yet."""
-        new = sorted({float(epsilon) for epsilon in epsilons}.difference(self._known))
-        if not new:
+    def ask(self, epsilons: Iterable[float], *, above: bool = False) -> None:
+        """Bracket delta at epsilons >= 0 that are not known yet.
+
+        Args:
+            epsilons: where.
+            above: whether upper ends alone are wanted: lower ones that take as long by themselves,
+                and cost others nothing when they are asked late, are left out then.
+        """
+        asked = {float(epsilon) for epsilon in epsilons}
+        new = sorted(asked.difference(self._uppers))
+        if new:
+            self._uppers.update(zip(new, _brackets(self.upper, new), strict=True))
+        new = sorted(asked.difference(self._lowers))
+        if not new or (above and self._lower and self._lower.exact):
             return
-        uppers = _brackets(self.upper, new)
-        self._proofs.update((e, each.proof) for e, each in zip(new, uppers, strict=True))
-        if self._lower is self.upper:
-            self._known.update((e, _ends(each)) for e, each in zip(new, uppers, strict=True))
-            return
-        lowers = [UNKNOWN] * len(new) if self._lower is None else _brackets(self._lower, new)
-        for epsilon, above, below in zip(new, uppers, lowers, strict=True):
-            high = above.bound.upper
-            self._known[epsilon] = min(_ends(below)[0], high), high
+        found = [self._uppers[epsilon] for epsilon in new]
+        if self._lower is not self.upper:
+            found = _brackets(self._lower, new) if self._lower else [UNKNOWN] * len(new)
+        for epsilon, below in zip(new, found, strict=True):
+            lower = below.bound.lower or 0.0
+            self._lowers[epsilon] = min(lower, self._uppers[epsilon].bound.upper)
 
     @property
     def given_up(self) -> bool:
@@ -189,16 +196,17 @@ class Profile:
 
     def proof(self, epsilon: float) -> Proof:
         """Return what proved the upper end at an epsilon that was asked for."""
-        return self._proofs[float(epsilon)]
+        return self._uppers[float(epsilon)].proof
 
     def known(self) -> list[float]:
         """Return the epsilons that were asked for, in any order."""
-        return list(self._known)
+        return list(self._lowers)
 
     def ends(self, epsilons: Iterable[float]) -> tuple[Array, Array]:
         """Return both ends of delta at epsilons that were asked for."""
-        table = np.array([self._known[float(e)] for e in epsilons]).reshape(-1, 2)
-        return table[:, 0], table[:, 1]
+        asked = list(map(float, epsilons))
+        lowers = np.array([self._lowers.get(epsilon, 0.0) for epsilon in asked])
+        return lowers, np.array([self._uppers[epsilon].bound.upper for epsilon in asked])
 
 
 def _kinks(composition: Composition) -> tuple[float, ...]:
@@ -225,10 +233,6 @@ def _brackets(curve: PrivacyProfile, epsilons: list[float]) -> list[Certified]:
         if len(epsilons) == 1:
             return [UNKNOWN]
     return [_brackets(curve, [epsilon])[0] for epsilon in epsilons]
-
-
-def _ends(found: Certified) -> tuple[float, float]:
-    return found.bound.lower or 0.0, found.bound.upper
 
 
 class OrderedPair:

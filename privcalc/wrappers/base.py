@@ -92,8 +92,11 @@ def lone_selection(tree: Node) -> Wrapped | None:
     same: so groups are put inside.
     """
     tree = only_part(tree)
-    if not isinstance(tree, Wrapped) or tree.name == "repeat_and_select":
-        return tree if isinstance(tree, Wrapped) else None
+    if not isinstance(tree, Wrapped):
+        return None
+    if tree.name == "repeat_and_select":
+        # Until a result is accepted nothing is compared.
+        return None if dict(tree.parameters).get("runs") == "until" else tree
     inner = lone_selection(tree.event) if tree.name == "group" else None
     if inner is None:
         return None

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import NotCertifiedError, UnsupportedError
+from privcalc.exact import Enclosed
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import wrappers_in
@@ -14,8 +15,9 @@ from privcalc.spec.tree import Leaf, Wrapped
 from privcalc.wrappers.base import Wrapper, built, refuse_runs, spelled
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.engine.terms import Terms
-    from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw, RenyiCurve, Term
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
@@ -37,6 +39,7 @@ class SampledEvent:
         adjacency: the direction.
         records: size of the group.
         walk: knows what the event costs.
+        rate: the probability itself, where it is known.
     """
 
     event: Node
@@ -45,6 +48,7 @@ class SampledEvent:
     adjacency: Adjacency
     records: int
     walk: Walk
+    rate: Fraction | None = None
 
     @property
     def remove(self) -> bool:
@@ -139,7 +143,7 @@ class Sampling(Wrapper):
         if whole:
             return self.unsampled(tree, event, adjacency, records, walk)
         q, error, _ = product.nearest()
-        asked = SampledEvent(event, q, not error, adjacency, records, walk)
+        asked = SampledEvent(event, q, not error, adjacency, records, walk, product.exact)
         if error and q < SMALLEST_PRODUCT:
             raise UnsupportedError(
                 f"a sampling probability of about {q:.6g} is no double; probabilities, and products"
@@ -151,12 +155,12 @@ class Sampling(Wrapper):
         if high == 1.0:
             above = self.unsampled(tree, event, adjacency, records, walk)
         else:
-            above = [(self.at_rate(replace(asked, q=high, exact=True)), 1)]
+            above = [(self.at_rate(replace(asked, q=high, exact=True, rate=None)), 1)]
         if [n for _, n in above] != [1] or above[0][0].upper is None:
             return [
                 (Term(each.upper, curve=each.curve, accuracy=each.accuracy), n) for each, n in above
             ]
-        below = self.at_rate(replace(asked, q=low, exact=True))
+        below = self.at_rate(replace(asked, q=low, exact=True, rate=None))
         return [(_bracket(above[0][0], below), 1)]
 
     def _chain(self, tree: Wrapped) -> tuple[Node, Enclosed]:
@@ -246,12 +250,19 @@ class Sampling(Wrapper):
             asked: the question.
             own: whether the law is the event's, and no envelope's, which no one mechanism has.
         """
-        from privcalc.losses.law import Term
+        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.law import Term, exact_infinity_mass
         from privcalc.losses.sampled.law import sampled
 
         if asked.adjacency is Adjacency.REPLACE and asked.q > 0.0:
             return self.replaced(law, reverse, asked, own=own)
         found = sampled(law, asked.q, remove=asked.remove, exact=asked.exact, reverse=reverse)
+        mass = exact_infinity_mass(reverse)
+        if isinstance(found, AtomicLaw) and found.infinity_mass > 0.0 and asked.rate and mass:
+            # A delta that is written may be the mass of an infinite loss, q times the event's.
+            number = asked.rate * mass
+            value, error, known = Enclosed(number, number).nearest()
+            found = replace(found, infinity_mass=value, infinity_mass_error=error, known_mass=known)
         return Term.of(found)
 
     def _of_envelope(self, event: Term, other: Term, asked: SampledEvent) -> Term:

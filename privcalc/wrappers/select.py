@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from privcalc.errors import DomainError, UsageError
-from privcalc.exact import distinct
+from privcalc.errors import DomainError, UnsupportedError, UsageError
+from privcalc.exact import distinct, exact
 from privcalc.relation import Adjacency
 from privcalc.spec.entry import positive, share, whole
 from privcalc.spec.registry import Parameter, wrapper
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from privcalc.spec.tree import Node, Parameters
     from privcalc.wrappers.base import Walk
 
+UNTIL = "until"
 # What each distribution takes, and of which it needs exactly one.
 FAMILIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "geometric": (("mean", "gamma"), ()),
@@ -27,6 +28,7 @@ FAMILIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "binomial": (("mean", "probability"), ("trials",)),
     "fixed": ((), ("trials",)),
     "distribution": ((), ("file",)),
+    UNTIL: (("gamma",), ()),
 }
 # How text has the parameters.
 SPELLED = {"trials": "n", "probability": "p"}
@@ -74,6 +76,11 @@ class RepeatAndSelect(Wrapper):
     2024, and tighter), in both orders of the neighbours, and composes with other releases. Alone
     it is answered as the command select answers, from below too; in a sum it is an upper bound.
     Where there was no run, something that does not depend on the data is published.
+
+    With `runs=until` nothing is compared: the first result that is acceptable is published, by any
+    rule, and after each other run a coin stops with probability gamma, publishing nothing (Liu,
+    Talwar 2019). With a pure mechanism this costs epsilon + log((e^epsilon + gamma) / (1 + gamma
+    e^epsilon)), and in general what `selection/until.py` proves.
     """
 
     slow = True
@@ -115,7 +122,7 @@ class RepeatAndSelect(Wrapper):
         missing = any(name not in given for name in needed)
         if missing or (either and sum(name in given for name in either) != 1):
             raise DomainError(f"{runs} runs take {takes(runs)}")
-        self.family = runs
+        self.family, self.gamma = runs, gamma or 0.0
         self.parameters = given
 
     def distribution(self) -> Runs:
@@ -123,9 +130,15 @@ class RepeatAndSelect(Wrapper):
 
         Raises:
             DomainError: a parameter is missing or out of range, or the file cannot be read.
+            UnsupportedError: the number of runs depends on their results.
         """
         from privcalc.selection.distribution import make_runs, read_probabilities
 
+        if self.family == UNTIL:
+            raise UnsupportedError(
+                "runs=until is no number of runs: compose has its cost, as of any specification",
+                hint="write privcalc compose SPEC@select:runs=until,gamma=0.01",
+            )
         given: dict[str, Any] = {_spelled(name): value for name, value in self.parameters.items()}
         if "file" not in given:
             return make_runs(self.family, **given)
@@ -146,11 +159,17 @@ class RepeatAndSelect(Wrapper):
             from privcalc.engine.terms import Realized
             from privcalc.numerics.work import share
             from privcalc.selection.node import selection_law
+            from privcalc.selection.until import until_law
 
             run = {each.value: walk.terms(tree.event, each, records) for each in orders}
+            directions = Realized.directions(run)
             # At least as much is for what the whole costs.
             with share(2):
-                walk.kept[key] = selection_law(self.distribution(), Realized.directions(run))
+                walk.kept[key] = (
+                    until_law(exact(self.gamma), directions)
+                    if self.family == UNTIL
+                    else selection_law(self.distribution(), directions)
+                )
         return [(walk.kept[key], 1)]
 
 

@@ -15,15 +15,9 @@ from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.asked import epsilon
 
 MNIST = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
-
-
-def upper(text: str, delta: float, **options: object) -> float:
-    """Return the upper end of epsilon."""
-    (answer,) = compose(parse(text).tree, deltas=[delta], **options).answers  # type: ignore[arg-type]
-    assert answer.bound is not None
-    return answer.bound.upper
 
 
 def test_directions_are_composed_separately() -> None:
@@ -58,7 +52,7 @@ def test_symmetric_pairs_are_worked_out_once() -> None:
 )
 def test_equal_specifications_cost_the_same(left: str, right: str) -> None:
     """Two ways to write one mechanism agree to the tolerance."""
-    assert upper(left, 1e-6) == pytest.approx(upper(right, 1e-6), rel=1e-6)
+    assert epsilon(left, 1e-6).upper == pytest.approx(epsilon(right, 1e-6).upper, rel=1e-6)
 
 
 def test_profile_is_decreasing_and_short() -> None:
@@ -84,6 +78,7 @@ def test_round_steps(value: float, step: float) -> None:
     assert round_step(value) == pytest.approx(step)
 
 
+@pytest.mark.slow
 def test_tolerance_is_a_wish() -> None:
     """What cannot be bracketed so narrowly is bracketed as well as can be, and says so."""
     (answer,) = compose(parse(MNIST).tree, deltas=[1e-5], tolerance=1e-14).answers
@@ -208,7 +203,7 @@ def test_estimates_prove_nothing() -> None:
     """A bracket that was not proved is no answer, and estimates have no profile."""
     tree = parse("gaussian:sigma=2").tree
     (answer,) = compose(tree, deltas=[1e-5], engine="afa").answers
-    assert answer.estimate == pytest.approx(upper("gaussian:sigma=2", 1e-5), rel=1e-6)
+    assert answer.estimate == pytest.approx(epsilon("gaussian:sigma=2", 1e-5).upper, rel=1e-6)
     with pytest.raises(AssertionError, match="only proved engines are asked"):
         _ = answer.proved
     with pytest.raises(UsageError, match="no profile"):

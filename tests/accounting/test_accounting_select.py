@@ -57,6 +57,7 @@ def not_more(one: Selected, other: Selected) -> None:
 
 
 class TestLaws:
+    @pytest.mark.slow
     @laws
     @given(families, means, factors, sigmas, deltas)
     def test_more_runs_cost_more(
@@ -117,6 +118,7 @@ def test_a_base_is_asked_once() -> None:
     assert base.answer("delta", 1e-5) is not first
 
 
+@pytest.mark.slow
 def test_a_candidate_that_is_known_from_above_only() -> None:
     """Its count is the largest of which an upper end is below both thresholds."""
     spec = "rdp:order=12,epsilon=0.1@"
@@ -134,6 +136,7 @@ def test_a_candidate_that_is_known_from_above_only() -> None:
         assert all(below) is within
 
 
+@pytest.mark.dear("fixed:n=2]")
 @pytest.mark.parametrize("runs", ["fixed:n=2", "binomial:n=3,mean=2"])
 def test_a_bounded_number_of_runs_may_be_composed(runs: str) -> None:
     """All results of the largest number of runs tell at least as much as the best of them."""

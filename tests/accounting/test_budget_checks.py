@@ -44,8 +44,7 @@ def test_against_known_values(row: dict[str, Any]) -> None:
             done = compose(parse(row["text"]).tree, deltas=[at], max_epsilon=budget)
         else:
             done = compose(parse(row["text"]).tree, epsilons=[at], max_delta=budget)
-        bound = done.answers[0].bound
-        assert bound is not None
+        bound = done.answers[0].proved
         assert bound.verdict(budget) is verdict
         assert mpmath.mpf(bound.lower or 0.0) <= truth <= mpmath.mpf(bound.upper)
 
@@ -53,8 +52,7 @@ def test_against_known_values(row: dict[str, Any]) -> None:
 def test_it_stops() -> None:
     """Where all digits take some time, they are asked for only if a coarse bracket is undecided."""
     tree = parse("laplace:scale=10@3000").tree
-    exact = compose(tree, deltas=[1e-6], engine="fft").answers[0].bound
-    assert exact is not None
+    exact = compose(tree, deltas=[1e-6], engine="fft").answers[0].proved
     assert exact.width < 1e-6 * exact.upper
     for budget in (3.0, 30.0, 300.0):
         answer = compose(tree, deltas=[1e-6], max_epsilon=budget, engine="fft").answers[0]
@@ -73,11 +71,9 @@ def test_it_stops() -> None:
 def test_what_takes_no_time_has_all_digits() -> None:
     """A check of a common run says what the question without a budget says."""
     tree = parse(MNIST).tree
-    exact = compose(tree, deltas=[1e-5]).answers[0].bound
-    assert exact is not None
+    exact = compose(tree, deltas=[1e-5]).answers[0].proved
     for budget in (2.0, 3.0, 300.0):
-        found = compose(tree, deltas=[1e-5], max_epsilon=budget).answers[0].bound
-        assert found is not None
+        found = compose(tree, deltas=[1e-5], max_epsilon=budget).answers[0].proved
         assert found.width < 1e-9
         assert found.upper == pytest.approx(exact.upper, rel=1e-9)
 
@@ -85,11 +81,9 @@ def test_what_takes_no_time_has_all_digits() -> None:
 def test_a_budget_on_the_edge_is_decided_as_without_one() -> None:
     """The last bracket that a check asks for is that of the question itself."""
     tree = parse("gaussian:sigma=1@poisson:q=0.01@1000").tree
-    exact = compose(tree, deltas=[1e-5]).answers[0].bound
-    assert exact is not None
+    exact = compose(tree, deltas=[1e-5]).answers[0].proved
     inside = 0.5 * (exact.upper + (exact.lower or 0.0))
-    found = compose(tree, deltas=[1e-5], max_epsilon=inside).answers[0].bound
-    assert found is not None
+    found = compose(tree, deltas=[1e-5], max_epsilon=inside).answers[0].proved
     assert found.verdict(inside) is Verdict.UNDECIDED
     assert found.width <= exact.width
 
@@ -97,12 +91,10 @@ def test_a_budget_on_the_edge_is_decided_as_without_one() -> None:
 def test_masses_at_infinity_count() -> None:
     """The budget of a delta is compared with the whole, not with the finite part alone."""
     tree = parse("approx:epsilon=0.1,delta=1e-5@10+gaussian:sigma=5@10").tree
-    exact = compose(tree, epsilons=[1.0]).answers[0].bound
-    assert exact is not None
+    exact = compose(tree, epsilons=[1.0]).answers[0].proved
     for factor, verdict in {**FACTORS, 0.9999: Verdict.EXCEEDED, 1.0001: Verdict.WITHIN}.items():
         budget = exact.upper * factor
-        found = compose(tree, epsilons=[1.0], max_delta=budget).answers[0].bound
-        assert found is not None
+        found = compose(tree, epsilons=[1.0], max_delta=budget).answers[0].proved
         assert found.verdict(budget) is verdict
 
 
@@ -110,8 +102,7 @@ def test_a_bound_from_above() -> None:
     """Where only an upper end is known, a check passes, or is undecided."""
     tree = parse("zcdp:rho=0.1").tree
     for budget, verdict in ((5.0, Verdict.WITHIN), (0.5, Verdict.UNDECIDED)):
-        found = compose(tree, deltas=[1e-5], max_epsilon=budget).answers[0].bound
-        assert found is not None
+        found = compose(tree, deltas=[1e-5], max_epsilon=budget).answers[0].proved
         assert found.verdict(budget) is verdict
 
 

@@ -87,6 +87,13 @@ def test_a_chain_is_above_the_pair_that_is_known(monkeypatch: pytest.MonkeyPatch
         assert chain.epsilon(1.0) == 0.0
 
 
+def test_a_chain_is_above_either_direction() -> None:
+    """One record of the group costs 0.19 where it is removed, and nothing where it is added."""
+    tree = parse("bernoulli-pair:p=0.001,other_p=0.2").tree
+    directions = Directions(realize(tree, Relation.ADD_OR_REMOVE_ONE), 1e-7)
+    assert NeighbourChain(directions, 2, False).delta(2.0) >= 0.2 - 0.001 * math.exp(2.0)
+
+
 def test_no_chain_of_chains() -> None:
     """Replacing several records has none; what cannot be read at all has none either."""
     gaussian_tree = parse("gaussian:sigma=2").tree

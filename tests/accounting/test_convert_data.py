@@ -21,6 +21,7 @@ from privcalc.errors import UsageError
 from privcalc.renyi.votes import VotesCurve
 from privcalc.spec.parse import parse
 from tests.cli.test_cli_schema import validator
+from tests.truths import renyi_divergence, screened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,13 +47,6 @@ def chances(votes: list[int], sigma: float) -> list[Any]:
         )
         for i, n in enumerate(votes)
     ]
-
-
-def divergence(p: list[Any], q: list[Any], order: Any) -> Any:
-    """Return the Renyi divergence of two vectors."""
-    return mp.log(mp.fsum(a**order * b ** (1 - order) for a, b in zip(p, q, strict=True))) / (
-        order - 1
-    )
 
 
 @pytest.mark.dear("votes2-4.0")
@@ -83,7 +77,7 @@ def test_votes_cost_what_their_worst_neighbour_costs(votes: list[int], sigma: fl
                 assert found == 0.0
                 continue
             true = max(
-                divergence(*pair, mpf(order))
+                renyi_divergence(*pair, mpf(order))
                 for each in moved
                 for pair in ((here, each), (each, here))
             )
@@ -102,9 +96,9 @@ def test_counts_and_local_sensitivities(tmp_path: Path) -> None:
     (bound,) = bounds
     assert isinstance(bound, Bound)
     with mp.workdps(30):
-        yes = {t: mp.ncdf((t - mpf("2.25")) / mpf("1.5")) for t in (2, 3, 4)}
+        yes = screened("1.5", "2.25", 5)
         true = 2 * max(
-            divergence([yes[s], 1 - yes[s]], [yes[t], 1 - yes[t]], mpf(3))
+            renyi_divergence([yes[s], 1 - yes[s]], [yes[t], 1 - yes[t]], mpf(3))
             for s, t in ((3, 2), (2, 3), (3, 4), (4, 3))
         )
     assert float(true) <= bound.upper <= float(true) * (1 + 1e-9)
@@ -149,27 +143,27 @@ def test_confident_aggregation_adds_up(tmp_path: Path) -> None:
     assert found == pytest.approx(alone, rel=1e-12)
     with mp.workdps(17):
 
-        def screened(count: int) -> list[Any]:
+        def passed(count: int) -> list[Any]:
             yes = mp.ncdf((count - mpf("4.5")) / mpf("1.5"))
             return [yes, 1 - yes]
 
         def outcomes(query: list[int]) -> tuple[list[Any], list[Any]]:
-            return screened(max(query)), chances(query, 2.0)
+            return passed(max(query)), chances(query, 2.0)
 
         worst, most = mpf(0), mpf(0)
         for query in queries:
             here = outcomes(query)
             there = [outcomes([query[0] + s, query[1] - s]) for s in (1, -1)]
             sums = [
-                [divergence(a, b, mpf(3)) for a, b in zip(*pair, strict=True)]
+                [renyi_divergence(a, b, mpf(3)) for a, b in zip(*pair, strict=True)]
                 for other in there
                 for pair in ((here, other), (other, here))
             ]
             worst += max(screen + vote for screen, vote in sums)
             # Of counts it is not known that no vote lowers the larger of two equal ones.
-            near = [screened(max(query) + s) for s in (1, -1)]
+            near = [passed(max(query) + s) for s in (1, -1)]
             pairs = [pair for other in near for pair in ((here[0], other), (other, here[0]))]
-            most += max(divergence(a, b, mpf(3)) for a, b in pairs)
+            most += max(renyi_divergence(a, b, mpf(3)) for a, b in pairs)
             most += max(vote for _, vote in sums)
     assert worst <= found + 1e-9
     assert found <= float(most) * (1 + 1e-7)

@@ -104,6 +104,7 @@ def test_a_cost_is_that_of_no_smaller_order(monkeypatch: pytest.MonkeyPatch, ord
     assert all(Fraction(each) >= Fraction(order) for each in asked)
 
 
+@pytest.mark.slow
 def test_adaptivity_never_costs_less() -> None:
     """Random lists: the answer is that of the budget, and the list fixed in advance is below it."""
     rng = random.Random(4)

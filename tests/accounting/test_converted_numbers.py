@@ -139,6 +139,7 @@ def test_a_question_that_lacks_something(text: str, question: ConversionQuery, w
         converted(text, question)
 
 
+@pytest.mark.slow
 def test_a_chain_that_proves_no_epsilon_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """One order of a Renyi curve stands for no small delta along two steps, and for a large one."""
     monkeypatch.setattr("privcalc.accounting.chain.FEWER", 8)

@@ -35,6 +35,13 @@ ROWS = [
 
 
 @pytest.mark.slow
+def test_few_steps_to_two_parts_of_a_thousand() -> None:
+    """Their game is bounded as closely from above as from below."""
+    lower, upper = ends("gaussian:sigma=2@wor:n=60000,m=256@1000", 1e-6)
+    assert lower <= upper <= 1.002 * lower
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "low", "high"), ROWS)
 def test_the_game_to_three_digits(text: str, low: float, high: float) -> None:
     """The bracket holds the game, and is a part of a thousand wide, or hardly more."""
@@ -44,6 +51,7 @@ def test_the_game_to_three_digits(text: str, low: float, high: float) -> None:
     assert upper - lower <= 1.3e-3 * upper
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("less", "more"),
@@ -76,6 +84,7 @@ def test_other_noise_keeps_the_glued_pair(event: str) -> None:
     assert method["proof"] != Proof.GAME.words
 
 
+@pytest.mark.slow
 def test_a_budget_is_decided_by_the_game(run: Callable[..., Outcome]) -> None:
     """Where the glued pair leaves it open."""
     text = "gaussian:sigma=4@wor:n=60000,m=1024@3000"

@@ -100,6 +100,7 @@ def test_convert_to_divergences() -> None:
         assert less.upper <= RATIO * full.upper
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("runs", RUNS)
 def test_select(runs: str) -> None:
@@ -129,6 +130,7 @@ def test_calibrate(spec: str, target: dict[str, Any]) -> None:
     assert part.sufficient <= RATIO * whole.sufficient
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "run", ["sigma=2.9@poisson:q=0.00022@2269", "sigma=2.62@poisson:q=0.00521@5756"]
 )

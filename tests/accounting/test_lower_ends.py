@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from mpmath import exp, mpf
 
+from privcalc.accounting import lower_ends
 from privcalc.accounting.convert import delta_of
 from privcalc.accounting.directions import divergences
 from privcalc.accounting.lower_ends import lower_end, lower_profile
+from privcalc.bounds import Bound
 from privcalc.engine.composition import Composition
 from privcalc.engine.terms import Realized
+from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.law import Members
@@ -90,6 +93,18 @@ def test_lower_ends_are_those_of_what_is_below(name: str) -> None:
     assert found.lower is not None
     assert truth(found.lower) >= DELTA
     assert truth(found.lower * 1.001) <= DELTA
+
+
+def test_a_lower_end_that_is_not_proved_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known of what no engine answers."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise NotCertifiedError("it takes too much work")
+
+    monkeypatch.setattr(lower_ends, "certified_delta", fails)
+    part, _ = apart()["members with noise"]
+    found = lower_end(part, "delta", Enclosed.of(0.1), tolerance=1e-6, engine="auto")
+    assert found == Bound(math.inf, 0.0)
 
 
 @pytest.mark.parametrize(("first", "ends"), [(2.1, (0.0, 1.0)), (math.nextafter(2.1, 0), (1, 1))])

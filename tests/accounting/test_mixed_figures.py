@@ -62,6 +62,7 @@ def gaussian_and_answers(sigma: float, p: float, uses: int, epsilon: Number) -> 
     return total
 
 
+@pytest.mark.dear("200]")
 @pytest.mark.parametrize("k", FIGURE)
 def test_alternating_gaussian_and_answers(k: int) -> None:
     """k/2 Gaussians and k/2 answers: delta at epsilon 2 is the published one, two-sided."""
@@ -105,6 +106,7 @@ BESIDE_TRAINING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.dear("gaussian:sigma=1@poisson")
 @pytest.mark.parametrize("text", BESIDE_TRAINING)
 def test_a_statistic_beside_training(text: str) -> None:

@@ -134,6 +134,7 @@ def test_fifty_specifications_are_stored() -> None:
     assert sum("prv" in row for row in ROWS.values()) > 80
 
 
+@pytest.mark.dear("('laplace:scale=100.0@5000', 1e-08)]")
 @pytest.mark.few(9)
 @pytest.mark.parametrize("here", ROWS, ids=str)
 def test_stored_answers_lie_within_their_stated_error(here: tuple[str, float]) -> None:

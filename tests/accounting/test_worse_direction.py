@@ -16,7 +16,7 @@ from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.truths import hockey_stick
+from tests.truths import hockey_stick, renyi_divergence
 
 ADD_REMOVE = Relation.ADD_OR_REMOVE_ONE
 # Chances of one outcome, without the record and with it; in one order a loss may be infinite.
@@ -78,15 +78,10 @@ def test_a_profile_takes_the_worse_direction(pair: tuple[str, str]) -> None:
 @pytest.mark.parametrize("pair", [each for each in PAIRS if "0" not in each])
 def test_divergences_take_the_worse_direction(pair: tuple[str, str]) -> None:
     """The larger of both orders, at each order."""
-
-    def divergence(p: mpf, q: mpf, order: float) -> mpf:
-        total = p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)
-        return mp.log(total) / (order - 1)
-
-    p, q = map(ratio, pair)
+    p, q = ((x, 1 - x) for x in map(ratio, pair))
     orders = [1.5, 2.0, 20.0]
     for order, bound in zip(orders, directions(pair).renyi(orders), strict=True):
-        holds(bound, max(divergence(p, q, order), divergence(q, p, order)))
+        holds(bound, max(renyi_divergence(p, q, order), renyi_divergence(q, p, order)))
 
 
 @pytest.mark.parametrize("others", [[], [2.0**40 - 30.0, 2.0**40 - 4000.0]])

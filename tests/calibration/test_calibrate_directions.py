@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # A specification for each parameter that declares a direction, and values in increasing order.
 _LADDERS = """
 gaussian.standard_deviation gaussian:sigma={}@2 0.3 0.9 1.0 4.0 50.0
+gaussian.variance gaussian:variance={},sensitivity=2 0.5 2.0 9.0 100.0
+gaussian.rho gaussian:rho={} 0.01 0.3 0.5 2.0
 gaussian.sensitivity gaussian:sigma=2,sensitivity={} 0.1 1.0 1.1 9.0
 gaussian_mixture.standard_deviation
     gaussian-mixture:sigma={},sensitivities=0,1,3,probabilities=0.6,0.3,0.1 0.3 1.0 1.1 50.0
@@ -43,6 +45,7 @@ matrix_gaussian.steps
 matrix_gaussian.participations
     matrix-gaussian:sigma=9,strategy=tree,steps=64,participations={},separation=8 1 2 3 8
 laplace.scale laplace:scale={}@poisson:q=0.3 0.3 0.9 1.0 4.0 50.0
+laplace.epsilon laplace:epsilon={} 0.1 0.5 1.0 3.0
 laplace.sensitivity laplace:scale=2,sensitivity={} 0.1 1.0 1.1 9.0
 laplace.noise_multiplier laplace:noise_multiplier={} 0.5 1.0 1.1 9.0
 truncated_laplace.bound truncated-laplace:scale=2,bound={} 1.5 4 4.1 20
@@ -75,11 +78,18 @@ stability.threshold stability:scale=2,threshold={} 0 20 21 90
 discrete_gaussian.sensitivity discrete-gaussian:sigma=3,sensitivity={} 1 2 3 10
 discrete_gaussian.variance discrete-gaussian:variance={} 0.5 2 2.1 100
 discrete_gaussian.rho discrete-gaussian:rho={},sensitivity=3 0.01 0.5 0.51 4
+discrete_gaussian.clients discrete-gaussian:variance=0.5,clients={} 2 3 9 40
+skellam.variance skellam:variance={} 0.5 2 2.1 100
+skellam.standard_deviation skellam:sigma={},sensitivity=3 0.5 2 2.1 20
+skellam.sensitivity skellam:variance=9,sensitivity={} 1 2 3 9
+binomial.n binomial:n={},p=0.3,sensitivity=3 40 80 81 900
+binomial.sensitivity binomial:n=60,p=0.3,sensitivity={} 1 2 3 9
 discrete_laplace.scale discrete-laplace:scale={},sensitivity=3 0.3 0.9 2 9
 discrete_laplace.epsilon discrete-laplace:epsilon={},sensitivity=3 0.3 0.9 2
 discrete_laplace.sensitivity discrete-laplace:scale=3,sensitivity={} 1 2 3 9
 staircase.epsilon staircase:epsilon={},gamma=0.7 0.1 0.5 1 1.1 4
 randomized_response.epsilon rr:epsilon={},categories=4 0.0 0.5 1 1.1 4
+randomized_response.random rr:random={},categories=4 0.1 0.5 0.9 1.0
 randomized_response.categories rr:epsilon=2,categories={} 2 3 7 100
 exponential.epsilon exponential:epsilon={} 0.1 0.5 1 1.1 4
 pure.epsilon pure:epsilon={} 0.0 0.5 1 1.1 4
@@ -88,6 +98,7 @@ approx.delta approx:epsilon=1,delta={} 0.0 1e-06 0.1 0.9
 gdp.mu gdp:mu={}@3 0.1 0.5 1 1.1 4
 zcdp.rho zcdp:rho={} 0.01 0.1 0.11
 zcdp.xi zcdp:rho=0.1,xi={} 0.0 0.1 0.11
+zcdp.omega zcdp:rho=0.1,omega={} 2 5 5.1 30
 rdp.order rdp:order={},epsilon=0.3 1.5 2 8 64
 rdp.epsilon rdp:order=8,epsilon={} 0.01 0.1 0.11 2
 noisy_max.standard_deviation noisy-max:sigma={},candidates=4 1 1.1 4 20
@@ -130,6 +141,8 @@ ELSEWHERE = {
 # Numbers that the cost does not follow, or is not known to.
 _NOT_MONOTONE = """
 bernoulli_pair: other_p p
+binomial: p
+discrete_laplace: bound
 gaussian_pair: deviation mean other_deviation other_mean
 gnss: delta epsilon
 matrix_gaussian: bands separation
@@ -170,6 +183,7 @@ def test_every_number_is_decided_on() -> None:
     assert silent == NOT_MONOTONE
 
 
+@pytest.mark.dear("gaussian.standard_deviation]")
 @pytest.mark.few(5)
 @pytest.mark.parametrize(("place", "ladder"), LADDERS.items(), ids=[".".join(k) for k in LADDERS])
 def test_directions(place: tuple[str, str], ladder: tuple[str, tuple[float | int, ...]]) -> None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.checker.check import Verdict, check
+try:
+    from tests.checker.check import Verdict, check
+except ModuleNotFoundError as error:
+    if error.name != "flint":
+        raise
+    sys.exit("the checker needs python-flint: pip install -e '.[dev]', or pip install python-flint")
 
 
 def main(names: list[str]) -> int:

@@ -62,6 +62,7 @@ class TestLists:
 
     SPEC = "gaussian:sigma=_"
 
+    @pytest.mark.dear("--tpr 0.3,0.5 --fpr 0.1,0.2-alone2]")
     @pytest.mark.parametrize(
         ("together", "alone"),
         [

@@ -2,79 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.cli.shells import fish, typed
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-WRAPPERS = ["allocation:", "batches:", "group:", "poisson:", "select:", "shuffle:", "wor:"]
+ROWS = (Path(__file__).parent / "completions.jsonl").read_text(encoding="utf-8").splitlines()
 # What is typed, how far it is kept, and what may follow there.
-POSITIONS = [
-    ("privcalc ", "", ["calibrate", "compose", "convert", "select", "subsample"]),
-    ("privcalc --sch", "", ["--schema"]),
-    ("privcalc --help-spec gau", "", ["gaussian", "gaussian-mixture", "gaussian-pair"]),
-    ("privcalc --help-spec sam", "", ["sampled-without-replacement", "sampling"]),
-    ("privcalc --help-spec above", "", ["above-threshold"]),
-    ("privcalc --help-spec poi", "", ["poisson", "poisson-sampled"]),
-    ("privcalc compose gau", "", ["gaussian-mixture:", "gaussian-pair:", "gaussian:"]),
-    (
-        "privcalc compose gaussian:",
-        "gaussian:",
-        ["noise_multiplier=", "sensitivity=", "sigma="],
-    ),
-    ("privcalc compose gaussian:sig", "gaussian:", ["sigma="]),
-    ("privcalc compose gaussian:sigma=1,s", "gaussian:sigma=1,", ["sensitivity="]),
-    ("privcalc compose gaussian:sigma=1@", "gaussian:sigma=1@", WRAPPERS),
-    ("privcalc compose gaussian:sigma=1@po", "gaussian:sigma=1@", ["poisson:"]),
-    ("privcalc compose laplace:scale=1@poisson:", "laplace:scale=1@poisson:", ["max=", "n=", "q="]),
-    (
-        "privcalc compose laplace:scale=1@9@wor:n=5,",
-        "laplace:scale=1@9@wor:n=5,",
-        ["m=", "q="],
-    ),
-    ("privcalc compose pure:epsilon=1+lap", "pure:epsilon=1+", ["laplace:"]),
-    ("privcalc compose gdp:mu=1 lap", "", ["laplace:"]),
-    (
-        "privcalc compose 'ptr:test=(gaussian:sigma=8),me",
-        "ptr:test=(gaussian:sigma=8),",
-        ["mechanism="],
-    ),
-    (
-        "privcalc compose '(laplace:scale=2+gdp:mu=1)@gr",
-        "(laplace:scale=2+gdp:mu=1)@",
-        ["group:"],
-    ),
-    ("privcalc compose noisy-max:noise=g", "noisy-max:noise=", ["gaussian", "gumbel"]),
-    ("privcalc compose exponential:monotone=t", "exponential:monotone=", ["true"]),
-    ("privcalc convert profile:file=./cur", "profile:file=./", ["curve.csv"]),
-    ("privcalc convert --data-dependent cur", "", ["curve.csv"]),
-    (
-        "privcalc select --runs ",
-        "",
-        [
-            "binomial:",
-            "distribution:",
-            "fixed:",
-            "geometric:",
-            "logarithmic:",
-            "poisson:",
-            "tnb:",
-        ],
-    ),
-    ("privcalc select --runs tnb:", "tnb:", ["mean=", "shape="]),
-    ("privcalc select --runs tnb:shape=1,", "tnb:shape=1,", ["mean="]),
-    ("privcalc calibrate gaussian:sigma=_ --sweep ", "", []),
-    ("privcalc convert --to tr", "", ["tradeoff"]),
-    ("privcalc compose --format=st", "--format=", ["statement"]),
-    ("privcalc compose --relation re", "", ["replace-one", "replace-special"]),
-    ("privcalc --show-completion ", "", ["bash", "fish", "zsh"]),
-]
+POSITIONS = [(row["typed"], row["kept"], row["next"]) for row in map(json.loads, ROWS)]
 
 
 def needs(shell: str) -> None:
@@ -91,6 +30,7 @@ def after(line: str, kept: str, words: list[str]) -> str:
     return line + shared[len(typed_so_far) - len(kept) :] if words else line
 
 
+@pytest.mark.dear("zsh]")
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_shells_that_are_typed_into(shell: str, tmp_path: Path) -> None:
     """Each offers what may follow, and puts in what all of it begins with, and nothing else."""

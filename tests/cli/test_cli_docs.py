@@ -141,7 +141,8 @@ def test_generator_writes_what_is_missing(
 ) -> None:
     """It writes stale files and names them; --check only names them."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (tmp_path / "README.md").write_text(text.replace("`laplace`", "x"), encoding="utf-8")
+    stale = text.replace("`gaussian:sigma=1.1@60@batches:t=234`", "x")
+    (tmp_path / "README.md").write_text(stale, encoding="utf-8")
     for folder in ("man", "privcalc/cli/completions", "privcalc/cli/help"):
         (tmp_path / folder).mkdir(parents=True)
     main = BUILD["main"]

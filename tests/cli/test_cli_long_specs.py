@@ -49,6 +49,7 @@ def test_formats(
         assert "`privcalc compose SPEC --delta 1e-6 --format statement" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entries", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_up_to_a_megabyte(
     entries: int, run: Callable[..., Outcome], accounting: FakeAccounting

@@ -94,6 +94,7 @@ SPECS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "arguments",

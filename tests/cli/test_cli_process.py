@@ -205,6 +205,7 @@ def test_interrupt_while_modules_load(name: str) -> None:
 
 
 class TestAnswers:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "text",
         ["gaussian:sigma=1@poisson:q=0.01@50", pytest.param(MNIST, marks=pytest.mark.slow)],

@@ -94,6 +94,7 @@ def left_over(seen: str) -> list[str]:
     return [line.rstrip() for line in lines if line.strip()]
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("question", COMMANDS)
 def test_any_question_shows_itself(question: str) -> None:
@@ -117,6 +118,7 @@ def test_the_answer_follows_on_the_same_terminal() -> None:
     assert left_over(seen) == [process(*COMMANDS["compose"].split(), "-t").stdout.strip()]
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("extra", "term"), [("-q", "xterm"), ("-t", "dumb")])
 def test_who_cannot_see_it_is_sent_nothing(extra: str, term: str) -> None:
@@ -126,6 +128,7 @@ def test_who_cannot_see_it_is_sent_nothing(extra: str, term: str) -> None:
     assert (done.returncode, seen) == (0, "")
 
 
+@pytest.mark.slow
 def test_an_error_follows_it() -> None:
     """It stands on a line of its own; a pipe has nothing else, however long it takes."""
     script = SLOW.replace("return own(*args, **more)", "raise ValueError('no more')")

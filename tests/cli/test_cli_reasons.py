@@ -96,6 +96,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.dear("exponential:epsilon=0.1@poisson:q=0.1@9-1]")
 @pytest.mark.dear(
     "gaussian:sigma=2,sensitivity=2",
     "gaussian:sigma=1@allocation:t=1000@10-2",

@@ -50,6 +50,7 @@ def result(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:
     return numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8))]
 )

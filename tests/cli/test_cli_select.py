@@ -46,6 +46,7 @@ def test_a_guarantee_at_two_points(run: Callable[..., Outcome], tmp_path: Path) 
             assert found["epsilon"]["upper"] < float(alone["result"]["epsilon"]["upper"])
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("lines", "same"),

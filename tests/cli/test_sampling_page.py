@@ -21,6 +21,7 @@ def epsilon(spec: str) -> privcalc.Bound:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_the_table_of_what_shuffling_costs(row: tuple[str, ...]) -> None:

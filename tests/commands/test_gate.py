@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
-from mpmath import exp, mpf, ncdf, sqrt
 
 from privcalc.bounds import Bound, Verdict
 from privcalc.commands.check import checked
 from privcalc.commands.command import Asking
 from privcalc.relation import Relation
+from tests.truths import epsilon_of, normal_delta
 
 BUDGET = "[budget]\nepsilon = {}\ndelta = 1e-5\n"
 
@@ -20,14 +22,8 @@ def content(budget: str, *specs: str) -> str:
 
 
 def epsilon(square: float, delta: float) -> float:
-    """Solve the closed form of Gaussian noise, given mu^2, by bisection."""
-    m = sqrt(mpf(square))
-    low, high = mpf(0), 12 * m + m * m
-    for _ in range(100):
-        e = (low + high) / 2
-        above = ncdf(m / 2 - e / m) - exp(e) * ncdf(-m / 2 - e / m) > delta
-        low, high = (e, high) if above else (low, e)
-    return float(low)
+    """Solve the closed form of Gaussian noise, given mu^2."""
+    return epsilon_of(lambda x: normal_delta(math.sqrt(square), x), delta)
 
 
 def ask(relation: Relation | None = None) -> Asking:

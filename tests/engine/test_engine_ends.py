@@ -60,6 +60,7 @@ def test_laws_without_finite_losses() -> None:
         assert 1.0 - 1e-9 <= mass.lower <= 1.0
 
 
+@pytest.mark.dear("other1]")
 @pytest.mark.parametrize("other", [NOTHING, GaussianLaw(1.0)])
 def test_an_epsilon_beyond_the_largest_double(other: LossLaw) -> None:
     """Only what is lost for certain is left, in either order, where no loss is as large."""

@@ -66,6 +66,7 @@ def random_terms(rng: random.Random) -> list[tuple[AtomicLaw, int]]:
     return terms
 
 
+@pytest.mark.dear("8]", "24]")
 @pytest.mark.few(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_delta_and_epsilon_agree_with_brute_force(seed: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privcalc.accounting.realize import default_relation, realize
+from privcalc.accounting.realize import realize
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified, brackets
 from privcalc.engine.composition import Composition
@@ -17,16 +17,11 @@ from privcalc.losses.atoms import AtomicLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.conftest import MNIST
+from tests.engine.inversion.listed_cases import composition_of, compositions
 from tests.pairs import two_point
 from tests.truths import meet, relative
 
 TOLERANCE = 1e-9
-
-
-def compositions(text: str) -> list[Composition]:
-    """Return the composition of each direction."""
-    tree = parse(text).tree
-    return [laws.upper for laws in realize(tree, default_relation(tree)).values()]
 
 
 @pytest.mark.few(1)
@@ -47,7 +42,7 @@ def compositions(text: str) -> list[Composition]:
 def test_many_agree_with_one(text: str) -> None:
     """Brackets meet those of `certified_delta`, are as narrow as was asked, and fall."""
     epsilons = [*np.linspace(0.0, 6.0, 60), 0.0, 3.3]
-    for composition in compositions(text):
+    for composition in compositions(text).values():
         many = profile_at(composition, epsilons, TOLERANCE)
         for epsilon, found in list(zip(epsilons, many, strict=True))[::12]:
             one = certified_delta(composition, float(epsilon), TOLERANCE)
@@ -72,6 +67,7 @@ def test_fft_is_shared() -> None:
     assert relative(many[2].bound) <= 4.0 * relative(one.bound)
 
 
+@pytest.mark.slow
 def test_lattices_prove_nothing_below_their_window() -> None:
     """A lattice made for a large epsilon leaves delta at small ones open, and is not wrong."""
     tree = parse("gaussian:sigma=2@wor:q=0.1@5+rr:p=0.6").tree
@@ -92,7 +88,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
 @pytest.mark.parametrize("engine", ["contour", "fft", "rdp"])
 def test_one_engine(engine: str) -> None:
     """A forced engine is the only one that answers."""
-    composition = compositions("gaussian:sigma=2@5")[0]
+    composition = composition_of("gaussian:sigma=2@5")
     many = profile_at(composition, [0.0, 0.5, 1.0], 1e-6, engine=engine)
     assert {found.engine for found in many} == {engine}
     for epsilon, found in zip((0.0, 0.5, 1.0), many, strict=True):
@@ -110,7 +106,7 @@ def test_limits() -> None:
 
 def test_upper_ends_of_curves() -> None:
     """A part that is known by its Renyi curve has upper ends alone, the same as one by one."""
-    composition = compositions("zcdp:rho=0.1")[0]
+    composition = composition_of("zcdp:rho=0.1")
     many = profile_at(composition, [0.2, 1.0], TOLERANCE)
     for epsilon, found in zip((0.2, 1.0), many, strict=True):
         one = certified_delta(composition, epsilon, TOLERANCE).bound

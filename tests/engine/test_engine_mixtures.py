@@ -99,6 +99,7 @@ def test_the_level_does_not_matter(case: Any, level: float) -> None:
     assert bound.width <= 1e-5 * expected
 
 
+@pytest.mark.slow
 def test_groups_and_pairs_of_different_noise_stand_beside_atoms() -> None:
     """What cannot be cut is a list."""
     pair = UnequalGaussiansLaw(0.5, 1.44, 0.44)

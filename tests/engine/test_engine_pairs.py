@@ -24,16 +24,16 @@ from privcalc.errors import (
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import calls
-from tests.oracles.brute import BruteForce, TooManyOutcomesError
-from tests.oracles.brute_pairs import outcomes_of, removal
 from tests.random_specs import ADAPTIVE, Question, Specs
 from tests.truths import meet
+from tests.truths.brute import BruteForce, TooManyOutcomesError
+from tests.truths.brute_pairs import outcomes_of, removal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from privcalc.bounds import Bound
-    from tests.oracles.brute import Pair
+    from tests.truths.brute import Pair
 
 # Relative widths to ask each engine for: what is quick, and what the command line asks for.
 QUICK = {"auto": 1e-5, "contour": 1e-4, "fft": 1e-3}

@@ -11,15 +11,14 @@ from scipy.stats import binom
 
 import privcalc
 from privcalc.accounting.compose import compose
-from privcalc.accounting.realize import realize
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.engine.inversion.listed_cases import composition_of
 from tests.oracles.contour import contour
 
 if TYPE_CHECKING:
-    from privcalc.engine.composition import Composition
     from tests.oracles.laws import Leaf
 
 ADD = Relation.ADD_OR_REMOVE_ONE
@@ -30,12 +29,7 @@ HUGE = (
 )
 
 
-def composition_of(text: str, direction: str = "remove") -> Composition:
-    """Return the laws above of one direction."""
-    parts = realize(parse(text).tree, ADD)
-    return next(part.upper for name, part in parts.items() if name in (direction, "both"))
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "count", "epsilon", "width"), HUGE)
 def test_laplace_noise_of_many_uses(scale: str, count: int, epsilon: str, width: float) -> None:
     """The oracle integrates the moments at forty digits and more."""

@@ -7,24 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.accounting.realize import realize
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine import planner
 from privcalc.engine.certified import Certified
 from privcalc.engine.planner import COARSE, FINE, Method, Plan, Question, StoppingRule, methods_of
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import allowance, charge
-from privcalc.relation import Relation
-from privcalc.spec.parse import parse
+from tests.engine.inversion.listed_cases import composition_of
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
-
-
-def composition_of(text: str, direction: str = "remove") -> Composition:
-    """Return the laws of one direction."""
-    parts = realize(parse(text).tree, Relation.ADD_OR_REMOVE_ONE)
-    return parts.get(direction, parts.get("both")).upper  # type: ignore[union-attr]
 
 
 QUESTION = Question(composition_of("gaussian:sigma=1@3"), 1e-6, 1e-6)

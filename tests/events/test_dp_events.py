@@ -174,6 +174,7 @@ def test_answers_are_inside_the_bound_of_the_library() -> None:
 
 
 class TestCommandLine:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("event", "relation", "text"),
         [

@@ -99,6 +99,7 @@ def test_files(
     assert text[slice(*caught.value.span)] == "empty.json"
 
 
+@pytest.mark.slow
 def test_any_relation_may_be_asked(run: Callable[..., Outcome]) -> None:
     """What is sampled is read under add-or-remove-one, whatever is asked about the run."""
     text = history([[2.0, 0.01, 100]])

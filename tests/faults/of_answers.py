@@ -47,6 +47,22 @@ OF_ANSWERS = (
         "test_chords.py",
     ),
     Fault(
+        "chain-directions",
+        "accounting/chain.py",
+        "return max(grouped_delta(",
+        "return min(grouped_delta(",
+        "accounting",
+        "test_chords.py",
+    ),
+    Fault(
+        "lower-end-unproved",
+        "accounting/lower_ends.py",
+        "return Bound(math.inf, 0.0)",
+        "return Bound(math.inf, 0.01)",
+        "accounting",
+        "test_lower_ends.py",
+    ),
+    Fault(
         "chain-chord-room",
         "accounting/chain.py",
         "between = np.minimum(self.deltas[left], chord + room)",
@@ -492,5 +508,13 @@ OF_ANSWERS = (
         '(each for each in ("exact", "lower", "upper") if each in columns)',
         "commands",
         "test_library.py",
+    ),
+    Fault(
+        "until-divisor",
+        "selection/until.py",
+        "self._grids[0].upper(x) / d * (1.0 + SLACK)",
+        "self._grids[0].upper(x) * (1.0 + SLACK)",
+        "selection",
+        "test_until.py",
     ),
 )

@@ -557,6 +557,22 @@ OF_CURVES = (
         "test_noisy_max_laplace.py",
     ),
     Fault(
+        "noisy-max-laplace-hidden",
+        "losses/choices/noisy_max_laplace.py",
+        "HIDDEN = 2.0**-50",
+        "HIDDEN = 0.0",
+        "mechanisms",
+        "test_noisy_max_laplace.py",
+    ),
+    Fault(
+        "noisy-max-lower-from-upper",
+        "losses/choices/noisy_max.py",
+        "lower.append(_chances(k, m - k, thresholds)[0])",
+        "lower.append(_chances(k, m - k, thresholds)[1])",
+        "losses",
+        "test_noisy_max.py",
+    ),
+    Fault(
         "points-first-mass",
         "losses/profiles.py",
         "alone = rest if x[first] == 0.0 else rest / (1.0 + math.exp(-x[first]))",
@@ -579,5 +595,13 @@ OF_CURVES = (
         "out = np.flatnonzero(slopes[1:] >= slopes[:-1]) + 1",
         "numerics",
         "test_search.py",
+    ),
+    Fault(
+        "stream-factor",
+        "renyi/sparse_vector.py",
+        "worst = (logs - np.log1p(-np.minimum(b * MARGIN, 1.0))).max(axis=1)",
+        "worst = logs.max(axis=1)",
+        "renyi",
+        "test_sparse_vector_curve.py",
     ),
 )

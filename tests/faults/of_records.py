@@ -297,8 +297,8 @@ OF_RECORDS = (
     Fault(
         "rounded-rate-below",
         "wrappers/sampling.py",
-        "below = self.at_rate(replace(asked, q=low, exact=True))",
-        "below = self.at_rate(replace(asked, q=high, exact=True))",
+        "below = self.at_rate(replace(asked, q=low, exact=True, rate=None))",
+        "below = self.at_rate(replace(asked, q=high, exact=True, rate=None))",
         "wrappers",
         "test_counts_and_rates.py",
     ),

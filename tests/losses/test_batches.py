@@ -15,7 +15,7 @@ from privcalc.losses.batches_swap import Slots
 from privcalc.losses.lattice_sums import LatticeSums, SumPlan
 from privcalc.losses.profiles import one_order_law
 from privcalc.numerics.normal import gaussian_profile
-from tests.batches_truth import arranged_deltas, sampled_attack
+from tests.truths.batches import arranged_deltas, sampled_attack
 
 EPSILONS = np.concatenate([np.linspace(0.0, 0.02, 9), np.geomspace(0.03, 11.0, 60)])
 
@@ -44,6 +44,7 @@ def test_all_arrangements_have_the_profile(
         assert least(sigma, size[0], epsilon, remove=remove) == pytest.approx(value, rel=close)
 
 
+@pytest.mark.dear("2.0-sizes2-7-0.2]")
 @pytest.mark.parametrize(
     ("sigma", "sizes", "records", "epsilon"),
     [(1.0, (1, 1), 3, 0.6), (0.6, (2, 2), 5, 1.2), (2.0, (2, 2), 7, 0.2)],

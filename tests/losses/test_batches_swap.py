@@ -14,13 +14,13 @@ from privcalc.losses import batches_swap as swap
 from privcalc.losses.batches_swap import GluedLaw, HintCaps, Slots, SwapBound, poisson_excess
 from privcalc.losses.lattice_sums import slot_cells
 from privcalc.numerics.normal import gaussian_profile
-from tests.batches_truth import arranged_deltas, hinted_delta
+from tests.truths.batches import arranged_deltas, hinted_delta
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.numerics.rounding import Array
-    from tests.batches_truth import Others
+    from tests.truths.batches import Others
 
 AXIS = np.linspace(-9.0, 13.0, 481)
 PLANE = np.meshgrid(AXIS, AXIS, indexing="ij")

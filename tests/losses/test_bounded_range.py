@@ -212,6 +212,7 @@ def test_values_below_a_line_are_not_proved() -> None:
         lines.proved(lowered)
 
 
+@pytest.mark.dear("kinds3]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "kinds",

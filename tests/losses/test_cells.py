@@ -217,8 +217,7 @@ def test_large_losses_of_sums_are_not_lost(
 ) -> None:
     """Between the windows of two tilts there are losses that no window has."""
     tree = parse(f"(pure:epsilon={epsilon}@{uses})@poisson:q={q}").tree
-    found = compose(tree, deltas=[delta]).answers[0].bound
-    assert found is not None
+    found = compose(tree, deltas=[delta]).answers[0].proved
     assert found.lower is not None
     assert delta_of_sample(epsilon, uses, q, found.lower * (1 - 1e-12)) >= delta
     assert delta_of_sample(epsilon, uses, q, found.upper * (1 + 1e-12)) <= delta
@@ -231,8 +230,7 @@ def test_replaced_records_cost_what_removed_ones_do(epsilon: float, uses: int) -
     """And no more than twice that, about."""
     delta, q = 1e-9 * epsilon, 0.0411
     tree = parse(f"(pure:epsilon={epsilon}@{uses})@poisson:q={q}").tree
-    found = compose(tree, deltas=[delta], relation=Relation.REPLACE_ONE).answers[0].bound
-    assert found is not None
+    found = compose(tree, deltas=[delta], relation=Relation.REPLACE_ONE).answers[0].proved
     assert found.lower is not None
     assert delta_of_sample(epsilon, uses, q, found.upper) <= delta
     assert found.upper < 2.5 * found.lower
@@ -242,8 +240,7 @@ def test_replaced_records_cost_what_removed_ones_do(epsilon: float, uses: int) -
 def test_rounding_is_no_infinite_loss_below(delta: float) -> None:
     """All losses inside of the sample are at most 0.287."""
     tree = parse("(rr:p=0.37,categories=3+pure:epsilon=0.018@7)@poisson:q=0.0149").tree
-    found = compose(tree, deltas=[delta], relation=Relation.REPLACE_ONE).answers[0].bound
-    assert found is not None
+    found = compose(tree, deltas=[delta], relation=Relation.REPLACE_ONE).answers[0].proved
     assert found.lower is not None
     assert found.lower < 0.009 < found.upper
 
@@ -261,8 +258,7 @@ def test_rounding_is_no_infinite_loss_below(delta: float) -> None:
 )
 def test_samples_of_extreme_sums_are_answered(text: str) -> None:
     """Masses that underflow, no finite loss, and steps that are too many."""
-    found = compose(parse(text).tree, deltas=[0.05]).answers[0].bound
-    assert found is not None
+    found = compose(parse(text).tree, deltas=[0.05]).answers[0].proved
     assert (found.lower or 0.0) <= found.upper
 
 
@@ -289,7 +285,6 @@ def test_losses_that_doubles_do_not_hold_are_counted(
 ) -> None:
     """The likely outcome of a sample has the loss log(1 - q + q e^(60 count)), and P-mass q."""
     tree = parse(f"(rr:epsilon=60@{count})@{wrapper}:q=0.125").tree
-    bound = compose(tree, relation=relation, deltas=[0.01]).answers[0].bound
-    assert bound is not None
+    bound = compose(tree, relation=relation, deltas=[0.01]).answers[0].proved
     assert bound.upper >= 60.0 * count + math.log(0.125) - 0.2
     assert (bound.lower or 0.0) <= 60.0 * count

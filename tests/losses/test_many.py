@@ -58,6 +58,7 @@ def log_mgf(one: SampledLaw, log_mass: float, c: float, t: float) -> mpc:
     return mp.log(mp.quad(integrand, mp.linspace(low, high, 17)))
 
 
+@pytest.mark.slow
 @pytest.mark.dear("True-1", "True-0", "False-0")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("remove", [True, False])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 import mpmath
@@ -156,6 +157,12 @@ def test_overflowing_orders_are_refused() -> None:
     law = cast("LineLaw", sampled(GaussianLaw(20.0), 0.5, remove=True))
     with pytest.raises(NotCertifiedError, match="overflows"):
         law.on_contour(50.0, 1.0, -30.0)
+
+
+def test_rho_is_of_the_square_of_a_distance() -> None:
+    """Also where the distance is known to some digits only."""
+    rho = GaussianLaw(0.3, error=1e-9).twice_rho
+    assert 0.0899999 <= rho.low <= Fraction(0.3) ** 2 <= rho.high <= 0.0900001
 
 
 ERROR = 1e-6

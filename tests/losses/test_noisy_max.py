@@ -6,20 +6,27 @@ import math
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
 from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.choices.noisy_max import PointsCurve, law_with_tail, loss_grid, noisy_max_law
+from privcalc.losses.choices.noisy_max import (
+    PointsCurve,
+    gaussian_tests,
+    law_with_tail,
+    loss_grid,
+    noisy_max_law,
+)
 from privcalc.numerics.normal import gaussian_profiles
 from privcalc.spec.parse import parse
-from tests.losses.noisy_max_bounds import (
+from tests.truths import normal_delta
+from tests.truths.noisy_max import (
     largest,
     union,
     upper_delta,
     vector_mu,
 )
-from tests.truths import normal_delta
 
 
 @pytest.mark.few(5)
@@ -78,6 +85,19 @@ def test_renyi_divergences_are_integrals_of_the_profile(m: int, step: float) -> 
     for y in (0.0, 0.3 * step, step, 3.0 * step, 8.0 * step):
         # The mechanism is below the vector bound, whose chords are above it.
         assert upper_delta(law, y) <= normal_delta(mu, y) * (1.0 + 2e-3)
+
+
+@pytest.mark.parametrize("step", [0.02, 0.7, 5.0])
+def test_of_two_candidates_no_test_has_more_than_the_difference_of_scores(step: float) -> None:
+    """That is a normal number of deviation sqrt(2), which moves by s."""
+    found = gaussian_tests(2, step)
+    moved = mp.mpf(step) / mp.sqrt(2)
+    for p, q in zip(map(mp.mpf, found.p[::20]), map(mp.mpf, found.q[::20]), strict=True):
+        if q < mp.mpf("1e-20"):
+            continue
+        z = -mp.sqrt(2) * mp.erfinv(1 - 2 * q)
+        truth = mp.ncdf(z + moved)
+        assert truth * (1 - mp.mpf("1e-9")) <= p <= truth
 
 
 @pytest.mark.few(4)

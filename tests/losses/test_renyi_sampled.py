@@ -17,8 +17,8 @@ from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.replaced import glued
 from privcalc.losses.sampled.tails import SampledTailLaw
-from tests.losses import renyi_truth as truth
-from tests.losses.renyi_truth import ADD, GLUED, REMOVE
+from tests.truths import renyi as truth
+from tests.truths.renyi import ADD, GLUED, REMOVE
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw

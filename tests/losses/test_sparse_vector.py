@@ -27,7 +27,7 @@ from privcalc.losses.thresholds.sparse_vector_tests import (
     stream_chances,
 )
 from privcalc.numerics.normal import gaussian_profile
-from tests.losses.noisy_max_bounds import upper_delta
+from tests.truths.noisy_max import upper_delta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

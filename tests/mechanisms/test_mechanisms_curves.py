@@ -152,3 +152,32 @@ def test_points_give_the_largest_convex_curve(
         least = min(bounds)
         assert found >= least
         assert found <= least * (1 + mpmath.mpf("1e-12")) + mpmath.mpf("1e-12")
+
+
+@pytest.mark.parametrize(
+    ("text", "delta", "simple", "value"),
+    [
+        # The conversion in closed form, and the least over orders of that of Canonne, Kamath,
+        # Steinke (2020).
+        ("zcdp:rho=0.1,omega=20", 1e-6, 2.450788000, 2.141938928),
+        ("zcdp:rho=0.1,omega=5", 1e-6, 3.953877639, 3.328374610),
+        ("zcdp:rho=0.01,omega=10", 1e-9, 2.402585093, 2.041381789),
+        ("zcdp:rho=0.5,omega=4", 1e-5, 5.837641822, 5.087861629),
+    ],
+)
+def test_truncated_concentration(text: str, delta: float, simple: float, value: float) -> None:
+    """Epsilon is no more than published conversions prove, and not below that of a Gaussian."""
+    gaussian = upper(text.split(",", maxsplit=1)[0], delta)
+    assert gaussian * (1 - 1e-9) <= upper(text, delta) <= value * (1 + 1e-9) < simple
+
+
+def test_beyond_omega_nothing_is_known() -> None:
+    """The order itself counts; sums know the least; a group is refused."""
+    curve = built("zcdp:rho=0.5,omega=4").law().curve
+    found = curve.upper(np.array([3.0, 3.001]))
+    assert found[0] == pytest.approx(3.0 * 0.5 * 4)
+    assert found[1] == math.inf
+    both = upper("zcdp:rho=0.25,omega=4+zcdp:rho=0.25,omega=9", 1e-5)
+    assert both == pytest.approx(upper("zcdp:rho=0.5,omega=4", 1e-5), rel=1e-6)
+    with pytest.raises(UnsupportedError, match="all orders only"):
+        ask("zcdp:rho=0.1,omega=5@group:k=2", 1e-5)

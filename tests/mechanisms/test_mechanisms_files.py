@@ -15,12 +15,14 @@ from mpmath import mp, mpf
 
 from privcalc import opened
 from privcalc.errors import DomainError
+from privcalc.losses import profiles
 from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.law import Term
 from privcalc.losses.profiles import MOST_ATOMS
 from privcalc.mechanisms import files
 from privcalc.mechanisms.files import exact, numbers, read_rows
 from privcalc.relation import Adjacency
-from tests.pairs import atoms_of, bracket, built
+from tests.pairs import atoms_of, atoms_profile, bracket, built
 
 ADD, REMOVE, REPLACE = Adjacency.ADD, Adjacency.REMOVE, Adjacency.REPLACE
 NAMES = ("first", "other")
@@ -185,3 +187,40 @@ def test_a_rounded_sum_is_divided_out() -> None:
         assert abs(loss - mp.log(ratio)) < 1e-15
     with pytest.raises(DomainError, match=r"must sum to 1 within 1e-9, got 0\.99999"):
         built(f"pmf:file=./{write('0.33333333 1' + chr(10) + '0.66666666 0')}")
+
+
+def _binomial_rows(n: int, shift: int) -> str:
+    rows = [
+        f"{math.comb(n, k)}/{2**n} {math.comb(n, k - shift) if k >= shift else 0}/{2**n}"
+        for k in range(n + shift + 1)
+    ]
+    return "\n".join(rows)
+
+
+@pytest.mark.slow
+def test_long_ratios_and_probabilities_beyond_doubles() -> None:
+    """A table of binomial masses down to 2^-1500, as ratios of 450 digits, is that mechanism."""
+    Path("x.txt").write_text(_binomial_rows(1500, 3), encoding="utf-8")
+    low, high = bracket("pmf:file=x.txt", delta=1e-6)
+    truth = bracket("binomial:n=1500,sensitivity=3", delta=1e-6)
+    assert low <= truth[1]
+    assert truth[0] <= high
+    assert high - low <= 1e-8 * high
+
+
+@pytest.mark.parametrize("adjacency", [ADD, REMOVE, REPLACE])
+def test_unlikely_outputs_are_bounded_on_both_sides(
+    adjacency: Adjacency, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a larger least probability the laws stand above and below the table's own."""
+    Path("x.txt").write_text(_binomial_rows(12, 2), encoding="utf-8")
+    mechanism = built("pmf:file=x.txt")
+    exact_law = Term.of(mechanism.laws(adjacency)).above
+    monkeypatch.setattr(profiles, "SMALLEST_MASS", Fraction(1, 100))
+    found = mechanism.laws(adjacency)
+    above, below = found.above, found.lower
+    assert above.infinity_mass > exact_law.infinity_mass
+    for a in (0.5, 1.0, 1.3, 3.0, 20.0, 400.0):
+        truth = atoms_profile(exact_law, a)
+        assert atoms_profile(below, a) <= truth * (1 + 1e-12)
+        assert truth * (1 - 1e-12) <= atoms_profile(above, a)

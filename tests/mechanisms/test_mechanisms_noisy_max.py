@@ -17,9 +17,9 @@ from privcalc.losses.laplace import LaplaceLaw
 from privcalc.mechanisms.noisy_max import Exponential
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
-from tests.losses.noisy_max_bounds import epsilon_of, vector_mu
 from tests.pairs import bracket, built
-from tests.truths import normal_delta
+from tests.truths import epsilon_of, normal_delta
+from tests.truths.noisy_max import vector_mu
 
 ADD, REMOVE, REPLACE = Adjacency.ADD, Adjacency.REMOVE, Adjacency.REPLACE
 

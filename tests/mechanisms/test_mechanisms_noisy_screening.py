@@ -14,6 +14,7 @@ from privcalc.errors import DomainError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.asked import delta
+from tests.truths import renyi_divergence, screened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +33,7 @@ def number(text: str) -> Any:
 def pairs(sigma: str, threshold: str, votes: int, records: int = 1) -> Iterator[tuple[Any, ...]]:
     """Yield P(yes), P(no), Q(yes), Q(no) of all neighbouring counts, in both orders."""
     s, cut = number(sigma), number(threshold)
-    yes = [mp.ncdf((t - cut) / s) for t in range(votes + 1)]
-    no = [mp.ncdf((cut - t) / s) for t in range(votes + 1)]
+    yes, no = screened(s, cut, votes), screened(-s, cut, votes)
     for t, u in product(range(votes + 1), repeat=2):
         if 0 < abs(t - u) <= records:
             yield yes[u], no[u], yes[t], no[t]
@@ -42,12 +42,6 @@ def pairs(sigma: str, threshold: str, votes: int, records: int = 1) -> Iterator[
 def text_of(sigma: str, threshold: str, votes: int) -> str:
     """Write a specification."""
     return f"noisy-screening:sigma={sigma},threshold={threshold},votes={votes}"
-
-
-def divergence(p: Any, q: Any, order: Any) -> Any:
-    """Return the Renyi divergence of two vectors."""
-    total = mp.fsum(a**order * b ** (1 - order) for a, b in zip(p, q, strict=True))
-    return mp.log(total) / (order - 1)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -60,7 +54,8 @@ def test_each_order_has_its_worst_count(setting: tuple[str, str, int]) -> None:
     with mp.workdps(60):
         for order, low, high in zip(c, lower / c, upper, strict=True):
             true = max(
-                divergence((p, p1), (q, q1), mpf(order) + 1) for p, p1, q, q1 in pairs(*setting)
+                renyi_divergence((p, p1), (q, q1), mpf(order) + 1)
+                for p, p1, q, q1 in pairs(*setting)
             )
             assert mpf(low) * (1 - mpf("1e-15")) <= true <= mpf(high) * (1 + mpf("1e-15"))
             assert low >= high * (1 - 1e-9)
@@ -83,7 +78,7 @@ def test_samples_have_the_worst_of_all_roles(setting: tuple[str, str, int], q: f
                 for p, p1, r, r1 in pairs(*setting):
                     mixed = ((1 - rate) * r + rate * p, (1 - rate) * r1 + rate * p1)
                     each = (mixed, (r, r1)) if name == "remove" else ((r, r1), mixed)
-                    true = max(true, divergence(*each, exact))
+                    true = max(true, renyi_divergence(*each, exact))
                 assert true <= mpf(found) * (1 + mpf("1e-15"))
                 assert found <= float(true) * (1 + 1e-8)
 

@@ -10,27 +10,19 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.mechanisms.pate import Gnss, rule
 from privcalc.relation import Adjacency
 from privcalc.renyi.curve import curve_of
-from privcalc.spec.parse import parse
+from tests.asked import epsilon
 from tests.truths import normal_delta
-
-
-def upper(text: str, delta: float) -> float:
-    """Return the upper end of epsilon."""
-    (answer,) = compose(parse(text).tree, deltas=[delta]).answers
-    assert answer.bound is not None
-    return answer.bound.upper
 
 
 def test_votes_move_by_the_root_of_two() -> None:
     """Gaussian noise of that sensitivity, for records, and three times that for three."""
     for group, size in (("", 1), ("@group:k=3", 3)):
         with mp.workdps(30):
-            found = upper(f"gnmax:sigma=7{group}", 1e-3)
+            found = epsilon(f"gnmax:sigma=7{group}", 1e-3).upper
             mu = size * mp.sqrt(2) / 7
             nearer = mpf(found) * (1 - mpf("1e-9"))
             assert normal_delta(mu, found) <= mpf("0.001") <= normal_delta(mu, nearer)
@@ -108,8 +100,8 @@ def divergence(m: mpf, s1: mpf, s0: mpf, a: mpf) -> mpf:
 def test_refusals() -> None:
     """What is missing or not defined is said."""
     with pytest.raises(DomainError, match="sigma with beta, or delta"):
-        upper("gnss:sigma=15", 1e-5)
+        epsilon("gnss:sigma=15", 1e-5)
     with pytest.raises(DomainError, match="beta must be in"):
-        upper("gnss:sigma=15,beta=3", 1e-5)
+        epsilon("gnss:sigma=15,beta=3", 1e-5)
     with pytest.raises(UnsupportedError):
-        upper("gnss:sigma=15,beta=0.01@group:k=2", 1e-5)
+        epsilon("gnss:sigma=15,beta=0.01@group:k=2", 1e-5)

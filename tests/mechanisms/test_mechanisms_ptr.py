@@ -34,6 +34,7 @@ def spec(test: str, mechanism: str, mass: float | str, mode: str) -> str:
     return f"ptr:test=({test}),mechanism=({mechanism}),false_positive={mass},mode={mode}"
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("row", TABLE)
 def test_worked_table(row: tuple[float, ...]) -> None:
@@ -83,6 +84,7 @@ def test_a_release_where_it_should_have_failed_may_cost_more() -> None:
     assert truth <= bound.upper <= truth * (1 + mpf("1e-5"))
 
 
+@pytest.mark.dear("gaussian:sigma=3-21-<lambda>]")
 @pytest.mark.dear("gaussian:sigma=1-45")
 @pytest.mark.parametrize(
     ("noise", "threshold", "log_tail"),

@@ -184,6 +184,7 @@ def test_samples_with_any_number_of_others(
             assert bound.upper <= 1.05 * true + 1e-13
 
 
+@pytest.mark.slow
 @pytest.mark.dear("discrete-laplace", "discrete-gaussian")
 @pytest.mark.parametrize("noise", ["laplace", "gaussian", "discrete-gaussian", "discrete-laplace"])
 def test_many_different_releases_are_narrow_in_any_order(noise: str) -> None:

@@ -10,7 +10,7 @@ from mpmath import mp
 
 from privcalc import compose
 from tests import pairs
-from tests.truths import hockey_stick
+from tests.truths import hockey_stick, laplace_delta
 
 DIGITS = 18
 
@@ -73,6 +73,7 @@ def test_two_candidates(scale: float, part: float) -> None:
     assert upper <= lower * (1.0 + (1.1e-6 if lower > 1e-6 else 4e-4))
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_no_scores_cost_more(seed: int) -> None:
@@ -104,6 +105,13 @@ def test_many_candidates_are_as_near() -> None:
     """Of some counts of equal scores the best is close to what all of them may cost."""
     lower, upper = bracket("scale=2,candidates=1000000", 0.99)
     assert upper < 1.45 * lower
+
+
+@pytest.mark.parametrize("candidates", [9, 100])
+def test_what_is_cut_off_of_many_candidates_counts(candidates: int) -> None:
+    """A probability of 2^-50 is all of it at a loss of 39: the bound of Laplace noise is left."""
+    _, upper = bracket(f"scale=0.05,candidates={candidates}", 39.0)
+    assert upper == pytest.approx(float(laplace_delta(40, 39)), rel=1e-3)
 
 
 def test_largest_loss_is_exact() -> None:

@@ -12,6 +12,7 @@ from privcalc.accounting.compose import compose
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.asked import deltas
+from tests.truths import screened
 
 # sigma, threshold, votes
 SETTINGS = [
@@ -46,8 +47,8 @@ def enumerated(
     setting: tuple[str, str, int], q: str, records: int, relation: Relation
 ) -> list[Any]:
     """Return the largest delta over all counts, and all that records may do to them."""
-    sigma, threshold, votes = mpf(setting[0]), mpf(setting[1]), setting[2]
-    yes = [mp.ncdf((t - threshold) / sigma) for t in range(votes + 1)]
+    sigma, threshold, votes = setting
+    yes = screened(sigma, threshold, votes)
     rate = mpf(q)
     chances = [
         mp.binomial(records, j) * rate**j * (1 - rate) ** (records - j) for j in range(records + 1)
@@ -88,6 +89,7 @@ def test_a_sample_of_everything() -> None:
     assert [bound.upper for bound in whole] == [bound.upper for bound in two]
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("setting", "q", "records"), [(("0.349", "3.6", 3), "0.183", 2), (("1.5", "2.3", 3), "0.4", 2)]
@@ -103,8 +105,8 @@ def test_several_uses_of_a_group_in_each_direction(
     text = "noisy-screening:sigma={},threshold={},votes={}".format(*setting)
     tree = parse(f"{text}@poisson:q={q}@group:k={records}@2").tree
     with mp.workdps(40):
-        sigma, threshold, votes = mpf(setting[0]), mpf(setting[1]), setting[2]
-        yes = [mp.ncdf((t - threshold) / sigma) for t in range(votes + 1)]
+        sigma, threshold, votes = setting
+        yes = screened(sigma, threshold, votes)
         rate = mpf(q)
         chances = [
             mp.binomial(records, j) * rate**j * (1 - rate) ** (records - j)

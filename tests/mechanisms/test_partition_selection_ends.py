@@ -115,6 +115,7 @@ def test_samples_of_more_counts_than_are_gone_through(monkeypatch: pytest.Monkey
         assert 0.0 < (one.lower or 0.0) <= other.upper
 
 
+@pytest.mark.slow
 def test_a_replaced_record_of_a_sample_costs_more_than_one_that_goes() -> None:
     """Enumerated programs attain 0.02754389 at epsilon 0, above what one that goes costs twice."""
     text = "partition-selection:epsilon=0.577,delta=0.0219@poisson:q=0.125@2"

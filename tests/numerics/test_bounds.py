@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -24,6 +25,23 @@ def brackets(draw: st.DrawFn) -> Bound:
     width = draw(st.sampled_from([0.0, 1e-16, 1e-13, 1e-10, 1e-6, 0.1, 10.0]))
     upper = draw(st.sampled_from([lower, math.nextafter(lower, math.inf), lower * (1 + width)]))
     return Bound(upper if math.isfinite(upper) else lower, lower)
+
+
+def test_a_bracket_is_no_number() -> None:
+    """What takes one for a number is told of its upper end, and of verdicts; a text it has."""
+    bound: Any = Bound(1.25, 1.0)
+    for take in (
+        lambda: bound < 3,
+        lambda: bound >= 3,
+        lambda: max(3, bound),
+        lambda: float(bound),
+        lambda: round(bound, 2),
+        lambda: f"{bound:.3f}",
+    ):
+        with pytest.raises(TypeError, match=r"\.upper.*\.verdict\(3\)"):
+            take()
+    assert f"{bound}" == str(bound)
+    assert bound == Bound(1.25, 1.0)
 
 
 class TestRounding:

@@ -41,6 +41,12 @@ def test_work_is_refused_after_half_as_much_again() -> None:
     work.charge(1e20)
 
 
+def test_work_below_nothing_is_noticed() -> None:
+    """By every test, whichever line charges it (`tests/conftest.py`)."""
+    with work.allowance(100.0), pytest.raises(AssertionError, match="below 0"):
+        work.charge(-1.0)
+
+
 def test_an_inner_allowance_is_no_larger_than_the_outer() -> None:
     """Neither what is left of it, nor what is refused."""
     with work.allowance(100.0), work.allowance(1e6):
@@ -99,6 +105,7 @@ ASKED_AGAIN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ASKED_AGAIN)
 def test_a_question_that_is_asked_again_costs_as_much(text: str) -> None:
     """Nothing of an earlier question is left: else the same question had two answers."""

@@ -20,20 +20,10 @@ def gaussian_delta(precision: Number, epsilon: Number) -> Number:
 
 
 def one_sampled_gaussian_delta(leaf: Leaf, direction: Direction, epsilon: Number) -> Number:
-    """One use of a Poisson-sampled Gaussian: P(L > epsilon) - e^epsilon Q(L > epsilon).
-
-    remove: (1-q) N0 + q N1 - a N0 is positive where q (N1 - (1 + (a-1)/q) N0) is, hence q times
-    the Gaussian's delta at a' = 1 + (a-1)/q. add: N0 - a ((1-q) N0 + q N1) is positive where
-    N1/N0 = e^{(2x-1)/(2 sigma^2)} is below (1/a - (1-q))/q.
-    """
-    q, sigma, a = mp.mpf(leaf["q"]), mp.mpf(leaf["sigma"]), mp.exp(epsilon)
-    if direction == "remove":
-        return sampled_delta(1 / sigma, q, epsilon)
-    ratio = (1 / a - (1 - q)) / q
-    if ratio <= 0:
-        return mp.zero
-    x = sigma**2 * mp.log(ratio) + mp.mpf(1) / 2
-    return mp.ncdf(x / sigma) * (1 - a * (1 - q)) - a * q * mp.ncdf((x - 1) / sigma)
+    """One use of a Poisson-sampled Gaussian."""
+    return sampled_delta(
+        1 / mp.mpf(leaf["sigma"]), leaf["q"], epsilon, remove=direction == "remove"
+    )
 
 
 @lru_cache(maxsize=2)

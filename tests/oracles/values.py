@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from mpmath import mp
 
-from tests.oracles.brute import BruteForce
 from tests.oracles.contour import DIGITS, solve
 from tests.oracles.exact import (
     gaussian_delta,
@@ -20,6 +19,7 @@ from tests.oracles.exact import (
     one_sampled_gaussian_delta,
 )
 from tests.oracles.laws import discrete_atoms
+from tests.truths.brute import BruteForce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

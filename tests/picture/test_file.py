@@ -21,6 +21,7 @@ PROFILE = ("compose", "gaussian:sigma=2@3")
 MAGIC = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "suffix", ["svg", *(pytest.param(each, marks=pytest.mark.slow) for each in ("png", "pdf"))]
 )

@@ -34,6 +34,7 @@ def tight(upper: float, attained: str, room: float = ROOM) -> bool:
     return bool(mpf(attained) <= mpf(upper) <= mpf(attained) * (1 + mpf(room)) + mpf(1e-300))
 
 
+@pytest.mark.slow
 def test_the_power_is_what_two_outcomes_attain() -> None:
     """At any type I error, and so is the type II error."""
     for row in ORACLE["power"][::4]:
@@ -47,6 +48,7 @@ def test_the_power_is_what_two_outcomes_attain() -> None:
         assert beta * (1 - mpf(1e-13)) <= mpf(row["beta"]), row
 
 
+@pytest.mark.slow
 def test_zcdp_at_all_orders() -> None:
     """The power, which the order 1 limits."""
     for row in ORACLE["zcdp"]:
@@ -108,6 +110,7 @@ def test_a_curve_says_no_less_than_its_law(law: str, curve: str) -> None:
         assert high.upper >= low.lower
 
 
+@pytest.mark.slow
 def test_unequal_orders_take_the_larger_curve() -> None:
     """Both orders prove no more than one; a worse reverse curve is worth less than an equal one."""
     own, other = LinearCurve(0.5), LinearCurve(0.9)

@@ -11,31 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from privcalc.accounting.realize import default_relation, realize
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.renyi.concentrated import Concentrated, _between, _upper, smallest_rho
 from privcalc.renyi.curve import LawCurve, SumCurve
-from privcalc.spec.parse import parse
+from tests.trade_off_helpers import laws_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.engine.terms import Realized
 
 TOLERANCE = 1e-9
 ORDERS = [2.0 ** (k / 8.0) for k in range(-240, 160)]
 
 
-def directions(text: str) -> dict[str, Realized]:
-    """Return the compositions of a specification under its default relation."""
-    tree = parse(text).tree
-    return realize(tree, default_relation(tree))
-
-
 def rho_of(text: str) -> Concentrated:
     """Return the smallest rho of a specification."""
-    return smallest_rho(directions(text), TOLERANCE)
+    return smallest_rho(laws_of(text), TOLERANCE)
 
 
 def assert_bracket(text: str, exact: mpf, width: float) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mpmath
@@ -14,52 +16,16 @@ from privcalc.accounting.subsample import subsample
 from privcalc.errors import NotCertifiedError
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Wrapped
+from tests.asked import epsilon
 
 if TYPE_CHECKING:
     from privcalc.accounting.amplification import Amplification
     from privcalc.spec.tree import Node
 
-GAUSSIAN5, GAUSSIAN1 = "gaussian:sigma=5", "gaussian:sigma=1"
-LAPLACE2, LAPLACE05 = "laplace:scale=2", "laplace:scale=0.5"
-ANSWER6, ANSWER9 = "rr:p=0.6", "rr:p=0.9"
 RATE = 0.001
-
-# (order, tight, general bound as published) at q = 0.001 (Zhu, Wang 2019, the curves).
-CURVES = {
-    GAUSSIAN5: [
-        (2, "4.081077e-8", "4.081077e-8"),
-        (8, "1.632836e-7", "1.812588e-7"),
-        (32, "6.537832e-7", "1.007142e-6"),
-        (128, "2.625585e-6", "8.164929e-6"),
-        (512, "3.318728", "3.320878"),
-    ],
-    LAPLACE2: [
-        (2, "2.217740e-7", "2.217740e-7"),
-        (32, "3.557052e-6", "4.097677e-6"),
-        (512, "5.867427e-5", "1.632278e-4"),
-    ],
-    ANSWER6: [
-        (2, "1.666667e-7", "1.666667e-7"),
-        (32, "2.671038e-6", "3.150778e-6"),
-        (512, "4.357232e-5", "1.358365e-4"),
-    ],
-    GAUSSIAN1: [
-        (2, "1.718280e-6", "1.718280e-6"),
-        (8, "6.987942e-6", "7.316107e-6"),
-        (32, "8.869414", "8.904853"),
-        (128, "57.03785", "57.04650"),
-    ],
-    LAPLACE05: [
-        (2, "3.932135e-6", "3.932135e-6"),
-        (32, "6.619199e-5", "7.689330e-5"),
-        (512, "1.979338e-3", "3.392766e-3"),
-    ],
-    ANSWER9: [
-        (2, "7.111086e-6", "7.111086e-6"),
-        (32, "1.221350e-4", "1.462536e-4"),
-        (512, "3.658078e-3", "5.469881e-3"),
-    ],
-}
+# Tight and general bounds as published.
+ROWS = (Path(__file__).parent / "curves.jsonl").read_text(encoding="utf-8").splitlines()
+CURVES = [json.loads(row) for row in ROWS]
 
 
 def tree_of(text: str) -> Node:
@@ -84,18 +50,28 @@ def columns(text: str, rate: float, orders: tuple[float, ...]) -> Amplification:
     return subsample(sample_of(text, rate), orders).curve
 
 
-@pytest.mark.parametrize("text", CURVES)
+@pytest.mark.parametrize("text", sorted({row["spec"] for row in CURVES}))
 def test_curves(text: str) -> None:
     """The tight sum to all digits; the general bound is never above the published one."""
-    orders = tuple(float(order) for order, _, _ in CURVES[text])
+    rows = [row for row in CURVES if row["spec"] == text]
+    orders = tuple(float(row["order"]) for row in rows)
     found = columns(text, RATE, orders)
     assert found.tight is not None
     assert found.exact is not None
-    for i, (_, tight, general) in enumerate(CURVES[text]):
+    for i, (tight, general) in enumerate((row["tight"], row["general"]) for row in rows):
         assert found.tight[i] == pytest.approx(float(tight), abs=digits(tight))
         assert found.tight[i] <= found.upper[i] <= float(general) + digits(general)
         assert (found.exact[i].lower or 0.0) <= found.tight[i]
         assert found.exact[i].upper == pytest.approx(found.tight[i], rel=2e-8)
+
+
+def test_a_sample_of_a_curve_costs_as_much_as_noise_that_keeps_it() -> None:
+    """The general bound of the curve of Gaussian noise is above its own epsilon, by a part."""
+    noise, curve = (
+        epsilon(f"{text}@poisson:q=0.01@100", 1e-6)
+        for text in ("gaussian:sigma=3", "zcdp:rho=1/18")
+    )
+    assert noise.upper <= curve.upper <= 3.0 * noise.upper
 
 
 def poisson_pair(tmp: Any) -> str:
@@ -152,11 +128,9 @@ def test_sampling_never_costs(text: str) -> None:
     """Epsilon with a sampling is at most epsilon without, and grows with the rate."""
     last = 0.0
     for rate in ("1e-4", "0.01", "0.9"):
-        bound = compose(parse(f"{text}@poisson:q={rate}@50").tree, deltas=[1e-6]).answers[0].bound
-        assert bound is not None
+        bound = compose(parse(f"{text}@poisson:q={rate}@50").tree, deltas=[1e-6]).answers[0].proved
         assert bound.lower is not None
         assert last <= bound.upper
         last = bound.lower
-    whole = compose(parse(f"{text}@50").tree, deltas=[1e-6]).answers[0].bound
-    assert whole is not None
+    whole = compose(parse(f"{text}@50").tree, deltas=[1e-6]).answers[0].proved
     assert last <= whole.upper

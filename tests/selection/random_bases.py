@@ -9,8 +9,8 @@ import numpy as np
 
 from privcalc.selection.distribution import make_runs
 from privcalc.selection.methods import loss_bound, pure_epsilon
-from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns
+from tests.truths.finite_base import FiniteBase
 
 if TYPE_CHECKING:
     import random

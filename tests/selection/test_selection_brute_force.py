@@ -11,8 +11,8 @@ import pytest
 from privcalc.selection.distribution import make_runs
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.worst_order import WorstOrder
-from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns, hockey_stick
+from tests.truths.finite_base import FiniteBase
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array

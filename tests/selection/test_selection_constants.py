@@ -15,8 +15,9 @@ from privcalc.selection import constants
 from privcalc.selection.base import GaussianBase
 from privcalc.selection.constants import largest_log_quotient, negative_binomial_paper, odds_root
 from privcalc.selection.distribution import make_runs
-from tests.finite_base import FiniteBase
 from tests.selection.random_bases import RUNS, flat
+from tests.truths import normal_delta
+from tests.truths.finite_base import FiniteBase
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array
@@ -59,16 +60,11 @@ def test_reference_cases(family: str, given: dict[str, Any], paper: float, tight
 def test_roots_at_forty_digits(mu: float) -> None:
     """The root of R - 1 = w H_R is met from above, to 1e-9 of R - 1."""
     with mp.workdps(40):
-
-        def height(r: mpf) -> mpf:
-            x = mp.log1p(r)
-            return mp.ncdf(-x / mu + mpf(mu) / 2) - (1 + r) * mp.ncdf(-x / mu - mpf(mu) / 2)
-
         for odds in (1e-12, 0.1, 29.0, 1e6):
             left, right = mpf(0), mpf(odds)
             for _ in range(160):
                 middle = (left + right) / 2
-                enough = middle >= odds * height(middle)
+                enough = middle >= odds * normal_delta(mu, mp.log1p(middle))
                 left, right = (left, middle) if enough else (middle, right)
             found = mp.expm1(mpf(odds_root(GaussianBase(mu), odds)))
             # The profile of this test is rounded, not certified.
@@ -143,6 +139,7 @@ def log_quotients(runs: Runs, q: Array, other: Array) -> Array:
     return low[some] - high[some]
 
 
+@pytest.mark.dear("distribution-given8]")
 @pytest.mark.few(3)
 @pytest.mark.parametrize(("family", "given"), RUNS)
 def test_no_test_of_random_pairs_exceeds_tight(family: str, given: dict[str, Any]) -> None:
@@ -161,6 +158,7 @@ def test_no_test_of_random_pairs_exceeds_tight(family: str, given: dict[str, Any
     assert closest < 2e-5
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "probabilities",

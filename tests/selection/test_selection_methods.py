@@ -14,7 +14,6 @@ from privcalc.selection.distribution import make_runs
 from privcalc.selection.methods import liu_talwar_delta, liu_talwar_epsilon
 from privcalc.selection.renyi import best_delta, best_epsilon, selected_curve
 from privcalc.selection.runs import NegativeBinomialRuns
-from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns, hockey_stick, log_moment
 from tests.selection.random_bases import (
     ALL_RUNS,
@@ -26,6 +25,7 @@ from tests.selection.random_bases import (
     random_base,
     randomised_response,
 )
+from tests.truths.finite_base import FiniteBase
 
 
 class TestRenyiMethods:
@@ -56,6 +56,15 @@ class TestRenyiMethods:
             best_epsilon(one, sum_of_three, sum_of_three, 1e-6), rel=1e-12
         )
         assert best_epsilon(make_runs("poisson", mean=3.0), base, base, 1.0) == 0.0
+
+    def test_many_rare_tries_are_as_good_as_a_poisson_law(self) -> None:
+        """The bound for binomial numbers tends to the theorem for Poisson numbers."""
+        base = GaussianBase(1.0 / 3.0)
+        many, limit = (
+            best_epsilon(each, base, base, 1e-6)
+            for each in (make_runs("binomial", n=1e5, mean=3.0), make_runs("poisson", mean=3.0))
+        )
+        assert many == pytest.approx(limit, rel=1e-4)
 
     def test_infinite_losses_are_paid_for_by_delta(self) -> None:
         """E[K] P(L = infinity) comes off delta, and nothing is left below it."""
@@ -166,6 +175,7 @@ def test_a_delta_of_one_is_free(delta: float) -> None:
 class TestLiuTalwar:
     """The first bound for a geometric number of runs."""
 
+    @pytest.mark.slow
     def test_best_split_from_the_statement(self) -> None:
         """A fine grid of delta_2 at 50 digits is not below, and near."""
         mu, gamma, delta = 0.25, 1.0 / 30.0, 1e-6

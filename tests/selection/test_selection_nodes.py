@@ -60,6 +60,7 @@ def composed(text: str, delta: float) -> Bound:
 
 
 class TestAlone:
+    @pytest.mark.slow
     @pytest.mark.few(2)
     @pytest.mark.parametrize(
         ("base", "runs", "delta", "proved"),
@@ -125,6 +126,7 @@ class TestInSums:
         best = min(asked(base, runs, delta).methods.values())
         assert law_alone(node(base, runs), delta) <= best * (1.0 + ROOM) + LITTLE
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("base", "runs", "delta", "room"),
         [pytest.param(*row, marks=[pytest.mark.slow] * (i != 3)) for i, row in enumerate(BETWEEN)],
@@ -143,6 +145,7 @@ class TestInSums:
         both = composed(f"{node(base, runs)}+laplace:scale=1e4", delta).upper
         assert (alone.lower or 0.0) <= both <= (alone.upper + 1e-4) * (1.0 + ROOM) + LITTLE
 
+    @pytest.mark.slow
     def test_laplace_in_renyi_divergences(self) -> None:
         """With a mean of 1, at the order where e = 1 + 1/c, it costs what one run does."""
         order = 1.0 + 1.0 / (math.e - 1.0)

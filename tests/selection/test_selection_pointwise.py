@@ -18,9 +18,9 @@ from privcalc.selection.node import last_point, node_points
 from privcalc.selection.pointwise import Pointwise, Pricing
 from privcalc.selection.testing_region import ProfileGrid
 from privcalc.selection.worst_order import WorstOrder
-from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns
 from tests.selection.random_bases import of_the_program
+from tests.truths.finite_base import FiniteBase
 
 if TYPE_CHECKING:
     from privcalc.numerics.rounding import Array

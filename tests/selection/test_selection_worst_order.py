@@ -14,7 +14,7 @@ from privcalc.selection.base import GaussianBase
 from privcalc.selection.distribution import make_runs
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.worst_order import FinitePair, Order, Places, Ranking, WorstOrder, places
-from tests.finite_base import FiniteBase
+from tests.truths.finite_base import FiniteBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -125,6 +125,7 @@ class TestOneOrder:
                     closest = max(closest, found / float(exact))
         assert closest > 0.9
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("epsilon", [pytest.param(0.1, marks=pytest.mark.slow), 0.5, 1.5])
     def test_the_order_that_is_chosen(self, epsilon: float) -> None:
         """Of all pairs and families: the witness of a lower end is one order."""

@@ -165,6 +165,7 @@ def test_thousands_of_terms_are_read() -> None:
     assert loads(json.dumps(to_json(tree))) == tree
 
 
+@pytest.mark.slow
 def test_long_words_are_cut_in_messages() -> None:
     """Of names, keys, words, files and numbers of a million characters forty are shown."""
     word = "g" * 900_000
@@ -287,6 +288,7 @@ def test_errors_in_a_long_text_show_their_place(fault: str, there: str) -> None:
     assert text[markers.index("^") :].startswith(there)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [700, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_random_trees_survive_both_forms(count: int) -> None:
     """Trees with every kind of value are equal after text and after JSON; the text is canonical.

@@ -12,6 +12,7 @@ from privcalc.accounting.realize import realize
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
+from tests.truths import screened
 
 ALPHAS = (1e-4, 0.03, 0.1, 0.35, 0.6, 0.95)
 
@@ -26,10 +27,9 @@ def power(p: mpf, q: mpf, alpha: float) -> mpf:
     return likely + (1 - likely) * (a - rare) / (1 - rare)
 
 
-def screened(alpha: float) -> mpf:
+def screened_power(alpha: float) -> mpf:
     """Return the best power over all counts next to one another, in either order."""
-    chances = [mpmath.ncdf((n - mpf("2.3")) / mpf("1.5")) for n in range(6)]
-    neighbours = list(pairwise(chances))
+    neighbours = list(pairwise(screened("1.5", "2.3", 5)))
     return max(power(p, q, alpha) for x, y in neighbours for p, q in ((x, y), (y, x)))
 
 
@@ -51,7 +51,7 @@ def chosen(alpha: float) -> mpf:
 @pytest.mark.parametrize(
     ("text", "best", "near"),
     [
-        ("noisy-screening:sigma=1.5,threshold=2.3,votes=5", screened, 1e-9),
+        ("noisy-screening:sigma=1.5,threshold=2.3,votes=5", screened_power, 1e-9),
         ("exponential:epsilon=1", chosen, 1e-3),
     ],
 )

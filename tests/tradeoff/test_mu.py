@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
@@ -26,7 +24,6 @@ from privcalc.numerics.normal import (
     pure_mu,
     tail_quantile,
 )
-from privcalc.spec.parse import parse
 from privcalc.tradeoff.mu import (
     GaussianEquivalent,
     LargeEpsilons,
@@ -37,25 +34,16 @@ from privcalc.tradeoff.mu import (
     mu_at,
     smallest_mu,
 )
-from tests.trade_off_helpers import quantile
+from tests.trade_off_helpers import laws_of, quantile
 from tests.truths import normal_delta, tail
 
-if TYPE_CHECKING:
-    from privcalc.engine.terms import Realized
-
 TOLERANCE = 1e-9
-
-
-def directions(text: str) -> dict[str, Realized]:
-    """Return the compositions of a specification under its default relation."""
-    tree = parse(text).tree
-    return realize(tree, default_relation(tree))
 
 
 @cache
 def mu_of(text: str) -> GaussianEquivalent:
     """Return the smallest mu of a specification."""
-    return smallest_mu(directions(text), TOLERANCE)
+    return smallest_mu(laws_of(text), TOLERANCE)
 
 
 def profile(mu: float, epsilon: float) -> mpf:
@@ -177,6 +165,7 @@ def outcomes(p: float, count: int) -> list[tuple[mpf, mpf]]:
     ]  # fmt: skip
 
 
+@pytest.mark.dear("0.52-40]")
 @pytest.mark.parametrize(("p", "count"), [(0.75, 1), (0.6, 2), (0.6, 7), (0.9, 4), (0.52, 40)])
 def test_randomised_responses_agree_with_all_tests(p: float, count: int) -> None:
     """Tests of the sum are the corners of its curve: the largest Phi^-1(t) - Phi^-1(f) of all."""
@@ -216,7 +205,7 @@ def test_compositions_agree_with_a_dense_scan(text: str, width: float) -> None:
     assert answer.mu.width <= width * answer.mu.upper
     best = 0.0
     steps = [answer.at_epsilon + k * answer.mu.upper / 8.0 for k in range(-8, 25, 6)]
-    for part in directions(text).values():
+    for part in laws_of(text).values():
         for epsilon in [0.0, answer.at_epsilon, *(each for each in steps if each > 0.0)]:
             found = certified_delta(part.upper, epsilon, 1e-6).bound
             if found.upper > 1e-250:
@@ -225,6 +214,7 @@ def test_compositions_agree_with_a_dense_scan(text: str, width: float) -> None:
     assert best >= answer.mu.lower * (1.0 - 1e-5)
 
 
+@pytest.mark.dear("laplace:scale=1@1000-27.0-39.0]")
 @pytest.mark.parametrize(
     ("text", "lower", "upper"),
     [
@@ -250,9 +240,10 @@ def test_what_is_not_known_is_said(text: str, lower: float, upper: float) -> Non
     assert lower <= mu.lower <= mu.upper <= upper
 
 
+@pytest.mark.slow
 def test_the_bound_beyond_falls_and_holds() -> None:
     """A Gaussian law with one answer of randomised response, from its profile at large epsilon."""
-    (part,) = directions("gaussian:sigma=1+rr:p=0.75").values()
+    (part,) = laws_of("gaussian:sigma=1+rr:p=0.75").values()
     beyond = LargeEpsilons.of(part.upper)
     assert math.isclose(beyond.rest, math.log(3.0), rel_tol=1e-12)
     needed = [beyond.needed(epsilon) for epsilon in (1.0, 2.0, 10.0, 40.0)]
@@ -286,7 +277,7 @@ def test_polygons_are_above_what_they_touch(mu: float, places: list[float]) -> N
 
 def test_only_a_lower_end_of_delta_proves_a_lower_end_of_mu() -> None:
     """A bracket of delta without lower end says nothing from below, where the others say it."""
-    for part in directions("gaussian:sigma=1@poisson:q=0.1@10").values():
+    for part in laws_of("gaussian:sigma=1@poisson:q=0.1@10").values():
         search = MuSearch(part, TOLERANCE, "auto")
         search._keep(1.0, Bound(0.3))
         assert search.best == 0.0
@@ -296,7 +287,7 @@ def test_only_a_lower_end_of_delta_proves_a_lower_end_of_mu() -> None:
 
 def test_where_no_delta_is_proved_no_mu_is() -> None:
     """Each epsilon is asked by itself, and remembered as one that is of no use."""
-    (part,) = directions("zcdp:rho=0.1").values()
+    (part,) = laws_of("zcdp:rho=0.1").values()
     search = MuSearch(part, TOLERANCE, "contour")
     search._ask([0.0, 0.5, 2.0])
     assert search.deltas == {}

@@ -32,6 +32,7 @@ COUNTS = '\n[[mechanism]]\nname = "counts"\nspec = "laplace:scale=2"\nnote = "of
 READ = {
     "within.toml": f"[budget]\nepsilon = 3\ndelta = 1e-5\n{MECHANISM}{COUNTS}",
     "over.toml": f"[budget]\nepsilon = 0.1\ndelta = 1e-5\n{MECHANISM}{COUNTS}",
+    "counted.toml": f"[budget]\nepsilon = 3\ndelta = 1e-5\n{MECHANISM}count = 5\n",
     "rho.toml": f'[budget]\nrho = "1/9"\n{MECHANISM}{COUNTS}',
     "mu.toml": f"[budget]\nmu = 1.12499999999999999999999999\n{MECHANISM}{COUNTS}",
     "undecided.toml": f"[budget]\nepsilon = 0.9\ndelta = 1e-5\n{MECHANISM}".replace(

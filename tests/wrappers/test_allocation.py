@@ -17,8 +17,8 @@ from privcalc.errors import PrivcalcError, UnsupportedError
 from privcalc.losses.allocated_sums import above, below_from_zero, cells
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.allocation_mellin import delta_of_epochs
 from tests.asked import epsilon as epsilon_of
+from tests.truths.allocation import delta_of_epochs
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound

@@ -12,7 +12,7 @@ from privcalc.errors import PrivcalcError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.asked import epsilon as epsilon_of
-from tests.batches_truth import arranged_deltas
+from tests.truths.batches import arranged_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +64,7 @@ def test_sizes_that_say_the_same(short: str, full: str) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_few_batches_of_a_pass_are_read() -> None:
     """One that is stopped after a quarter costs less than a whole one of as few batches."""
     found = epsilon_of("gaussian:sigma=4@batches:t=25,b=40,n=4000")
@@ -93,6 +94,7 @@ def test_a_replaced_record_is_allocation_with_twice_the_distance() -> None:
     assert found.lower == pytest.approx(lower_of("gaussian:sigma=1@allocation:t=30"), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_stated_curve_is_not_sampled() -> None:
     """The upper end is that of every step, and not that of Gaussian noise with this curve."""
     found = epsilon_of("gdp:mu=0.25@batches:t=100")

@@ -25,8 +25,8 @@ from privcalc.wrappers.poisson import Odds, PoissonSampled
 from privcalc.wrappers.shuffle import ShuffledReports
 from tests.asked import deltas
 from tests.oracles.keys import exact_odds
-from tests.shuffle_truth import delta, response, shuffled
 from tests.truths import normal_delta
+from tests.truths.shuffle import delta, response, shuffled
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound

@@ -102,6 +102,7 @@ def test_members_with_a_law_for_each_order(adjacency: Adjacency) -> None:
         assert abs(atoms_profile(found, a) - truth) < 1e-12
 
 
+@pytest.mark.dear("gaussian:sigma=1.1@allocation:t=100]")
 @pytest.mark.parametrize(
     "text", ["gaussian:sigma=1.1@allocation:t=100", "ops:gamma=2,lambda=8,n=50,row_norm=2"]
 )

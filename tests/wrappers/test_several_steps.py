@@ -64,6 +64,7 @@ def two_of_three(sigma: float, epsilon: float) -> dict[str, float]:
     return {"remove": float((weights * remove).sum()), "add": float((weights * add).sum())}
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("sigma", [0.8, 4.0])
 def test_two_of_three_steps(sigma: float) -> None:
@@ -78,6 +79,7 @@ def test_two_of_three_steps(sigma: float) -> None:
             assert delta - 1e-12 <= found[name].upper
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.dear("gaussian:sigma=0.7@allocation:")
 @pytest.mark.parametrize(
@@ -109,6 +111,7 @@ def test_all_steps_and_one_step() -> None:
     assert one == answer("gaussian:sigma=2@allocation:t=5")["whole"]
 
 
+@pytest.mark.slow
 def test_epochs_and_groups() -> None:
     """Epochs are composed; groups are refused, and so are holes of unknown order."""
     epochs = answer("gaussian:sigma=4@allocation:t=100,k=10@20")["whole"]

@@ -20,8 +20,8 @@ from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
 from tests.asked import deltas as deltas_of
 from tests.asked import epsilon as epsilon_of
-from tests.shuffle_truth import pairs as all_pairs
-from tests.shuffle_truth import power, response, worst
+from tests.truths.shuffle import pairs as all_pairs
+from tests.truths.shuffle import power, response, worst
 
 SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)
 
@@ -53,6 +53,7 @@ def test_brackets_hold_for_every_data_set(epsilon: float, categories: int, n: in
     check_all_data_sets(epsilon, categories, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "categories", "n"), [(1.0, 2, 4), pytest.param(1.5, 3, 3, marks=pytest.mark.slow)]
 )
@@ -78,6 +79,7 @@ def test_tests_are_those_of_one_pair(epsilon: float, categories: int, n: int, le
     assert bound.lower >= 0.9 * float(truth)
 
 
+@pytest.mark.slow
 def test_reports_of_one_guarantee_hold() -> None:
     """Random reports of that epsilon on three values, all data sets of up to four people."""
     rng = random.Random(5)

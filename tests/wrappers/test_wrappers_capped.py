@@ -28,6 +28,7 @@ def epsilon(text: str, delta: float = 1e-6) -> tuple[float, float]:
     return bracket(text, delta=delta)
 
 
+@pytest.mark.slow
 def test_peer_is_matched_or_beaten() -> None:
     """dp_accounting 0.6 has 17.904330 and 5.1048052, with a replaced record where the cap binds."""
     small = "gaussian:sigma=1@poisson:q=0.5,max=2,n=4@3+gaussian:sigma=1@poisson:q=0.5,max=2,n=3@2"
@@ -109,6 +110,7 @@ def test_where_the_cap_binds_others_pull_the_other_way() -> None:
     assert low >= high * (1.0 - 3e-4)
 
 
+@pytest.mark.slow
 def test_a_cap_that_cannot_bind() -> None:
     """It is Poisson sampling, to the last digit; one that hardly ever does, nearly."""
     plain = epsilon("gaussian:sigma=1@poisson:q=256/60000@1000", 1e-5)

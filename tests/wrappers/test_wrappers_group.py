@@ -54,6 +54,21 @@ def test_groups_of_sampled_noise_beyond_the_range_are_answered() -> None:
     assert 40.0 < found.upper < 700.0
 
 
+def test_a_sampled_pair_of_records_with_integer_noise() -> None:
+    """None, one or two of both are in the sample, and each moves the noise by two deviations."""
+    found = bound_of("discrete-gaussian:sigma=0.5@poisson:q=0.1@group:k=2", deltas=[1e-10])
+    mass = {k: mp.exp(mpf(-2 * k * k)) for k in range(-40, 41)}
+    rows = [
+        ((81 * mass[k] + 18 * mass[k - 1] + mass[k - 2]) / 100, mass[k]) for k in range(-38, 41)
+    ]
+    total = mp.fsum(mass.values())
+    for end, sign in ((found.lower, 1), (found.upper, -1)):
+        pairs = (rows, [(q, p) for p, q in rows])
+        delta = max(hockey_stick(each, mp.exp(mpf(end))) for each in pairs) / total
+        assert sign * delta >= sign * mpf("1e-10")
+    assert found.upper - found.lower <= 1e-6 * found.upper
+
+
 @pytest.mark.parametrize(
     "text",
     [

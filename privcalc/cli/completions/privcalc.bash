@@ -4,21 +4,23 @@
 _privcalc_offers() {
     offers=''
     case $1 in
-        '') offers='gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: ops: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' ;;
+        '') offers='gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: skellam: binomial: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: ops: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' ;;
         '@') offers='poisson: wor: allocation: batches: shuffle: group: select:' ;;
         '=') offers='geometric: logarithmic: tnb: poisson: binomial: fixed: distribution:' ;;
-        'gaussian:') offers='sigma= sensitivity= noise_multiplier=' ;;
-        'laplace:') offers='scale= sensitivity= noise_multiplier=' ;;
+        'gaussian:') offers='sigma= variance= rho= sensitivity= noise_multiplier=' ;;
+        'laplace:') offers='scale= epsilon= sensitivity= noise_multiplier=' ;;
         'truncated-laplace:') offers='scale= bound= sensitivity=' ;;
-        'discrete-gaussian:') offers='sigma= variance= rho= sensitivity=' ;;
-        'discrete-laplace:') offers='scale= epsilon= sensitivity=' ;;
+        'discrete-gaussian:') offers='sigma= variance= rho= sensitivity= clients=' ;;
+        'discrete-laplace:') offers='scale= epsilon= sensitivity= bound=' ;;
+        'skellam:') offers='variance= sigma= sensitivity=' ;;
+        'binomial:') offers='n= p= sensitivity=' ;;
         'staircase:') offers='epsilon= gamma= sensitivity=' ;;
         'matrix-gaussian:') offers='sigma= sensitivity= file= strategy= steps= bands= participations= separation= pattern= completion=' ;;
         'matrix-gaussian:file=') offers='/' ;;
         'matrix-gaussian:strategy=') offers='tree banded identity' ;;
         'matrix-gaussian:pattern=') offers='separated fixed' ;;
         'matrix-gaussian:completion=') offers='true false' ;;
-        'randomized-response:'|'rr:') offers='p= epsilon= categories=' ;;
+        'randomized-response:'|'rr:') offers='p= epsilon= random= categories=' ;;
         'exponential:') offers='epsilon= monotone=' ;;
         'exponential:monotone=') offers='true false' ;;
         'noisy-max:') offers='noise= sigma= scale= candidates= monotone= sensitivity=' ;;
@@ -39,7 +41,7 @@ _privcalc_offers() {
         'pure:') offers='epsilon=' ;;
         'approx:') offers='epsilon= delta=' ;;
         'gdp:') offers='mu=' ;;
-        'zcdp:') offers='rho= xi=' ;;
+        'zcdp:') offers='rho= xi= omega=' ;;
         'rdp:') offers='order= epsilon= file=' ;;
         'rdp:file=') offers='/' ;;
         'profile:') offers='file=' ;;
@@ -58,7 +60,7 @@ _privcalc_offers() {
         '@shuffle:'|'@shuffled-reports:') offers='n=' ;;
         '@group:') offers='k=' ;;
         '@select:'|'@repeat-and-select:') offers='runs= mean= shape= gamma= n= p= file=' ;;
-        '@select:runs='|'@repeat-and-select:runs=') offers='geometric logarithmic tnb poisson binomial fixed distribution' ;;
+        '@select:runs='|'@repeat-and-select:runs=') offers='geometric logarithmic tnb poisson binomial fixed distribution until' ;;
         '@select:file='|'@repeat-and-select:file=') offers='/' ;;
         '=geometric:') offers='mean=' ;;
         '=logarithmic:') offers='mean=' ;;
@@ -136,7 +138,7 @@ _privcalc() {
     COMPREPLY=()
     case $command:$previous in
         :--help-spec)
-            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -- "$value"))
+            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace skellam binomial staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -- "$value"))
             return
             ;;
         :--schema)

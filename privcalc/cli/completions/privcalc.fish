@@ -4,21 +4,25 @@
 function __privcalc_words
     switch $argv[1]
         case ''
-            printf '%s\n' gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: ops: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:
+            printf '%s\n' gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: skellam: binomial: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: ops: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:
         case '@'
             printf '%s\n' poisson: wor: allocation: batches: shuffle: group: select:
         case '='
             printf '%s\n' geometric: logarithmic: tnb: poisson: binomial: fixed: distribution:
         case 'gaussian:'
-            printf '%s\n' sigma= sensitivity= noise_multiplier=
+            printf '%s\n' sigma= variance= rho= sensitivity= noise_multiplier=
         case 'laplace:'
-            printf '%s\n' scale= sensitivity= noise_multiplier=
+            printf '%s\n' scale= epsilon= sensitivity= noise_multiplier=
         case 'truncated-laplace:'
             printf '%s\n' scale= bound= sensitivity=
         case 'discrete-gaussian:'
-            printf '%s\n' sigma= variance= rho= sensitivity=
+            printf '%s\n' sigma= variance= rho= sensitivity= clients=
         case 'discrete-laplace:'
-            printf '%s\n' scale= epsilon= sensitivity=
+            printf '%s\n' scale= epsilon= sensitivity= bound=
+        case 'skellam:'
+            printf '%s\n' variance= sigma= sensitivity=
+        case 'binomial:'
+            printf '%s\n' n= p= sensitivity=
         case 'staircase:'
             printf '%s\n' epsilon= gamma= sensitivity=
         case 'matrix-gaussian:'
@@ -32,7 +36,7 @@ function __privcalc_words
         case 'matrix-gaussian:completion='
             printf '%s\n' true false
         case 'randomized-response:' 'rr:'
-            printf '%s\n' p= epsilon= categories=
+            printf '%s\n' p= epsilon= random= categories=
         case 'exponential:'
             printf '%s\n' epsilon= monotone=
         case 'exponential:monotone='
@@ -74,7 +78,7 @@ function __privcalc_words
         case 'gdp:'
             printf '%s\n' mu=
         case 'zcdp:'
-            printf '%s\n' rho= xi=
+            printf '%s\n' rho= xi= omega=
         case 'rdp:'
             printf '%s\n' order= epsilon= file=
         case 'rdp:file='
@@ -112,7 +116,7 @@ function __privcalc_words
         case '@select:' '@repeat-and-select:'
             printf '%s\n' runs= mean= shape= gamma= n= p= file=
         case '@select:runs=' '@repeat-and-select:runs='
-            printf '%s\n' geometric logarithmic tnb poisson binomial fixed distribution
+            printf '%s\n' geometric logarithmic tnb poisson binomial fixed distribution until
         case '@select:file=' '@repeat-and-select:file='
             printf '%s\n' /
         case '=geometric:'
@@ -172,7 +176,7 @@ end
 
 complete -c privcalc -f
 complete -c privcalc -n __fish_use_subcommand -l version -d 'Print the version.'
-complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -d 'Explain the specification language, one name in it, or sampling.'
+complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace skellam binomial staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -d 'Explain the specification language, one name in it, or sampling.'
 complete -c privcalc -n __fish_use_subcommand -l schema -x -a 'result spec error certificate' -d 'Print a JSON Schema: result, spec, error, certificate.'
 complete -c privcalc -n __fish_use_subcommand -l show-completion -x -a 'bash zsh fish' -d 'Print the completions for a shell.'
 complete -c privcalc -n __fish_use_subcommand -l help-all -d 'Explain every option.'

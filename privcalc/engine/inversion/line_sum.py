@@ -200,7 +200,8 @@ class LineSum:
         rounding = (rounding + np.abs(value) * units) * MARGIN
         beyond = exp_bound(log_cut(self._log_decay, line.end) + SLACK)
         cut = peaks * (beyond * MARGIN)
-        terms, gap = {}, np.zeros(len(epsilons))
+        terms: dict[str, Array] = {}
+        gap = np.zeros(len(epsilons))
         if self._lowered:
             gap = sums * factors
             wrong = peaks * (self._gap_noise + moved * self._gap_drift)

@@ -48,7 +48,8 @@ PER_POINT = 0.4
 SMALLEST_LOSS, LARGEST_LOSS = 1e-18, 1e7
 # P-mass below the range of a law, over all its uses.
 LOG_LOW_MASS = -50.0
-CELLS = 300
+# Of each scale of one law, and of one of so many laws that looking takes long.
+CELLS, FEW_CELLS, MANY = 300, 80, 50
 REFINEMENTS, PARTS = 2, 24
 # Part of tilted mass that may be moved up to the first point of a list, over all uses.
 LIGHT = 1e-14
@@ -90,7 +91,7 @@ class Sketch:
         return float(self.losses[first - 2]) if first > 2 else self.low
 
 
-def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
+def sketch(law: LossLaw, log_drop: float, count: int, size: int = CELLS) -> Sketch:
     """Look at a law: leave out the P-mass e^{log_drop} above, and less below."""
     from privcalc.losses.cells import cells
 
@@ -110,7 +111,7 @@ def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
     if low is None or median is None:
         raise NotCertifiedError("the law has no finite losses to speak of")
     low, median, high = min(low, high), min(median, high), max(high, low)
-    points = spaced(low, median, high)
+    points = spaced(low, median, high, size)
     found = cells(law, points)
     p, q = found.p, found.q
     keep = p > 0.0
@@ -124,7 +125,7 @@ def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
     return Sketch(low, high, median, losses, np.log(p[keep]))
 
 
-def spaced(low: float, median: float, high: float, count: int = CELLS) -> Array:
+def spaced(low: float, median: float, high: float, count: int) -> Array:
     """Return points from below `low` to `high`, dense around the median at every scale."""
     span = max(high - low, SMALLEST_LOSS)
     near = span * np.geomspace(1e-9, 1.0, count)
@@ -355,10 +356,11 @@ def rough(
     """
     log_lost -= math.log(max(sum(count for _, count in composition), 1))
     terms: list[tuple[LossLaw, int]] = []
+    size = CELLS if len(composition.terms) <= MANY else FEW_CELLS
     for each, count in composition:
         law = each.law if isinstance(each, ListLaw) else each
         stays = (lines and law.properties.line) or (split and law.properties.supports_tail_split)
-        terms.append((law if stays else ListLaw(law, sketch(law, log_lost, count)), count))
+        terms.append((law if stays else ListLaw(law, sketch(law, log_lost, count, size)), count))
     return Composition(tuple(terms), composition.curves, composition.reverse)
 
 

@@ -117,6 +117,10 @@ class Seen:
             raise NotCertifiedError("rounding leaves nothing of so many uses")
         share = self._plan(tolerance, most_points)[1]
         work = per_point(len(counts)) + PER_LEVEL * sum(len(_levels(n, share)) for n in counts)
+        # The points of all first lists, over those of the largest transform.
+        spans = [law.seen.high - self._low(law) for law, _ in sketched(self.sketches)]
+        finer = math.sqrt(max(counts) / max(share, 1)) if share else 1.0
+        work += sum(spans) * finer / max(WINDOW * self.deviation, max(spans) * finer)
         most, reason = min(most_points, max(FEWEST_POINTS, PART_OF_WORK * left() / work)), ""
         for trial in range(COARSER):
             if trial and left() <= 0.0:

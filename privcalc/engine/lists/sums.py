@@ -66,7 +66,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.lists.losses import Tilted
-    from privcalc.numerics.rounding import Array, ComplexArray
+    from privcalc.numerics.rounding import Array, ComplexArray, Integers
 
 # Powers within a block stay above e^-500, and factors below e^650.
 LARGEST_POWER, LARGEST_EXPONENT = 500.0, 650.0
@@ -221,7 +221,7 @@ class ListSource:
             inside = epsilons >= float(lattice.origin) + float(lattice.step) * lattice.first
             return payoff * factor, np.where(inside, above * factor, 0.0)
 
-    def _next(self, points: Array) -> tuple[Array, Array]:
+    def _next(self, points: Array) -> tuple[Integers, Array]:
         """Return the index of the next point of the lattice, and the distance to it."""
         lattice = self.found.lattice
         step = float(lattice.step)

@@ -48,6 +48,8 @@ LOG_OUTSIDE = -44.0
 # Rates d, in units of 1 / deviation, and of 1 / the range of one law.
 RATES = (1.0, 2.0, 3.5, 5.5, 8.0, 11.0)
 RANGE_RATES = (3.0, 7.0, 12.0, 20.0, 32.0)
+# Of more parts than that, so little of a node is nothing, and every other rate is enough.
+MANY, FAINT = 30, 1e-40
 # A dozen arrays of this size are in use at a time: 300 MB.
 LARGEST_SIZE = 2**22
 # Work for a point: in each law, besides, and in a coarsening.
@@ -122,7 +124,8 @@ def _rates(parts: Parts) -> list[float]:
         variance += count * max(float((law.weights * (k - mean) ** 2).sum()) / total, 0.0)
     deviation = math.sqrt(variance) + 1.0
     reach = float(max(len(law.weights) for law, _ in parts))
-    return sorted([rate / deviation for rate in RATES] + [rate / reach for rate in RANGE_RATES])
+    rates = [rate / deviation for rate in RATES] + [rate / reach for rate in RANGE_RATES]
+    return sorted(rates)[:: 1 if len(parts) <= MANY else 2]
 
 
 def _log_moment(parts: Parts, centres: Sequence[int], d: float) -> float:
@@ -221,16 +224,20 @@ def _power(parts: Parts, centres: Sequence[int], size: int) -> tuple[ComplexArra
     """Return the transform of the composition, and the root of the sum of its squared errors.
 
     exp(n log f): n log|f| and n arg f are off by 8 units of n (1 + |log f|) with |arg f| <= pi.
+    Where the parts so far leave next to nothing others are not looked at, which are at most the
+    sums of their weights: their product, times that of the bounds so far, is what 0 is off by.
     """
     half = size // 2 + 1
     product: ComplexArray = np.ones(half, np.complex128)
     bounds, relative = np.ones(half), np.zeros(half)
     rounding = np.full(half, 32.0 * UNIT)
+    kept, faint, most = np.arange(half), 0.0, 1.0
     for (law, count), centre in zip(parts, centres, strict=True):
         places = (law.lattice.indices - centre) % size
         cyclic = np.bincount(places, weights=law.weights, minlength=size)
         total = float(law.weights.sum())
-        spectrum: ComplexArray = np.fft.rfft(cyclic)
+        most *= exp_bound(count * max(0.0, math.log(total * MARGIN)))
+        spectrum: ComplexArray = np.fft.rfft(cyclic)[kept]
         # Gathering the weights adds a unit for each sum of two of them.
         units = (transform_error(size) + (2.0 + len(law.weights) / size) * UNIT) * MARGIN
         modulus = np.abs(spectrum)
@@ -246,11 +253,19 @@ def _power(parts: Parts, centres: Sequence[int], size: int) -> tuple[ComplexArra
         product *= spectrum
         bounds *= bound
         rounding += 16.0 * UNIT
+        large = bounds > FAINT
+        if len(parts) > MANY and not large.all():
+            faint += float(np.square(bounds[~large]).sum())
+            kept, product, bounds = kept[large], product[large], bounds[large]
+            relative, rounding = relative[large], rounding[large]
+    whole: ComplexArray = np.zeros(half, np.complex128)
+    whole[kept] = product
     with np.errstate(over="ignore", invalid="ignore"):
         # Half of the nodes: the others are conjugate.
-        wrong = math.sqrt(2.0) * float(np.linalg.norm(bounds * relative))
+        wrong = float(np.linalg.norm(bounds * relative)) + math.sqrt(faint) * max(1.0, most)
         rounded = np.abs(product) * np.expm1(np.minimum(rounding, 1.0))
-    return product, (wrong + math.sqrt(2.0) * float(np.linalg.norm(rounded))) * (1.0 + 1e-6)
+    wrong += float(np.linalg.norm(rounded))
+    return whole, math.sqrt(2.0) * wrong * (1.0 + 1e-6)
 
 
 def _mean(law: Tilted) -> float:

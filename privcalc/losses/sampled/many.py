@@ -444,7 +444,7 @@ class ManySampledContour(ContourLaw):
     @cached_property
     def _mgf_ranges(self) -> list[tuple[Array, Array]]:
         """Return bounds on each M(c), in blocks."""
-        found = []
+        found: list[tuple[Array, Array]] = []
         for each in self.sums:
             value, error = each.minus_one(np.zeros(1))
             m = 1.0 + value[:, 0].real

@@ -128,7 +128,10 @@ class ReplacedNoise(LossLaw):
     @staticmethod
     def _masses(z: Array, mean: float) -> tuple[Array, Array, Array, Array]:
         between, error = short_intervals(z, mean)
-        return lower_tails(mean - z), lower_tails(z - mean), between, error
+        smaller, left = lower_tails(-np.abs(z - mean)), z < mean
+        larger = 1.0 - smaller
+        above, below = np.where(left, larger, smaller), np.where(left, smaller, larger)
+        return above, below, between, error
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by that of W against W', and by the sampled event's for removing.

@@ -27,6 +27,11 @@ def compositions(text: str) -> dict[str, Composition]:
     return {name: each.upper for name, each in realize(tree, default_relation(tree)).items()}
 
 
+def composition_of(text: str) -> Composition:
+    """Return that of removing a record, or of both directions where they are one."""
+    return next(each for name, each in compositions(text).items() if name in ("remove", "both"))
+
+
 def random_law(rng: random.Random, most: int = 6) -> AtomicLaw:
     """Return a law with a few atoms of masses that add up to 1."""
     size = rng.randint(2, most)

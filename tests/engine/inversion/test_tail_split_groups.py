@@ -26,6 +26,7 @@ CELLS: list[dict[str, Any]] = json.loads(
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("row", CELLS, ids=str)
 def test_delta_is_that_of_a_long_contour(row: dict[str, Any]) -> None:
     """Whole laws in 80-bit numbers, two contours: all the digits on which they agree."""

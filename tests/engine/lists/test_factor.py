@@ -100,6 +100,7 @@ def test_noise_with_responses(case: Any, part: float) -> None:
     assert back.width <= 2e-6 * back.upper
 
 
+@pytest.mark.dear("1.0-True]")
 @pytest.mark.parametrize(("level", "remove"), [(1.0, True), (0.7, False), (1.3, False)])
 def test_a_list_on_both_sides_of_a_split(level: float, *, remove: bool) -> None:
     """Given the responses, the rest is the profile of samples at another epsilon."""

@@ -78,6 +78,27 @@ def test_weights_of_a_composition_hold_the_binomial(n: int) -> None:
     assert law.noise <= 1e-9
 
 
+@pytest.mark.parametrize("faint", [1e-2, 1e-5, 1e-40])
+def test_nodes_that_are_left_out_are_noise(faint: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many lists nodes are 0 where some of them leave little: the noise covers what they had."""
+    monkeypatch.setattr(transform, "MANY", 3)
+    monkeypatch.setattr(transform, "FAINT", faint)
+    rng = np.random.default_rng(1)
+    parts = [(weights_of((w / w.sum()).tolist()), n) for n in (1, 2, 3) for w in rng.random((3, 9))]
+    found = compose(parts, -50.0)
+    exact = np.ones(1)
+    for law, count in parts:
+        for _ in range(count):
+            exact = np.convolve(exact, law.weights)
+    first = int(found.lattice.origin) + found.lattice.first
+    places = first + np.arange(len(found.weights))
+    inside = (places >= 0) & (places < len(exact))
+    wrong = found.weights.copy()
+    wrong[inside] -= exact[places[inside]]
+    assert float(np.linalg.norm(wrong)) <= off(found)
+    assert (found.noise > 1e-9) == (faint > 1e-9)
+
+
 def test_what_lies_above_a_window_is_lost() -> None:
     """The mass beyond the last index, by its own terms."""
     n = 4096

@@ -240,7 +240,7 @@ def largest_loss(subject: Subject) -> Iterator[str]:
         if truth.unbounded or not (mp.isfinite(true) and math.isfinite(top)):
             if mpf(top) != (mp.inf if truth.unbounded else true):
                 yield f"max_loss is {top!r}, and the truth is {shown(true)}"
-        elif abs(mpf(top) - true) > mpf(error) * abs(mpf(top)):
+        elif abs(mpf(top) - true) > mpf(error) * abs(mpf(top)) + ROOM:
             yield f"max_loss is {top!r} to {error!r}, and the truth is {shown(true)}"
     if not abs(top) < 690.0:
         return

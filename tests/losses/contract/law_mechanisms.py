@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from tests.losses.contract.law_truth import (
     opposite,
     sampled,
 )
+from tests.truths import screened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,11 +47,15 @@ LARGEST_CENTRE = 12
 
 
 def _gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth:
-    """Noise multiplier, or sigma over sensitivity."""
+    """Noise multiplier, sensitivity over sigma, or the rho that this has."""
     del adjacency
     if "noise_multiplier" in given:
         return normal(records / read(given["noise_multiplier"]))
-    return normal(records * read(given.get("sensitivity", 1)) / read(given["standard_deviation"]))
+    if "rho" in given:
+        return normal(records * mp.sqrt(2 * read(given["rho"])))
+    squared = "variance" in given
+    noise = mp.sqrt(read(given["variance"])) if squared else read(given["standard_deviation"])
+    return normal(records * read(given.get("sensitivity", 1)) / noise)
 
 
 def _matrix_gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
@@ -73,6 +79,8 @@ def _laplace(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth
     del adjacency
     if "noise_multiplier" in given:
         return laplace(records / read(given["noise_multiplier"]))
+    if "epsilon" in given:
+        return laplace(records * read(given["epsilon"]))
     return laplace(records * read(given.get("sensitivity", 1)) / read(given["scale"]))
 
 
@@ -138,8 +146,7 @@ def _noisy_screening(given: Any, read: Any, adjacency: Adjacency, records: int) 
     step = min(records, k)
     # Far from the threshold probabilities are next to 0 and 1.
     with mp.workdps(400):
-        yes = [mp.ncdf((t - threshold) / sigma) for t in range(k + 1)]
-        no = [mp.ncdf((threshold - t) / sigma) for t in range(k + 1)]
+        yes, no = screened(sigma, threshold, k), screened(-sigma, threshold, k)
         corners = {(mpf(0), mpf(0)), (mpf(1), mpf(1))}
         for t in range(k + 1 - step):
             corners |= {(yes[t], yes[t + step]), (no[t + step], no[t])}
@@ -196,6 +203,8 @@ def _discrete_gaussian(given: Any, read: Any, adjacency: Adjacency, records: int
     else:
         sigma = read(given["standard_deviation"])
     shift *= records
+    if int(given.get("clients", 1)) > 1:
+        return _sum_of_gaussians(sigma, int(given["clients"]), shift)
     reach = int(38 * sigma) + 4 + LARGEST_TILT * shift
     if reach > MOST_OUTCOMES:
         return None
@@ -211,6 +220,22 @@ def _discrete_gaussian(given: Any, read: Any, adjacency: Adjacency, records: int
     )
 
 
+def _sum_of_gaussians(sigma: Number, clients: int, shift: int) -> Truth | None:
+    """Add them one by one."""
+    reach = int(38 * sigma * mp.sqrt(clients)) + 4 + LARGEST_TILT * shift
+    if clients > FEW or reach > MOST_OUTCOMES // 3:
+        return None
+    one = {x: mp.exp(-((x / sigma) ** 2) / 2) for x in range(-reach, reach + 1)}
+    masses = one
+    for _ in range(clients - 1):
+        masses = {
+            k: mp.fsum(mass * one[k - x] for x, mass in masses.items() if k - x in one)
+            for k in range(-reach, reach + 1)
+        }
+    total = mp.fsum(masses.values())
+    return _moved({k: mass / total for k, mass in masses.items()}, shift, bounded=False)
+
+
 def _discrete_laplace(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
     del adjacency
     shift = int(given.get("sensitivity", 1))
@@ -219,6 +244,10 @@ def _discrete_laplace(given: Any, read: Any, adjacency: Adjacency, records: int)
     if shift > MOST_OUTCOMES:
         return None
     a = mp.exp(-step)
+    if "bound" in given:
+        inside = {k: a ** abs(k) for k in range(-int(given["bound"]), int(given["bound"]) + 1)}
+        total = mp.fsum(inside.values())
+        return _moved({k: mass / total for k, mass in inside.items()}, shift, bounded=True)
     # Outputs up to 0 and from the shift on have one loss each; 1 / (1 + a) is the sum of the tail.
     tail, share = 1 / (1 + a), -mp.expm1(-step) / (1 + a)
     rows = [(shift * step, tail, a**shift * tail), (-shift * step, a**shift * tail, tail)]
@@ -226,6 +255,39 @@ def _discrete_laplace(given: Any, read: Any, adjacency: Adjacency, records: int)
         ((shift - 2 * x) * step, share * a**x, share * a ** (shift - x)) for x in range(1, shift)
     ]
     return Truth(tuple(rows))
+
+
+def _moved(masses: dict[int, Number], shift: int, *, bounded: bool) -> Truth:
+    """Noise against the same noise moved; without bounds, outcomes with both masses alone."""
+    places = [k for k in masses if k - shift in masses]
+    if bounded:
+        places = [*range(min(masses), max(masses) + shift + 1)]
+    found = of_outcomes([(masses.get(k, mpf(0)), masses.get(k - shift, mpf(0))) for k in places])
+    return replace(found, unbounded=not bounded)
+
+
+def _skellam(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    """e^-V I_k(V), by the series of mpmath."""
+    del adjacency
+    v = read(given["variance"]) if "variance" in given else read(given["standard_deviation"]) ** 2
+    shift = int(given.get("sensitivity", 1)) * records
+    reach = int(38 * mp.sqrt(v)) + 20 + LARGEST_TILT * shift
+    if reach > MOST_OUTCOMES // 2:
+        return None
+    half = [mp.exp(-v) * mp.besseli(k, v) for k in range(reach + shift + 1)]
+    return _moved({k: half[abs(k)] for k in range(-reach - shift, reach + 1)}, shift, bounded=False)
+
+
+def _binomial(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    """A record raises the count; where it is removed P has it."""
+    n, p = int(given["n"]), read(given.get("p", 0.5))
+    shift = int(given.get("sensitivity", 1)) * records
+    if n > MOST_OUTCOMES or (adjacency is Adjacency.REPLACE and p != mpf(1) / 2):
+        return None
+    masses = {k: mp.binomial(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)}
+    if adjacency is Adjacency.REMOVE:
+        masses = {-k: mass for k, mass in masses.items()}
+    return _moved(masses, shift, bounded=True)
 
 
 def _staircase(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
@@ -252,6 +314,9 @@ def _randomized_response(given: Any, read: Any, adjacency: Adjacency, records: i
         weight = mp.exp(read(given["epsilon"]))
         p = weight / (weight + others)
         q = 1 / (weight + others)
+    elif "random" in given:
+        q = read(given["random"]) / (others + 1)
+        p = 1 - read(given["random"]) + q
     else:
         p = read(given["probability"])
         q = (1 - p) / others
@@ -428,6 +493,8 @@ TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
     "gnmax": _gnmax,
     "discrete_gaussian": _discrete_gaussian,
     "discrete_laplace": _discrete_laplace,
+    "skellam": _skellam,
+    "binomial": _binomial,
     "staircase": _staircase,
     "randomized_response": _randomized_response,
     "exponential": _exponential,

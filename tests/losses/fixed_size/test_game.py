@@ -18,7 +18,7 @@ from privcalc.losses.fixed_size.triples import curvature, poisson_values, time_v
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.sampled.replaced import glued
 from privcalc.record import replace
-from tests.losses.fixed_size import triple_truth
+from tests.truths import triples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +80,7 @@ def played() -> tuple[Game, list[Array]]:
     return game, [after(game, steps) for steps in (0, 3, 12)]
 
 
-def excess(played: tuple[Game, list[Array]], sides: triple_truth.Sides, shift: int) -> float:
+def excess(played: tuple[Game, list[Array]], sides: triples.Sides, shift: int) -> float:
     """Return by how much one step of a triple is above the bound, relatively, at most."""
     game, known = played
     worst = -math.inf
@@ -90,7 +90,7 @@ def excess(played: tuple[Game, list[Array]], sides: triple_truth.Sides, shift: i
         for multiple in (-6, -2, 0, 1):
             place = (multiple * 20 + shift) * game.circle.step
             x = math.exp(place)
-            truth = triple_truth.mean_of(value, game.q, sides, x)
+            truth = triples.mean_of(value, game.q, sides, x)
             most = float(bound(np.array([x]))[0])
             worst = max(worst, truth / most - 1.0)
     return worst
@@ -102,7 +102,7 @@ def test_a_step_of_either_family_is_below(
     played: tuple[Game, list[Array]], y: float, *, mirrored: bool
 ) -> None:
     """For W after several steps, at points of the lattice."""
-    sides = triple_truth.family(y, 1.0, mirrored=mirrored)
+    sides = triples.family(y, 1.0, mirrored=mirrored)
     assert excess(played, sides, 0) < 1e-6
 
 
@@ -110,7 +110,7 @@ def test_a_step_of_any_triple_is_below(played: tuple[Game, list[Array]]) -> None
     """Triangles at random, none of whose sides is longer than 1."""
     rng = np.random.default_rng(3)
     for _ in range(6):
-        sides = triple_truth.random_sides(rng, 1.0)
+        sides = triples.random_sides(rng, 1.0)
         assert excess(played, sides, int(rng.integers(20))) < 1e-6
 
 
@@ -160,7 +160,7 @@ def test_games_that_cut_off_much_are_above(part: float) -> None:
     game = Game(q, mu, replace(scale, reach=part * scale.reach), 8)
     top = Played(scale, game.circle.step, game.value(uses), left_out=game.left_out(uses))
     for epsilon in (0.5, 1.0, 2.0, 4.0):
-        truth = triple_truth.composed_delta(q, (mu, 0.0, mu), uses, epsilon, 0.002)
+        truth = triples.composed_delta(q, (mu, 0.0, mu), uses, epsilon, 0.002)
         assert truth <= top.above(epsilon) * (1.0 + 1e-3)
     least = replace(scale, reach=0.1, lam=0.3)
     assert Game(q, mu, least, 4).left_out(uses) > 0.5
@@ -174,8 +174,8 @@ def test_constant_triples_are_below_the_game(q: float, mu: float, uses: int) -> 
     epsilon = top.scale.epsilon * 1.05
     rng = np.random.default_rng(8)
     three = [(mu, mu, mu), (mu, 0.0, mu), (0.0, mu, mu)]
-    for sides in [*three, *(triple_truth.random_sides(rng, mu) for _ in range(4))]:
-        delta = triple_truth.composed_delta(q, sides, uses, epsilon, 0.002 * q * mu * 10.0)
+    for sides in [*three, *(triples.random_sides(rng, mu) for _ in range(4))]:
+        delta = triples.composed_delta(q, sides, uses, epsilon, 0.002 * q * mu * 10.0)
         assert delta <= top.above(epsilon) * (1.0 + 1e-3)
         if sides in three:
             assert bottom.below(epsilon) >= delta * (1.0 - 2e-2)
@@ -187,21 +187,19 @@ def test_two_steps_by_brute_force() -> None:
     """V_2 of the best of many triples, each step, at a few likelihood ratios in between."""
     q, mu, epsilon = 0.3, 1.0, 0.9
     sides = [
-        triple_truth.family(y, mu, mirrored=way)
-        for y in (0.0, 0.3, 0.6, 1.0)
-        for way in (False, True)
+        triples.family(y, mu, mirrored=way) for y in (0.0, 0.3, 0.6, 1.0) for way in (False, True)
     ]
     losses = np.linspace(-3.0, 3.0, 301)
     second = np.full(len(losses), -np.inf)
     for each in sides:
-        mass, ratio = triple_truth.plane(q, each, 0.08)
+        mass, ratio = triples.plane(q, each, 0.08)
         values = [
             float(mass @ np.maximum(math.exp(x) * ratio - math.exp(epsilon), 0.0)) for x in losses
         ]
         second = np.maximum(second, values)
     grid = np.exp(losses)
     best = max(
-        triple_truth.mean_of(lambda x: np.interp(x, grid, second), q, each, 1.0) for each in sides
+        triples.mean_of(lambda x: np.interp(x, grid, second), q, each, 1.0) for each in sides
     )
     scale = Choice(q, mu, 2).scale(math.log(best), 0.02, 20_000)
     assert scale is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privcalc.losses.fixed_size.triples import curvature, directions, poisson_values, time_values
-from tests.losses.fixed_size import triple_truth
+from tests.truths import triples
 
 CASES = [(0.1, 1.0), (0.01, 0.5), (0.3, 1.5), (0.02, 0.25)]
 
@@ -26,7 +26,7 @@ def test_time_values_enclose_those_of_the_plane(q: float, mu: float, y: float) -
     """Both sides are as near as cells are narrow."""
     losses = losses_for(q, mu)
     below, above = time_values(q, mu, y, losses, fine=0.02, under=0.02)
-    truth = triple_truth.time_values(q, triple_truth.family(y, mu), losses)
+    truth = triples.time_values(q, triples.family(y, mu), losses)
     slack = 3e-5 * q
     assert (below <= truth + slack).all()
     assert (truth <= above + slack).all()
@@ -38,7 +38,7 @@ def test_values_of_removing_enclose_those_of_the_plane(q: float, mu: float) -> N
     """R has c = b; to rounding the two sides are one."""
     losses = losses_for(q, mu)
     below, above = poisson_values(q, mu, losses)
-    truth = triple_truth.time_values(q, (mu, 0.0, mu), losses)
+    truth = triples.time_values(q, (mu, 0.0, mu), losses)
     assert below == pytest.approx(truth, rel=1e-3, abs=3e-5 * q)
     assert above == pytest.approx(below, rel=1e-10, abs=1e-13)
 
@@ -49,7 +49,7 @@ def test_no_triple_exceeds_removing_above_and_adding_below() -> None:
     for _ in range(12):
         q, mu = float(rng.choice([0.02, 0.2])), float(rng.choice([0.5, 1.2]))
         losses = losses_for(q, mu)
-        truth = triple_truth.time_values(q, triple_truth.random_sides(rng, mu), losses)
+        truth = triples.time_values(q, triples.random_sides(rng, mu), losses)
         most = poisson_values(q, mu, np.abs(losses))[1] * np.exp(np.minimum(losses, 0.0))
         assert (truth <= most * (1.0 + 1e-3) + 2e-4 * q).all()
 

@@ -12,11 +12,11 @@ from scipy.special import ndtri
 from tests.oracles.relations.noise import above, below, cells, density, masses, quadrature
 from tests.oracles.relations.ordinary import (
     Described,
-    drawn,
     gaussian_profile,
     laplace_profile,
 )
 from tests.oracles.relations.spaces import moving, pull
+from tests.random_numbers import log_uniform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,18 +34,18 @@ def _outer(one: Array, other: Array) -> Array:
 
 def _noisy(rng: Numbers) -> tuple[str, float, str]:
     """Draw a noise, its size, and how a specification names that."""
-    noise, size = str(rng.choice(["laplace", "gaussian"])), drawn(rng, 0.6, 3)
+    noise, size = str(rng.choice(["laplace", "gaussian"])), log_uniform(rng, 0.6, 3)
     return noise, size, f"{'sigma' if noise == 'gaussian' else 'scale'}={size!r}"
 
 
 def sparse_vector(rng: Numbers) -> Described:
     """Streams of up to four questions, each chosen by the answers so far."""
     noise = str(rng.choice(["laplace", "laplace", "gaussian"]))
-    rho, nu, cutoff = drawn(rng, 1, 5), drawn(rng, 1, 8), int(rng.choice([1, 1, 2]))
+    rho, nu, cutoff = log_uniform(rng, 1, 5), log_uniform(rng, 1, 8), int(rng.choice([1, 1, 2]))
     length = int(rng.integers(cutoff, 5))
-    unit = drawn(rng, 0.5, 2) if rng.random() < 0.3 else 1.0
+    unit = log_uniform(rng, 0.5, 2) if rng.random() < 0.3 else 1.0
     nonnegative = noise == "gaussian" and rng.random() < 0.35
-    highest = drawn(rng, 0.5, 4)
+    highest = log_uniform(rng, 0.5, 4)
     text = f"svt:noise={noise},threshold_noise={rho!r},query_noise={nu!r},cutoff={cutoff}"
     text += f",sensitivity={unit!r}"
     if nonnegative:
@@ -129,11 +129,11 @@ def propose_test_release(rng: Numbers) -> Described:
     other, release, spread = _release(rng)
     mode = str(rng.choice(["sum", "uniform", "max", "bit"]))
     if rng.random() < 0.5:
-        threshold = drawn(rng, 1, 4) * size
+        threshold = log_uniform(rng, 1, 4) * size
         wrong = float(above(noise, threshold / size))
         given = f"threshold={threshold!r}"
     else:
-        wrong = drawn(rng, 1e-3, 0.2)
+        wrong = log_uniform(rng, 1e-3, 0.2)
         tail = ndtri(1 - wrong) if noise == "gaussian" else -math.log(2 * wrong)
         threshold, given = size * float(tail), f"false_positive={wrong!r}"
     text = f"ptr:test=({noise}:{said}),mechanism=({other}),{given},mode={mode}"
@@ -197,7 +197,7 @@ def _bad_states(space: Space, rng: Numbers) -> Array:
 def stability(rng: Numbers) -> Described:
     """An answer that is published where it is far from any other."""
     noise, size, said = _noisy(rng)
-    threshold = round(drawn(rng, 0.8, 4) * size, 4)
+    threshold = round(log_uniform(rng, 0.8, 4) * size, 4)
 
     def program(space: Space, rng: Numbers) -> Array:
         count = len(space.states)
@@ -230,7 +230,7 @@ def stability(rng: Numbers) -> Described:
 
 def noisy_screening(rng: Numbers) -> Described:
     """Whether a number of votes, with noise, reaches a threshold."""
-    sigma, votes = drawn(rng, 0.5, 5), int(rng.integers(1, 9))
+    sigma, votes = log_uniform(rng, 0.5, 5), int(rng.integers(1, 9))
     threshold = round(float(rng.uniform(-1, votes + 1.5)), 2)
 
     def chances(t: Array) -> Array:
@@ -256,7 +256,7 @@ def noisy_screening(rng: Numbers) -> Described:
 
 def gnmax(rng: Numbers) -> Described:
     """Noisy votes for two answers, whose difference moves by 2; each person has one teacher."""
-    sigma = drawn(rng, 0.7, 6)
+    sigma = log_uniform(rng, 0.7, 6)
 
     def program(space: Space, rng: Numbers) -> Array:
         persons = space.holds.shape[1]
@@ -274,7 +274,7 @@ def gnmax(rng: Numbers) -> Described:
 
 def gnss(rng: Numbers) -> Described:
     """A number with noise of its smooth sensitivity, and the log of that with noise."""
-    sigma, beta = drawn(rng, 2, 12), drawn(rng, 0.01, 0.3)
+    sigma, beta = log_uniform(rng, 2, 12), log_uniform(rng, 0.01, 0.3)
 
     def program(space: Space, rng: Numbers) -> Array:
         logs = beta * moving(space, rng)
@@ -320,7 +320,7 @@ def thresholded_counts(rng: Numbers) -> Described:
     keys, whole_noise = int(rng.choice([1, 1, 2])), bool(rng.random() < 0.3)
     if whole_noise:
         noise, keys = f"discrete-{noise}", 1
-    threshold = round(1 + drawn(rng, 0.1, 4) * size, 3)
+    threshold = round(1 + log_uniform(rng, 0.1, 4) * size, 3)
 
     def released(counts: Array, fine: int) -> Array:
         """Return the laws of what is published of a key with so many, one row each."""
@@ -364,7 +364,7 @@ def thresholded_counts(rng: Numbers) -> Described:
 
 def partition_selection(rng: Numbers) -> Described:
     """Which of up to two keys are published, each with the largest probability."""
-    epsilon, delta = drawn(rng, 0.1, 2), drawn(rng, 1e-4, 0.1)
+    epsilon, delta = log_uniform(rng, 0.1, 2), log_uniform(rng, 1e-4, 0.1)
     chances = [0.0]
     for _ in range(4000):
         p = chances[-1]
@@ -399,8 +399,8 @@ def partition_selection(rng: Numbers) -> Described:
 
 def posterior_regression(rng: Numbers) -> Described:
     """Ridge regression on numbers, and one sample of its posterior."""
-    gamma, ridge = drawn(rng, 0.1, 2), drawn(rng, 1, 30)
-    size, norm, response = 6, drawn(rng, 0.5, 2), drawn(rng, 0.5, 2)
+    gamma, ridge = log_uniform(rng, 0.1, 2), log_uniform(rng, 1, 30)
+    size, norm, response = 6, log_uniform(rng, 0.5, 2), log_uniform(rng, 0.5, 2)
 
     def program(space: Space, rng: Numbers) -> Array:
         persons = space.holds.shape[1]

@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.oracles.relations.noise import cells, winners
 from tests.oracles.relations.spaces import moving, pull, rising
+from tests.random_numbers import log_uniform
 from tests.truths import gaussian_deltas
 
 if TYPE_CHECKING:
@@ -37,11 +38,6 @@ class Described:
     program: Callable[[Space, Numbers], Array]
     profile: Callable[[Array], Array] | None = None
     relations: tuple[str, ...] = ("add", "replace", "special")
-
-
-def drawn(rng: Numbers, low: float, high: float) -> float:
-    """Return a number with three digits, whose log is uniform."""
-    return float(f"{low * (high / low) ** rng.random():.3g}")
 
 
 def gaussian_profile(mu: float) -> Callable[[Array], Array]:
@@ -72,7 +68,7 @@ def range_profile(eta: float) -> Callable[[Array], Array]:
 
 def gaussian(rng: Numbers) -> Described:
     """Noise on one number."""
-    sigma = drawn(rng, 0.5, 4)
+    sigma = log_uniform(rng, 0.5, 4)
 
     def program(space: Space, rng: Numbers) -> Array:
         return cells("gaussian", moving(space, rng)[space.needed], sigma, CELLS)
@@ -82,7 +78,7 @@ def gaussian(rng: Numbers) -> Described:
 
 def laplace(rng: Numbers) -> Described:
     """Noise on one number."""
-    scale = drawn(rng, 0.5, 4)
+    scale = log_uniform(rng, 0.5, 4)
 
     def program(space: Space, rng: Numbers) -> Array:
         return cells("laplace", moving(space, rng)[space.needed], scale, CELLS)
@@ -103,7 +99,7 @@ def _geometric(space: Space, rng: Numbers, step: float) -> Array:
 
 def discrete_laplace(rng: Numbers) -> Described:
     """Noise on one whole number."""
-    scale = drawn(rng, 0.5, 4)
+    scale = log_uniform(rng, 0.5, 4)
     return Described(
         f"discrete-laplace:scale={scale!r}",
         lambda space, rng: _geometric(space, rng, 1 / scale),
@@ -113,7 +109,7 @@ def discrete_laplace(rng: Numbers) -> Described:
 
 def truncated_laplace(rng: Numbers) -> Described:
     """Laplace noise that stays within a bound."""
-    scale, bound = drawn(rng, 0.5, 4), drawn(rng, 1, 8)
+    scale, bound = log_uniform(rng, 0.5, 4), log_uniform(rng, 1, 8)
 
     def program(space: Space, rng: Numbers) -> Array:
         at = moving(space, rng)[space.needed]
@@ -130,7 +126,7 @@ def truncated_laplace(rng: Numbers) -> Described:
 
 def discrete_gaussian(rng: Numbers) -> Described:
     """Noise on one whole number."""
-    sigma = drawn(rng, 0.5, 4)
+    sigma = log_uniform(rng, 0.5, 4)
 
     def program(space: Space, rng: Numbers) -> Array:
         at = np.rint(moving(space, rng, whole=True)[space.needed])
@@ -144,7 +140,7 @@ def discrete_gaussian(rng: Numbers) -> Described:
 
 def staircase(rng: Numbers) -> Described:
     """Noise whose density falls by the factor e^-epsilon at gamma, 1 + gamma, and so on."""
-    epsilon, gamma = drawn(rng, 0.5, 3), round(float(rng.uniform(0.05, 0.95)), 2)
+    epsilon, gamma = log_uniform(rng, 0.5, 3), round(float(rng.uniform(0.05, 0.95)), 2)
 
     def program(space: Space, rng: Numbers) -> Array:
         at = moving(space, rng)[space.needed]
@@ -163,7 +159,7 @@ def staircase(rng: Numbers) -> Described:
 
 def pure(rng: Numbers) -> Described:
     """Geometric noise is one program."""
-    epsilon = drawn(rng, 0.2, 2)
+    epsilon = log_uniform(rng, 0.2, 2)
     return Described(
         f"pure:epsilon={epsilon!r}",
         lambda space, rng: _geometric(space, rng, epsilon),
@@ -173,7 +169,7 @@ def pure(rng: Numbers) -> Described:
 
 def approx(rng: Numbers) -> Described:
     """Geometric noise, or with some probability the data."""
-    epsilon, delta = drawn(rng, 0.2, 2), drawn(rng, 1e-3, 0.1)
+    epsilon, delta = log_uniform(rng, 0.2, 2), log_uniform(rng, 1e-3, 0.1)
 
     def program(space: Space, rng: Numbers) -> Array:
         noisy = (1 - delta) * _geometric(space, rng, epsilon)
@@ -231,7 +227,7 @@ def _levels(rng: Numbers, candidates: int, unit: float) -> Array:
 
 def exponential(rng: Numbers) -> Described:
     """Weights exp(epsilon u / 2)."""
-    epsilon, monotone = drawn(rng, 0.2, 4), bool(rng.random() < 0.35)
+    epsilon, monotone = log_uniform(rng, 0.2, 4), bool(rng.random() < 0.35)
 
     def program(space: Space, rng: Numbers) -> Array:
         candidates = int(rng.integers(2, 4))
@@ -247,7 +243,7 @@ def exponential(rng: Numbers) -> Described:
 def noisy_max(rng: Numbers) -> Described:
     """The best of a few noisy scores."""
     noise = str(rng.choice(["gaussian", "laplace", "exponential", "gumbel"]))
-    scale, candidates = drawn(rng, 0.7, 6), int(rng.choice([2, 2, 3, 4]))
+    scale, candidates = log_uniform(rng, 0.7, 6), int(rng.choice([2, 2, 3, 4]))
     monotone = bool(rng.random() < 0.3)
 
     def program(space: Space, rng: Numbers) -> Array:

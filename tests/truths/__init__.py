@@ -1,6 +1,8 @@
 """What many tests compare with: profiles in closed form, sums over few outcomes, how brackets lie.
 
 Formulas of their own, at the digits that mpmath has; nothing of the product but the type `Bound`.
+What takes more has a file of its own here: all outcomes of a composition (`brute`), arrangements of
+batches and of reports, pairs of two vectors as bases of a selection.
 """
 
 from __future__ import annotations
@@ -31,9 +33,22 @@ def normal_delta(mu: Any, epsilon: Any) -> Any:
     return tail(e / m - m / 2) - mp.exp(e) * tail(e / m + m / 2)
 
 
-def sampled_delta(mu: Any, q: Any, epsilon: Any) -> Any:
-    """Return that of one Poisson sample where the record is removed: q H at 1 + (e^x - 1) / q."""
-    return mp.mpf(q) * normal_delta(mu, mp.log1p(mp.expm1(mp.mpf(epsilon)) / mp.mpf(q)))
+def sampled_delta(mu: Any, q: Any, epsilon: Any, *, remove: bool = True) -> Any:
+    """Return that of one Poisson sample, a = e^epsilon.
+
+    remove: (1-q) N0 + q N1 - a N0 is positive where q (N1 - (1 + (a-1)/q) N0) is, hence q times
+    delta at a' = 1 + (a-1)/q. add: N0 - a ((1-q) N0 + q N1) is positive where
+    N1/N0 = e^{mu x - mu^2/2} is below (1/a - (1-q))/q.
+    """
+    m, q, e = mp.mpf(mu), mp.mpf(q), mp.mpf(epsilon)
+    if remove:
+        return q * normal_delta(m, mp.log1p(mp.expm1(e) / q))
+    a = mp.exp(e)
+    ratio = (1 / a - (1 - q)) / q
+    if ratio <= 0:
+        return mp.zero
+    x = mp.log(ratio) / m + m / 2
+    return tail(-x) * (1 - a * (1 - q)) - a * q * tail(m - x)
 
 
 def gaussian_deltas(mu: float, epsilons: Any) -> Array:
@@ -60,6 +75,25 @@ def pure_delta(eta: Any, count: int, epsilon: Any) -> Any:
 def hockey_stick(outcomes: Iterable[tuple[Any, Any]], a: Any) -> Any:
     """Return sum (p - a q)_+ over outcomes (p, q)."""
     return sum((p - a * q for p, q in outcomes if p > a * q), 0 * a)
+
+
+def epsilon_of(profile: Any, delta: float) -> float:
+    """Return the epsilon up to 60 of a decreasing profile by bisection."""
+    low, high = mp.mpf(0), mp.mpf(60)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if profile(middle) > delta else (low, middle)
+    return float(high)
+
+
+def renyi_divergence(p: Iterable[Any], q: Iterable[Any], order: Any) -> Any:
+    """Return the Renyi divergence of two vectors."""
+    return mp.log(sum(a**order * b ** (1 - order) for a, b in zip(p, q, strict=True))) / (order - 1)
+
+
+def screened(sigma: Any, threshold: Any, votes: int) -> list[Any]:
+    """Return the probability that 0, 1, ... votes with Gaussian noise are above a threshold."""
+    return [tail((mp.mpf(threshold) - t) / mp.mpf(sigma)) for t in range(votes + 1)]
 
 
 def holds(bound: Bound, truth: Any, slack: float = 0.0) -> bool:

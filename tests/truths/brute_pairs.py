@@ -15,13 +15,13 @@ from mpmath import mp
 
 from privcalc.exact import exact
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
-from tests.oracles.brute import DIGITS
+from tests.truths.brute import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.spec.tree import Node
-    from tests.oracles.brute import Pair
+    from tests.truths.brute import Pair
 
 # What lies further out has a probability below 10^-CUT in all.
 CUT = 75

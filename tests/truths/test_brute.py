@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from mpmath import mp
 
-from tests.oracles import brute_pairs as pairs
-from tests.oracles.brute import BruteForce, Pair, TooManyOutcomesError
+from tests.truths import brute_pairs as pairs
+from tests.truths.brute import BruteForce, Pair, TooManyOutcomesError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +47,7 @@ def test_epsilon_inverts_delta() -> None:
     assert whole.delta(100) == pytest.approx(0.1, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_many_uses_are_gathered_and_too_many_refused() -> None:
     """Two outcomes used n times give n + 1 of them; three incommensurable ones grow too fast."""
     assert len(BruteForce([(pairs.pure(0.1), 300)]).outcomes) == 301

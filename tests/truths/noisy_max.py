@@ -35,15 +35,6 @@ def _above(k: int, z: Any) -> Any:
     return -np.expm1(k * log_ndtr(z))
 
 
-def epsilon_of(profile: Any, delta: float) -> float:
-    """Return the epsilon of a decreasing profile by bisection."""
-    low, high = mpf(0), mpf(60)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if profile(middle) > delta else (low, middle)
-    return float(high)
-
-
 def upper_delta(law: Any, x: float) -> float:
     """Return an upper end of the profile of one law: of a list the sum over its outcomes."""
     direct = law.profile(x)
