@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.accounting.realize import default_relation
 from privcalc.bounds import TOLERANCE, Verdict, round_down, round_up
 from privcalc.calibration.holes import COUNTS, Unknown, unknown
-from privcalc.calibration.search import DEAR, Crossing, ValueSearch
+from privcalc.calibration.search import Crossing, ValueSearch
 from privcalc.calibration.target import GAP, Calibration, CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.numerics.work import QUESTION, OutOfWorkError, allowance
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibration", "CalibrationTarget", "calibrate"]
 
-# What a search may cost, several questions in all; of which so many are left for a value that is not sufficient.
-WORK, FOR_LOWER = 2.0 * QUESTION, 1.0
+# What a search may cost, several questions in all. So many answers are left for a value that is
+# not sufficient; with more left than that, what is shown is narrow.
+WORK, FOR_LOWER, FOR_NARROW = 2.0 * QUESTION, 1.0, 8.0
 # The middle of brackets is looked for as long as the answer is farther away than this, in logs.
 NEAR = 0.02
 # Brackets of this relative width are enough for that, and for what is asked only once.
 ROUGH = 1e-3
+# A first search has this part of the work of a question in each.
+PARTS = 16.0
 # Counts are looked for from here: few uses may take longer.
 USES = 100
 # A value that is proved insufficient is looked for no nearer to the sufficient one than this.
@@ -117,20 +120,20 @@ class _Calibrator:
         search.rough = tuple(rough.probes.values())
         search.low, search.high, search.slope = rough.low, rough.high, rough.slope
         upper, root = Crossing(search, "upper", spared=FOR_LOWER), rough.root("upper")
-        search.start(search.rough[0].x if root is None else upper.safe(root))
+        search.start(search.rough[0].x if root is None else root)
         upper.solve()
         good, bad = self._both(search, *search.nearest())
         below = self._insufficient(search, good)
         # What decides a budget may be a wide bracket; those that are shown are narrow.
-        if search.rest > DEAR:
+        if search.rest > FOR_NARROW:
             good = search.narrowed(good)
             if self.unknown.whole:
                 below = None if below is None else search.narrowed(below)
         return self._calibration(good, bad, below, len(search.probes) + len(search.rough))
 
     def _search(self, *, rough: bool) -> ValueSearch:
-        wish = max(ROUGH, self.tolerance) if rough else self.tolerance
-        return ValueSearch(self.unknown, self.target, self.relation, wish, quick=rough)
+        wish, parts = (max(ROUGH, self.tolerance), PARTS) if rough else (self.tolerance, 1.0)
+        return ValueSearch(self.unknown, self.target, self.relation, wish, parts)
 
     def _first(self, start: float | None) -> float:
         """Return an x to begin with: of what is near, of 1, or of some uses."""

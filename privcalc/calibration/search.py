@@ -74,8 +74,6 @@ class Probe:
 
 # Of brackets that are wider than this, relatively, the upper end stands for both.
 NARROW = 0.1
-# One that is so many times as wide as another is asked only where it is this part of the excess.
-WIDER, FAR = 4.0, 0.1
 # Where the first value is out of range, these multiples of it are tried, and these values.
 SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
 
@@ -89,9 +87,9 @@ class ValueSearch:
         target: what it has to meet.
         relation: the neighbouring relation.
         tolerance: that of every probe.
-        quick: whether probes only show where the answer is, as fast as they can.
+        parts: probes have this part of the work of a question; of one they are its answers.
         slope: about the growth of the excess with x.
-        rough: probes of a quick search before this one, which help to find the place.
+        rough: probes of a quick search before this one, which leave open what they do not prove.
         spent: the work that its own probes took.
     """
 
@@ -99,7 +97,7 @@ class ValueSearch:
     target: CalibrationTarget
     relation: Relation
     tolerance: float
-    quick: bool = False
+    parts: float = 1.0
     slope: float = 1.0
     probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
@@ -163,14 +161,24 @@ class ValueSearch:
         """Return the costliest value that is proved to keep the budget, and the next one beyond.
 
         Of brackets of several widths: that of a cheaper value may say less. Rough ones leave open
-        what they do not prove.
+        what they do not prove, and so does what there was no work left to ask.
         """
         kept = [p for p in self.probes.values() if p.excess["upper"] <= 0.0]
         good = max(kept, key=lambda p: p.position, default=None)
         least = self.low - 1 if good is None else good.position
         probes = [*self.probes.values(), *self.rough]
         beyond = [p for p in probes if p.position > least and p.excess["upper"] > 0.0]
-        return good, min(beyond, key=lambda p: p.position, default=None)
+        bad = min(beyond, key=lambda p: p.position, default=None)
+        if bad is None and good is not None and least < self.high and self.rest < 1.0:
+            bad = self._unasked(least + 1)
+        return good, bad
+
+    def _unasked(self, position: int, error: NotCertifiedError | None = None) -> Probe:
+        """Return what is known of a value without a bracket."""
+        value = self.unknown.grid.value(self.unknown.sign * position)
+        nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
+        x = self.unknown.sign * log_value(value)
+        return Probe(position, value, x, None, None, nothing, error)
 
     @property
     def rest(self) -> float:
@@ -180,13 +188,9 @@ class ValueSearch:
     def root(self, end: End) -> float | None:
         """Return about the x where the excess is 0: inverse interpolation of the nearest probes.
 
-        What decides a budget may be a wide bracket; near the budget narrow ones know better. Costs
-        grow with x: where a costlier value seems to cost no more, the wider of the two misleads.
+        Costs grow with x: where a costlier value seems to cost no more, the wider bracket misleads.
         """
-        probes = [*self.probes.values(), *self.rough]
-        finite = [p for p in probes if math.isfinite(p.excess[end] + p.x)]
-        narrow = WIDER * min((p.open for p in finite), default=math.inf)
-        probes = [p for p in finite if p.open <= max(narrow, FAR * abs(p.excess[end]))]
+        probes = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
         known = [
             p
             for p in probes
@@ -229,11 +233,10 @@ class ValueSearch:
         try:
             with trying(self.unknown.words(value)):
                 bound, method = self.target.ask(
-                    tree, self.relation, self.tolerance, decide=decide, quick=self.quick
+                    tree, self.relation, self.tolerance, decide=decide, parts=self.parts
                 )
         except NotCertifiedError as error:
-            nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
-            return Probe(position, value, x, None, None, nothing, error)
+            return self._unasked(position, error)
         finally:
             if before < math.inf:
                 self.spent += before - left()
@@ -262,17 +265,18 @@ class ValueSearch:
 
 
 MOST_PROBES = 150
-# Values are near enough that are apart by no more than this part of what brackets leave open (less
-# for a sufficient value, which is what is used), or by so little that it takes narrow ones to say
-# more. Where the next value is not certified at all, those within JUMP are.
-PART, PART_OF_UPPER, SMALL, JUMP = 0.02, 0.0002, 5e-8, 1e-3
+# Of wide brackets values are near enough that are apart by this part of what they leave open, and
+# so is what proves something as far from the budget. Where the next value is not certified at all,
+# values within JUMP are.
+PART, JUMP = 0.05, 1e-3
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs; where
 # it has no idea, as a multiple of the excess, which doubles. Of wide brackets it is not for values
 # nearer to each other than the last.
 BEYOND, FIRST_STEP, BLIND, LEAST_STEP = 1.1, 0.7, 2.0, 0.1
-# Answers are dear where so few of them can be had. There each is to prove something: it goes
-# that part of what brackets leave open beyond where it would, and twice that is near enough.
-DEAR, BACK = 8.0, 0.03
+# Each is to prove something: it goes this part of what brackets leave open beyond where it would.
+BACK = 0.02
+# Brackets that are as narrow show on which side of the budget a value is, however near.
+FINE = 1e-7
 # Refusals of values on one side after which the last good one is taken for the end of the range.
 MOST_REFUSALS = 12
 # Logs that differ by less are next to each other.
@@ -315,7 +319,7 @@ class Crossing:
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
             proved = bad if end == "lower" else good
-            if proved is not None and self._rest < DEAR and self._proves(proved):
+            if proved is not None and abs(proved.excess[end]) <= PART * proved.width:
                 break
             # Of two sides both are wanted, of an end the one that it proves.
             both = good is not None and bad is not None
@@ -339,17 +343,12 @@ class Crossing:
         """How many answers can be had, without those that are spared."""
         return self.search.rest - self.spared
 
-    def _proves(self, probe: Probe) -> bool:
-        """Return whether what is proved is as near as dear answers come."""
-        return abs(probe.excess[self.end]) <= 2.0 * BACK * probe.width
-
     def safe(self, root: float) -> float:
         """Return an x that proves something, near where the end of the bracket is the budget."""
         search = self.search
-        if self._rest >= DEAR or not search.slope or self.end == "middle":
+        if not search.slope or self.end == "middle":
             return root
-        probes = [*search.probes.values(), *search.rough]
-        width = min(probes, key=lambda p: abs(p.x - root)).width
+        width = min(search.probes.values(), key=lambda p: abs(p.x - root)).width
         return root + math.copysign(BACK * width / search.slope, 1 if self.end == "lower" else -1)
 
     def between(self, good: Probe, bad: Probe) -> int:
@@ -382,9 +381,9 @@ class Crossing:
         root = search.root(self.end)
         if root is not None and (root - base.x) * direction > 0.0:
             least = LEAST_STEP if self.end == "middle" and base.width > NARROW else LITTLE
-            distance = max(BEYOND * abs(root - base.x), least)
-            if self._rest < DEAR and self.end != "middle":
-                distance = abs(self.safe(root) - base.x)
+            fine = self.end == "middle" or base.width <= FINE
+            distance = BEYOND * abs(root - base.x) if fine else abs(self.safe(root) - base.x)
+            distance = max(distance, least)
         else:
             # Brackets of several widths may not fit together, but each says about how far it is.
             distance = self.blind * max(abs(base.excess[self.end]), LITTLE)
@@ -417,16 +416,14 @@ class Crossing:
         gap, width = bad.x - good.x, max(good.width, bad.width)
         if bad.bound is None:
             return gap <= JUMP
-        if max(-good.excess[self.end], bad.excess[self.end]) > width:
+        if self.end == "middle" or max(-good.excess[self.end], bad.excess[self.end]) > width:
             return False
         return gap <= self._near_enough(good, bad)
 
     def _near_enough(self, good: Probe, bad: Probe) -> float:
         """Return the gap that is small in comparison with what brackets leave open."""
-        part = PART_OF_UPPER if self.end == "upper" else PART
         slope = abs(self.search.slope)
-        left_open = max(good.width, bad.width) / slope if slope else 0.0
-        return max(part * left_open, min(0.2 * left_open, SMALL))
+        return PART * max(good.width, bad.width) / slope if slope else 0.0
 
     def _clip(self, x: float, first: int, last: int) -> int:
         """Round to a position inside; at its edges go further in with each time."""

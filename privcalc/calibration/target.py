@@ -10,7 +10,7 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.directions import Method
 from privcalc.engine.certified import DELTA_FLOOR
 from privcalc.errors import DomainError
-from privcalc.numerics.work import alone
+from privcalc.numerics.work import QUESTION, alone
 from privcalc.record import record
 from privcalc.spec.entry import brief_text
 
@@ -91,7 +91,7 @@ class CalibrationTarget:
         tolerance: float,
         *,
         decide: bool = True,
-        quick: bool = False,
+        parts: float = 1.0,
     ) -> tuple[Bound, Method]:
         """Bracket the quantity for a specification without holes.
 
@@ -103,14 +103,14 @@ class CalibrationTarget:
             relation: the neighbouring relation.
             tolerance: target relative width.
             decide: whether the first bracket will do that decides whether the budget is satisfied.
-            quick: whether this is no answer, and may be as rough as the tolerance.
+            parts: ask as with one of so many parts of that work: quickly, and for no answer.
 
         Raises:
             NotCertifiedError: no bracket is proved.
             OutOfWorkError: too much was asked before.
         """
-        with alone():
-            return self._ask(tree, relation, tolerance, decide=decide, quick=quick)
+        with alone(QUESTION / parts):
+            return self._ask(tree, relation, tolerance, decide=decide, quick=parts > 1.0)
 
     def _ask(
         self, tree: Node, relation: Relation, tolerance: float, *, decide: bool, quick: bool
