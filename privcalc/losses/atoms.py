@@ -75,7 +75,7 @@ def atomic_renyi(
         wrong = (units[0] + 2.0) * np.abs(products) + units[1] + 10.0 * np.abs(logs)
         low, high = log_sum(products + logs, UNIT * wrong)
         if moved and not infinite:
-            # A list is missing, or has too much, of a sum of 1: as if that were of the largest loss.
+            # What a list has too much, or too little, of a sum of 1 may have the largest loss.
             size = part * max(0.0, float(losses.max()))
             with np.errstate(all="ignore"):
                 more = np.minimum(max(over, 0.0) * MARGIN * np.exp(size - low), 1.0)
