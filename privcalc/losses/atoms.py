@@ -13,7 +13,7 @@ from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.law import MASS_ULPS, MOST_ANCHORS, LawProperties, LossLaw, Tails
 from privcalc.numerics.normal import pure_mu
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, TINIEST, UNIT
 from privcalc.numerics.sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.work import charge
 from privcalc.record import field, record
@@ -66,6 +66,7 @@ def atomic_renyi(
     if len(c) > MANY:
         charge(PER_TERM * len(c) * len(losses))
     balanced = not infinite and _balanced(losses, masses, units)
+    over = math.fsum([*masses.tolist(), -1.0])
     rows = max(1, CHUNK // len(losses))
     for i in range(0, len(c), rows):
         part = c[i : i + rows]
@@ -73,6 +74,13 @@ def atomic_renyi(
         products, logs = part[:, None] * losses, np.log(masses)
         wrong = (units[0] + 2.0) * np.abs(products) + units[1] + 10.0 * np.abs(logs)
         low, high = log_sum(products + logs, UNIT * wrong)
+        if moved and not infinite:
+            # What a list has too much, or too little, of a sum of 1 may have the largest loss.
+            size = part * max(0.0, float(losses.max()))
+            with np.errstate(all="ignore"):
+                more = np.minimum(max(over, 0.0) * MARGIN * np.exp(size - low), 1.0)
+                low = np.where(more > 0.0, low + np.log1p(-more), low)
+                high = np.logaddexp(high, size + math.log(max(-over * MARGIN, TINIEST)))
         if balanced:
             steep = -(part + 1.0) * np.expm1((part + 1.0) * min(0.0, float(losses.min())))
             through = log1p_bracket(*widened(_excess(part, losses, masses, units), moved * steep))
@@ -249,6 +257,7 @@ class AtomicLaw(LossLaw):
             self.masses,
             self.infinity_mass_error + MASS_ULPS * UNIT,
             log_truncated_mass=self.log_truncated_mass,
+            moved=self.moved,
         )
 
     @property

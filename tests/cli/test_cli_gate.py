@@ -215,7 +215,7 @@ class TestRecipes:
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         (workflow,) = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
         (budget,) = re.findall(r"^```toml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-        script = "\n".join(line.strip() for line in workflow.partition("run: |\n")[2].splitlines())
+        script = "\n".join(re.findall(r"- run: (privcalc .*)$", workflow, re.MULTILINE))
         assert script.endswith("privcalc compose --file privacy.toml --format github")
         (tmp_path / "privacy.toml").write_text(budget, encoding="utf-8")
         done = self.shell(script, tmp_path)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from privcalc.accounting.compose import compose
+from privcalc.accounting.realize import realize
 from privcalc.exact import Enclosed
 from privcalc.losses.atoms import AtomicLaw, two_point
 from privcalc.losses.cells import listed, lower_law, mixed, opposite, upper_law
@@ -125,6 +126,25 @@ def test_a_law_is_between_its_lists(seed: int) -> None:
         between(ends[0], profile(p, m), ends[1], 1e-3)
         ends = [sampled(each, rate, remove=True) for each in (below, above)]
         between(ends[0], profile(m, p), ends[1])
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
+@pytest.mark.parametrize("remove", [False, True])
+def test_divergences_next_to_order_1_are_below(epsilon: str, *, remove: bool) -> None:
+    """Of a sampled list: K is as small there as what rounding adds to its masses."""
+    text = f"(rr:epsilon={epsilon}+rr:epsilon=0.045260874245587765)"
+    q, one, other = (mpmath.mpf(x) for x in ("0.00128", epsilon, "0.045260874245587765"))
+    sides = [mpmath.exp(x) / (1 + mpmath.exp(x)) for x in (one, other)]
+    p = [a * b for a in (sides[0], 1 - sides[0]) for b in (sides[1], 1 - sides[1])]
+    without = p[::-1]
+    with_it = [q * x + (1 - q) * y for x, y in zip(p, without, strict=True)]
+    pair = (with_it, without) if remove else (without, with_it)
+    parts = realize(parse(f"{text}@poisson:q=0.00128").tree, Relation.ADD_OR_REMOVE_ONE)
+    for c in (1e-9, 1e-7, 1e-5, 1e-3, 1.0):
+        true = mpmath.log(mpmath.fsum(x * (x / y) ** c for x, y in zip(*pair, strict=True)))
+        lower = parts["remove" if remove else "add"].renyi_lower(np.array([c]))
+        assert lower is not None
+        assert lower[0] <= true * (1 + mpmath.mpf("1e-9"))
 
 
 @pytest.mark.parametrize("seed", range(8))

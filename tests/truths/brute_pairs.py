@@ -143,13 +143,19 @@ def approx(epsilon: float, delta: float) -> Pair:
 
 
 def randomized_response(
-    *, p: float | None = None, epsilon: float | None = None, categories: int = 2
+    *,
+    p: float | None = None,
+    epsilon: float | None = None,
+    random: float | None = None,
+    categories: int = 2,
 ) -> Pair:
     """The true category changes from the first to the second; every category is an outcome."""
     with mp.workdps(DIGITS):
         others = categories - 1
         if p is not None:
             true = mp.mpf(p)
+        elif random is not None:
+            true = 1 - mp.mpf(random) * others / categories
         else:
             true = mp.exp(mp.mpf(epsilon)) / (mp.exp(mp.mpf(epsilon)) + others)
         false = (1 - true) / others
@@ -230,18 +236,30 @@ OUTCOMES: dict[str, Callable[[dict[str, Any]], Pair]] = {
     "randomized_response": lambda given: randomized_response(
         p=given.get("probability"),
         epsilon=given.get("epsilon"),
+        random=given.get("random"),
         categories=given.get("categories", 2),
     ),
     "discrete_gaussian": lambda given: discrete_gaussian(
-        _small(given["standard_deviation"], 5), given.get("sensitivity", 1)
+        _small(_alone(given, "clients")["standard_deviation"], 5), given.get("sensitivity", 1)
     ),
     "discrete_laplace": lambda given: discrete_laplace(
-        scale=_small(given.get("scale"), 20),
+        scale=_small(_alone(given, "bound").get("scale"), 20),
         epsilon=given.get("epsilon"),
         sensitivity=given.get("sensitivity", 1),
     ),
     "staircase": lambda given: staircase(given["epsilon"], given.get("gamma")),
 }
+
+
+def _alone(given: dict[str, Any], other: str) -> dict[str, Any]:
+    """Return the same without another parameter, which makes it another mechanism.
+
+    Raises:
+        KeyError: it is given.
+    """
+    if other in given:
+        raise KeyError(other)
+    return given
 
 
 def _small(value: Any, most: float) -> Any:

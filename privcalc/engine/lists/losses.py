@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.rounding import Array, Integers
 
-# No list is longer.
-MOST_POINTS = 2**23
+# No list is longer, and no point has a larger number, which is a double.
+MOST_POINTS, LARGEST_NUMBER = 2**23, 2**53
 # An atom is on the lattice if it is this near, in steps.
 NEAR = 1e-9
 # Numbers of so many digits have a common divisor.
@@ -79,10 +79,10 @@ class Lattice:
         """Return the points from one below `low` to one above `high`.
 
         Raises:
-            LatticeError: they are too many.
+            LatticeError: they are too many, or their numbers are.
         """
         ends = [(end - float(origin)) / float(step) for end in (low, high)]
-        if not ends[1] - ends[0] < MOST_POINTS:
+        if not (ends[1] - ends[0] < MOST_POINTS and max(map(abs, ends)) < LARGEST_NUMBER):
             raise LatticeError("the range of a law is too wide for its lattice")
         first, last = math.floor(ends[0]) - 1, math.ceil(ends[1]) + 1
         return cls(origin, step, first, last - first + 1)

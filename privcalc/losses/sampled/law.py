@@ -394,6 +394,7 @@ def _sampled_atoms(
         below,
         lower_masses=tuple(others),
         infinity_mass_error=own if above > 0.0 else 0.0,
+        moved=event.moved,
     )
 
 

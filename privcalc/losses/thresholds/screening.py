@@ -206,7 +206,9 @@ def _means(
         )
         chances = each[0]
     charge(PER_COUNT * (votes + 1) + PER_PRODUCT * (votes + 1) * len(moves))
-    x = np.array([float((t - threshold) / sigma) for t in range(votes + 1)])
+    # Larger quotients are no doubles.
+    far = 10**300 * sigma
+    x = np.array([float(max(-far, min(t - threshold, far)) / sigma) for t in range(votes + 1)])
     # Beyond, one of both tails is FAINT.
     size = min(float(np.abs(x).max()), 38.0)
     error = UNIT * (16.0 + 6.0 * (1.0 + size) ** 2 + 2.0 * len(moves)) + wrong

@@ -291,7 +291,7 @@ def anchors_and_lattice(subject: Subject) -> Iterator[str]:
     if truth is not None and anchors and len(truth.atoms) <= 64:
         for loss, p, q in truth.atoms:
             gap = min(abs(mpf(x) - loss) for x in anchors)
-            if min(p, q) > 1e-6 and gap > 1e-9 * abs(loss) + mpf("1e-40"):
+            if min(p, q) > 1e-6 and gap > 1e-9 * abs(loss) + mpf("1e-15"):
                 yield f"no anchor at the atom {shown(loss)}"
     if law.lattice is None:
         return
