@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.realize import default_relation
 from privcalc.bounds import TOLERANCE, Verdict, round_down, round_up
 from privcalc.calibration.holes import COUNTS, Unknown, unknown
-from privcalc.calibration.search import Crossing, ValueSearch
+from privcalc.calibration.search import CHEAP, Crossing, ValueSearch
 from privcalc.calibration.target import GAP, Calibration, CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.numerics.work import QUESTION, OutOfWorkError, allowance
@@ -27,15 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibration", "CalibrationTarget", "calibrate"]
 
-# What a search may cost, several questions in all. So many answers are left for a value that is
-# not sufficient; with more left than that, what is shown is narrow.
-WORK, FOR_LOWER, FOR_NARROW = 2.0 * QUESTION, 1.0, 8.0
-# The middle of brackets is looked for as long as the answer is farther away than this, in logs.
-NEAR = 0.02
-# Brackets of this relative width are enough for that, and for what is asked only once.
+# What a search may cost, several questions in all; of which so many are left for a value that is
+# not sufficient.
+WORK, FOR_LOWER = 2.0 * QUESTION, 1.0
+# Brackets of this relative width are enough for what is asked only once.
 ROUGH = 1e-3
-# A first search has this part of the work of a question in each.
-PARTS = 16.0
 # Counts are looked for from here: few uses may take longer.
 USES = 100
 # A value that is proved insufficient is looked for no nearer to the sufficient one than this.
@@ -103,37 +98,27 @@ class _Calibrator:
     tolerance: float
 
     def answer(self, start: float | None) -> Calibration:
-        """Come near with the middle of rough brackets; then each end proves a value by itself.
+        """Search for the value whose upper end is the budget; then for one that is refuted.
 
-        Every probe of the second search is the question of the check of the answer, with all of the
-        work that it has.
+        Every value is asked with the question of the check of the answer, and all of its work.
         """
         self._check_rest()
-        rough = self._search(rough=True)
-        rough.start(self._first(start))
+        search = ValueSearch(self.unknown, self.target, self.relation, self.tolerance)
+        search.start(self._first(start))
         if all(
-            probe.bound is None or math.isinf(probe.bound.upper) for probe in rough.probes.values()
+            probe.bound is None or math.isinf(probe.bound.upper) for probe in search.probes.values()
         ):
             self._refuse_limit()
-        self._both(rough, *Crossing(rough, "middle").solve(partial(_near, rough)))
-        search = self._search(rough=False)
-        search.rough = tuple(rough.probes.values())
-        search.low, search.high, search.slope = rough.low, rough.high, rough.slope
-        upper, root = Crossing(search, "upper", spared=FOR_LOWER), rough.root("upper")
-        search.start(search.rough[0].x if root is None else root)
-        upper.solve()
+        Crossing(search, "upper", spared=FOR_LOWER).solve()
         good, bad = self._both(search, *search.nearest())
         below = self._insufficient(search, good)
         # What decides a budget may be a wide bracket; those that are shown are narrow.
-        if search.rest > FOR_NARROW:
-            good = search.narrowed(good)
-            if self.unknown.whole:
-                below = None if below is None else search.narrowed(below)
-        return self._calibration(good, bad, below, len(search.probes) + len(search.rough))
-
-    def _search(self, *, rough: bool) -> ValueSearch:
-        wish, parts = (max(ROUGH, self.tolerance), PARTS) if rough else (self.tolerance, 1.0)
-        return ValueSearch(self.unknown, self.target, self.relation, wish, parts)
+        for shown in (good, below):
+            if shown is not None and search.rest > CHEAP:
+                search.narrow(shown)
+        good = search.probes[good.position]
+        below = below and search.probes.get(below.position, below)
+        return self._calibration(good, bad, below, len(search.probes))
 
     def _first(self, start: float | None) -> float:
         """Return an x to begin with: of what is near, of 1, or of some uses."""
@@ -280,23 +265,6 @@ class _Calibrator:
             relation=self.relation,
             asked=asked,
         )
-
-
-def _near(search: ValueSearch, good: Probe, bad: Probe) -> bool:
-    """Say whether the answer is so near to one of two probes that narrow brackets pay.
-
-    Where one is wide and leaves the budget open, there are none.
-    """
-    if _open(good) or _open(bad):
-        return True
-    root, best = search.root("middle"), min(good, bad, key=lambda p: abs(p.excess["middle"]))
-    return root is not None and max(abs(best.excess["middle"]), abs(root - best.x)) <= NEAR
-
-
-def _open(probe: Probe) -> bool:
-    """Say whether all that is proved of a value leaves open whether it keeps the budget."""
-    met = probe.method is None or probe.method.tolerance_met
-    return not met and -math.inf < probe.excess["lower"] <= 0.0 < probe.excess["upper"]
 
 
 def _gap(first: float, second: float) -> float:

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Literal
 
 from privcalc.bounds import Verdict
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
-from privcalc.numerics.work import charge, left, trying
+from privcalc.numerics.work import QUESTION, charge, left, trying
 from privcalc.record import field, mutable, record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.accounting.directions import Method
     from privcalc.bounds import Bound
     from privcalc.calibration.holes import Unknown
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from privcalc.relation import Relation
 
 # Which end of the bracket is compared with the budget.
-End = Literal["upper", "lower", "middle"]
+End = Literal["upper", "lower"]
 # Where brackets are wider than this on the scale of the excess, that is enough to know.
 WIDEST = 5.0
 
@@ -48,6 +46,7 @@ class Probe:
         bound: the bracket of the quantity, or None where nothing is certified.
         method: how that was obtained.
         excess: for each end of the bracket; positive where it is above the budget.
+        whole: whether it had all the work that a question has; else it shows where others are.
         error: why nothing is certified.
     """
 
@@ -57,23 +56,29 @@ class Probe:
     bound: Bound | None
     method: Method | None
     excess: dict[End, float]
+    whole: bool = True
     error: NotCertifiedError | None = None
 
     @property
     def width(self) -> float:
         """The width of the bracket on the scale of the excess; 0 where it has no two ends."""
-        if self.bound is None or self.bound.lower is None or math.isinf(self.bound.upper):
-            return 0.0
-        return min(self.excess["upper"] - self.excess["lower"], WIDEST)
+        return min(self.open, WIDEST) if math.isfinite(self.open) else 0.0
 
     @property
     def open(self) -> float:
         """What the bracket leaves open on the scale of the excess; infinity without two ends."""
         return self.excess["upper"] - self.excess["lower"]
 
+    @property
+    def far(self) -> bool:
+        """Whether the value is so far from the budget that more of it need not be known."""
+        far = min(FAR, max(NEAR, FAR * self.open))
+        return self.excess["lower"] > far or -math.inf < self.excess["upper"] < -far
 
-# Of brackets that are wider than this, relatively, the upper end stands for both.
-NARROW = 0.1
+
+# Excesses that are far for wide brackets, and for narrow ones; there values are asked with this
+# part of a question's work.
+FAR, NEAR, PARTS = 0.3, 0.01, 16.0
 # Where the first value is out of range, these multiples of it are tried, and these values.
 SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
 
@@ -87,23 +92,23 @@ class ValueSearch:
         target: what it has to meet.
         relation: the neighbouring relation.
         tolerance: that of every probe.
-        parts: probes have this part of the work of a question; of one they are its answers.
+        quick: whether answers are so dear that far from the budget little is asked first.
         slope: about the growth of the excess with x.
-        rough: probes of a quick search before this one, which leave open what they do not prove.
-        spent: the work that its own probes took.
+        narrowest: positions that were asked for narrow brackets.
+        dearest: the work that an answer took, at most.
     """
 
     unknown: Unknown
     target: CalibrationTarget
     relation: Relation
     tolerance: float
-    parts: float = 1.0
+    quick: bool = True
     slope: float = 1.0
     probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
     high: int = 0
-    rough: tuple[Probe, ...] = ()
-    spent: float = 0.0
+    narrowest: set[int] = field(factory=set)
+    dearest: float = 0.0
 
     def __post_init__(self) -> None:
         """Turn the range."""
@@ -138,7 +143,14 @@ class ValueSearch:
     def probe(self, position: int) -> Probe:
         """Return what the value at a position costs."""
         if position not in self.probes:
-            self.probes[position] = self._ask(position)
+            if self.quick:
+                before = left()
+                found = self._ask(position, parts=PARTS)
+                # What costs little is asked for at once, and so is what comes after a near value.
+                self.quick = found.far and before - left() > QUESTION / PARTS**2
+            if not self.quick:
+                found = self._ask(position)
+            self.probes[position] = found
         return self.probes[position]
 
     def sides(self, end: End) -> tuple[Probe | None, Probe | None]:
@@ -160,30 +172,29 @@ class ValueSearch:
     def nearest(self) -> tuple[Probe | None, Probe | None]:
         """Return the costliest value that is proved to keep the budget, and the next one beyond.
 
-        Of brackets of several widths: that of a cheaper value may say less. Rough ones leave open
-        what they do not prove, and so does what there was no work left to ask.
+        Of brackets of several widths: that of a cheaper value may say less. What was not asked is
+        not proved.
         """
-        kept = [p for p in self.probes.values() if p.excess["upper"] <= 0.0]
+        kept = [p for p in self.probes.values() if p.excess["upper"] <= 0.0 and p.whole]
         good = max(kept, key=lambda p: p.position, default=None)
         least = self.low - 1 if good is None else good.position
-        probes = [*self.probes.values(), *self.rough]
-        beyond = [p for p in probes if p.position > least and p.excess["upper"] > 0.0]
+        beyond = [p for p in self.probes.values() if p.position > least and p not in kept]
         bad = min(beyond, key=lambda p: p.position, default=None)
-        if bad is None and good is not None and least < self.high and self.rest < 1.0:
+        if bad is None and good is not None and least < self.high:
             bad = self._unasked(least + 1)
         return good, bad
 
     def _unasked(self, position: int, error: NotCertifiedError | None = None) -> Probe:
         """Return what is known of a value without a bracket."""
         value = self.unknown.grid.value(self.unknown.sign * position)
-        nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
+        nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf}
         x = self.unknown.sign * log_value(value)
-        return Probe(position, value, x, None, None, nothing, error)
+        return Probe(position, value, x, None, None, nothing, error=error)
 
     @property
     def rest(self) -> float:
-        """How many answers like those so far can be had for the work that is left."""
-        return left() * len(self.probes) / self.spent if self.spent > 0.0 else math.inf
+        """How many answers can be had for the work that is left."""
+        return left() / self.dearest if self.dearest > 0.0 else math.inf
 
     def root(self, end: End) -> float | None:
         """Return about the x where the excess is 0: inverse interpolation of the nearest probes.
@@ -215,15 +226,29 @@ class ValueSearch:
                 found += ((x2 - x1) / (y2 - y1) - inverse) / (y2 - y) * y * y1
         return found
 
-    def narrowed(self, probe: Probe) -> Probe:
-        """Return a probe with a narrow bracket, where that says the same of the budget."""
-        if probe.method is None or probe.method.tolerance_met:
-            return probe
-        other = self._ask(probe.position, decide=False)
-        same = all((probe.excess[end] > 0.0) == (other.excess[end] > 0.0) for end in probe.excess)
-        return other if same else probe
+    def narrow(self, probe: Probe) -> bool:
+        """Ask for a narrow bracket where a wide one decided; say whether that is any narrower.
 
-    def _ask(self, position: int, *, decide: bool = True) -> Probe:
+        It stands for the other where it says the same of the budget.
+        """
+        met = probe.method is None or probe.method.tolerance_met
+        if met or probe.position in self.narrowest:
+            return False
+        self.narrowest.add(probe.position)
+        other = self._ask(probe.position, decide=False)
+        if any((probe.excess[end] > 0.0) != (other.excess[end] > 0.0) for end in probe.excess):
+            return False
+        self.probes[probe.position] = other
+        return other.width < probe.width
+
+    def settle(self, probe: Probe) -> bool:
+        """Ask more of a value; say whether there is nothing more to be known of it."""
+        if not probe.whole:
+            self.probes[probe.position] = self._ask(probe.position)
+            return False
+        return probe.width <= FINE or self.rest < CHEAP or not self.narrow(probe)
+
+    def _ask(self, position: int, *, parts: float = 1.0, decide: bool = True) -> Probe:
         value = self.unknown.grid.value(self.unknown.sign * position)
         x = self.unknown.sign * log_value(value)
         tree = self.unknown.tree_at(value)
@@ -233,13 +258,13 @@ class ValueSearch:
         try:
             with trying(self.unknown.words(value)):
                 bound, method = self.target.ask(
-                    tree, self.relation, self.tolerance, decide=decide, parts=self.parts
+                    tree, self.relation, self.tolerance, decide=decide, parts=parts
                 )
         except NotCertifiedError as error:
             return self._unasked(position, error)
         finally:
-            if before < math.inf:
-                self.spent += before - left()
+            if before < math.inf and parts == 1.0:
+                self.dearest = max(self.dearest, before - left())
         budget = self.target.budget
         verdict = bound.verdict(budget)
         missed = verdict is Verdict.EXCEEDED
@@ -249,11 +274,7 @@ class ValueSearch:
         }
         if bound.lower is not None:
             excess["lower"] = self._excess(bound.lower, above=missed)
-        narrow = bound.lower is not None and bound.within_tolerance(NARROW, 0.0)
-        middle = 0.5 * (bound.upper + (bound.lower or 0.0)) if narrow else bound.upper
-        known = verdict is Verdict.WITHIN or (not missed and middle <= budget)
-        excess["middle"] = self._excess(middle, above=not known)
-        return Probe(position, value, x, bound, method, excess)
+        return Probe(position, value, x, bound, method, excess, parts == 1.0)
 
     def _excess(self, value: float, *, above: bool) -> float:
         """Compare an end with the budget; the sign is that of the verdict on the bracket."""
@@ -265,16 +286,15 @@ class ValueSearch:
 
 
 MOST_PROBES = 150
-# Of wide brackets values are near enough that are apart by this part of what they leave open, and
-# so is what proves something as far from the budget. Where the next value is not certified at all,
-# values within JUMP are.
-PART, JUMP = 0.05, 1e-3
+# Of wide brackets values are near enough that are apart by this part of what they leave open (where
+# so many answers can be had, by a smaller one), and so is what proves something as far from the
+# budget. Where the next value is not certified at all, values within JUMP are.
+PART, CHEAP_PART, CHEAP, JUMP = 0.05, 0.01, 8.0, 1e-3
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs; where
-# it has no idea, as a multiple of the excess, which doubles. Of wide brackets it is not for values
-# nearer to each other than the last.
-BEYOND, FIRST_STEP, BLIND, LEAST_STEP = 1.1, 0.7, 2.0, 0.1
-# Each is to prove something: it goes this part of what brackets leave open beyond where it would.
-BACK = 0.02
+# it has no idea, as a multiple of the excess, which doubles.
+BEYOND, FIRST_STEP, BLIND = 1.1, 0.7, 2.0
+# Each is to prove something: it goes a third of that beyond where the budget seems to be.
+BACK = 1.0 / 3.0
 # Brackets that are as narrow show on which side of the budget a value is, however near.
 FINE = 1e-7
 # Refusals of values on one side after which the last good one is taken for the end of the range.
@@ -301,16 +321,12 @@ class Crossing:
     step: float = FIRST_STEP
     blind: float = BLIND
     creep: int = 1
+    last: int | None = None
     steps: list[float] = field(factory=list)
     refusals: int = 0
 
-    def solve(
-        self, close: Callable[[Probe, Probe], bool] | None = None
-    ) -> tuple[Probe | None, Probe | None]:
+    def solve(self) -> tuple[Probe | None, Probe | None]:
         """Find neighbours with the end of the bracket within the budget, and above it.
-
-        Args:
-            close: whether two such are near enough, also where they are no neighbours.
 
         Returns:
             Both; None for what the range does not have.
@@ -319,23 +335,22 @@ class Crossing:
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
             proved = bad if end == "lower" else good
-            if proved is not None and abs(proved.excess[end]) <= PART * proved.width:
-                break
-            # Of two sides both are wanted, of an end the one that it proves.
-            both = good is not None and bad is not None
-            known = both if end == "middle" else end == "lower" or proved is not None
-            if known and self._rest < 1.0:
+            if proved is not None and abs(proved.excess[end]) < self._part * proved.width:
+                if search.settle(proved):
+                    break
+                continue
+            if self._rest < 1.0 and (end == "lower" or (proved is not None and proved.whole)):
                 break
             if good is not None and bad is not None:
-                if bad.position - good.position <= 1:
-                    break
-                if self._wide(good, bad) or bad.x - good.x <= self.near:
-                    break
-                if close is not None and close(good, bad):
-                    break
-                search.probe(self.between(good, bad))
-            elif not self.extend(good, bad):
+                near = bad.x - good.x <= self.near or bad.position - good.position <= 1
+                if not near and not self._wide(good, bad):
+                    search.probe(self.between(good, bad))
+                    continue
+            elif self.extend(good, bad):
+                continue
+            if proved is None or proved.whole:
                 break
+            search.settle(proved)
         return search.sides(end)
 
     @property
@@ -343,13 +358,18 @@ class Crossing:
         """How many answers can be had, without those that are spared."""
         return self.search.rest - self.spared
 
+    @property
+    def _part(self) -> float:
+        return PART if self._rest < CHEAP else CHEAP_PART
+
     def safe(self, root: float) -> float:
         """Return an x that proves something, near where the end of the bracket is the budget."""
         search = self.search
-        if not search.slope or self.end == "middle":
+        if not search.slope:
             return root
         width = min(search.probes.values(), key=lambda p: abs(p.x - root)).width
-        return root + math.copysign(BACK * width / search.slope, 1 if self.end == "lower" else -1)
+        back = BACK * self._part * width / search.slope
+        return root + math.copysign(back, 1 if self.end == "lower" else -1)
 
     def between(self, good: Probe, bad: Probe) -> int:
         """Choose a position strictly between two: where the secant leads, or the middle."""
@@ -380,10 +400,9 @@ class Crossing:
             return False
         root = search.root(self.end)
         if root is not None and (root - base.x) * direction > 0.0:
-            least = LEAST_STEP if self.end == "middle" and base.width > NARROW else LITTLE
-            fine = self.end == "middle" or base.width <= FINE
+            fine = base.width <= FINE
             distance = BEYOND * abs(root - base.x) if fine else abs(self.safe(root) - base.x)
-            distance = max(distance, least)
+            distance = max(distance, LITTLE)
         else:
             # Brackets of several widths may not fit together, but each says about how far it is.
             distance = self.blind * max(abs(base.excess[self.end]), LITTLE)
@@ -416,22 +435,24 @@ class Crossing:
         gap, width = bad.x - good.x, max(good.width, bad.width)
         if bad.bound is None:
             return gap <= JUMP
-        if self.end == "middle" or max(-good.excess[self.end], bad.excess[self.end]) > width:
+        if max(-good.excess[self.end], bad.excess[self.end]) > width:
             return False
         return gap <= self._near_enough(good, bad)
 
     def _near_enough(self, good: Probe, bad: Probe) -> float:
         """Return the gap that is small in comparison with what brackets leave open."""
         slope = abs(self.search.slope)
-        return PART * max(good.width, bad.width) / slope if slope else 0.0
+        return self._part * max(good.width, bad.width) / slope if slope else 0.0
 
     def _clip(self, x: float, first: int, last: int) -> int:
         """Round to a position inside; at its edges go further in with each time."""
         position = self.search.position(x)
         if first < position < last:
-            self.creep = 1
+            self.creep, self.last = 1, position
             return position
+        # The side that was probed last is near; another is met for the first time.
+        if self.last not in (first - 1 if position <= first else last + 1, None):
+            self.creep = 1
         inward, self.creep = self.creep - 1, 4 * self.creep
-        if position <= first:
-            return min(first + inward, last)
-        return max(last - inward, first)
+        self.last = min(first + inward, last) if position <= first else max(last - inward, first)
+        return self.last

@@ -40,7 +40,7 @@ def test_a_search_that_has_asked_nothing_has_no_root() -> None:
     assert probe.bound.lower is not None
     assert normal_delta(1.0, probe.bound.lower) >= 1e-5 >= normal_delta(1.0, probe.bound.upper)
     # No part of what there is was spent, as there is no end to it.
-    assert search.spent == 0.0
+    assert search.dearest == 0.0
 
 
 def test_what_is_never_in_range_is_refused_by_the_first_reason() -> None:
