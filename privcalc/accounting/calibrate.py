@@ -79,7 +79,9 @@ def calibrate(
     check_relation(tree, relation)
     with allowance(work):
         try:
-            return _Calibrator(wanted, target, relation, tolerance).answer(start)
+            return _Calibrator(wanted, target, relation, tolerance, min(work, QUESTION)).answer(
+                start
+            )
         except OutOfWorkError as error:
             # What that says of one question is no help here.
             raise OutOfWorkError(
@@ -96,6 +98,7 @@ class _Calibrator:
     target: CalibrationTarget
     relation: Relation
     tolerance: float
+    work: float
 
     def answer(self, start: float | None) -> Calibration:
         """Search for the value whose upper end is the budget; then for one that is refuted.
@@ -103,7 +106,7 @@ class _Calibrator:
         Every value is asked with the question of the check of the answer, and all of its work.
         """
         self._check_rest()
-        search = ValueSearch(self.unknown, self.target, self.relation, self.tolerance)
+        search = ValueSearch(self.unknown, self.target, self.relation, self.tolerance, self.work)
         search.start(self._first(start))
         if all(
             probe.bound is None or math.isinf(probe.bound.upper) for probe in search.probes.values()

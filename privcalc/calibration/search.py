@@ -73,7 +73,8 @@ class Probe:
     def far(self) -> bool:
         """Whether the value is so far from the budget that more of it need not be known."""
         far = min(FAR, max(NEAR, FAR * self.open))
-        return self.excess["lower"] > far or -math.inf < self.excess["upper"] < -far
+        lower, upper = self.excess["lower"], self.excess["upper"]
+        return lower > far or upper > 2.0 * FAR or -math.inf < upper < -far
 
 
 # Excesses that are far for wide brackets, and for narrow ones; there values are asked with this
@@ -92,6 +93,7 @@ class ValueSearch:
         target: what it has to meet.
         relation: the neighbouring relation.
         tolerance: that of every probe.
+        work: what one answer may cost.
         quick: whether answers are so dear that far from the budget little is asked first.
         slope: about the growth of the excess with x.
         narrowest: positions that were asked for narrow brackets.
@@ -102,6 +104,7 @@ class ValueSearch:
     target: CalibrationTarget
     relation: Relation
     tolerance: float
+    work: float = QUESTION
     quick: bool = True
     slope: float = 1.0
     probes: dict[int, Probe] = field(factory=dict)
@@ -147,7 +150,7 @@ class ValueSearch:
                 before = left()
                 found = self._ask(position, parts=PARTS)
                 # What costs little is asked for at once, and so is what comes after a near value.
-                self.quick = found.far and before - left() > QUESTION / PARTS**2
+                self.quick = found.far and before - left() > self.work / PARTS**2
             if not self.quick:
                 found = self._ask(position)
             self.probes[position] = found
@@ -200,8 +203,10 @@ class ValueSearch:
         """Return about the x where the excess is 0: inverse interpolation of the nearest probes.
 
         Costs grow with x: where a costlier value seems to cost no more, the wider bracket misleads.
+        Where some had all their work, others do not count.
         """
         probes = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
+        probes = [p for p in probes if p.whole] or probes
         known = [
             p
             for p in probes
@@ -258,7 +263,7 @@ class ValueSearch:
         try:
             with trying(self.unknown.words(value)):
                 bound, method = self.target.ask(
-                    tree, self.relation, self.tolerance, decide=decide, parts=parts
+                    tree, self.relation, self.tolerance, decide=decide, work=self.work / parts
                 )
         except NotCertifiedError as error:
             return self._unasked(position, error)
@@ -286,15 +291,16 @@ class ValueSearch:
 
 
 MOST_PROBES = 150
-# Of wide brackets values are near enough that are apart by this part of what they leave open (where
-# so many answers can be had, by a smaller one), and so is what proves something as far from the
-# budget. Where the next value is not certified at all, values within JUMP are.
-PART, CHEAP_PART, CHEAP, JUMP = 0.05, 0.01, 8.0, 1e-3
+# Of wide brackets values are near enough that are apart by this part of what they leave open, and
+# at most by so much; where so many answers can be had, by a smaller part. As near to the budget is
+# what proves something near enough. Where the next value has no bracket, those within JUMP are.
+PART, MOST_APART, CHEAP, CHEAP_PART, JUMP = 0.2, 0.02, 8.0, 0.01, 1e-3
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs; where
 # it has no idea, as a multiple of the excess, which doubles.
 BEYOND, FIRST_STEP, BLIND = 1.1, 0.7, 2.0
-# Each is to prove something: it goes a third of that beyond where the budget seems to be.
-BACK = 1.0 / 3.0
+# Each is to prove something: it goes this part of that beyond where the budget seems to be.
+# The last one, as it is a guess, goes this part of the way to there farther, too.
+BACK, LAST_BACK = 0.4, 0.1
 # Brackets that are as narrow show on which side of the budget a value is, however near.
 FINE = 1e-7
 # Refusals of values on one side after which the last good one is taken for the end of the range.
@@ -335,13 +341,17 @@ class Crossing:
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
             proved = bad if end == "lower" else good
-            if proved is not None and abs(proved.excess[end]) < self._part * proved.width:
+            if proved is not None and abs(proved.excess[end]) < self._near(proved.width):
                 if search.settle(proved):
                     break
                 continue
             if self._rest < 1.0 and (end == "lower" or (proved is not None and proved.whole)):
                 break
             if good is not None and bad is not None:
+                hasty = self._hasty(good, bad)
+                if hasty is not None:
+                    search.settle(hasty)
+                    continue
                 near = bad.x - good.x <= self.near or bad.position - good.position <= 1
                 if not near and not self._wide(good, bad):
                     search.probe(self.between(good, bad))
@@ -358,18 +368,29 @@ class Crossing:
         """How many answers can be had, without those that are spared."""
         return self.search.rest - self.spared
 
-    @property
-    def _part(self) -> float:
-        return PART if self._rest < CHEAP else CHEAP_PART
+    def _near(self, width: float) -> float:
+        """Return the excess that is small for brackets of a width."""
+        return CHEAP_PART * width if self._rest >= CHEAP else min(PART * width, MOST_APART)
 
     def safe(self, root: float) -> float:
         """Return an x that proves something, near where the end of the bracket is the budget."""
         search = self.search
         if not search.slope:
             return root
-        width = min(search.probes.values(), key=lambda p: abs(p.x - root)).width
-        back = BACK * self._part * width / search.slope
+        nearest = min(search.probes.values(), key=lambda p: abs(p.x - root))
+        back = BACK * self._near(nearest.width) / search.slope
+        if self._rest < 2.0:
+            back += LAST_BACK * abs(nearest.x - root)
         return root + math.copysign(back, 1 if self.end == "lower" else -1)
+
+    def _hasty(self, good: Probe, bad: Probe) -> Probe | None:
+        """Return the side that was asked for quickly, and seems to be on the other one."""
+        root = self.search.root(self.end)
+        if root is None or self._rest < 1.0:
+            return None
+        if root <= good.x and not good.whole:
+            return good
+        return bad if root >= bad.x and not bad.whole else None
 
     def between(self, good: Probe, bad: Probe) -> int:
         """Choose a position strictly between two: where the secant leads, or the middle."""
@@ -442,7 +463,7 @@ class Crossing:
     def _near_enough(self, good: Probe, bad: Probe) -> float:
         """Return the gap that is small in comparison with what brackets leave open."""
         slope = abs(self.search.slope)
-        return self._part * max(good.width, bad.width) / slope if slope else 0.0
+        return self._near(max(good.width, bad.width)) / slope if slope else 0.0
 
     def _clip(self, x: float, first: int, last: int) -> int:
         """Round to a position inside; at its edges go further in with each time."""

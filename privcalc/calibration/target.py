@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.directions import Method
+from privcalc.accounting.realize import taken_apart
 from privcalc.engine.certified import DELTA_FLOOR
 from privcalc.errors import DomainError
 from privcalc.numerics.work import QUESTION, alone
@@ -91,7 +92,7 @@ class CalibrationTarget:
         tolerance: float,
         *,
         decide: bool = True,
-        parts: float = 1.0,
+        work: float = QUESTION,
     ) -> tuple[Bound, Method]:
         """Bracket the quantity for a specification without holes.
 
@@ -103,14 +104,14 @@ class CalibrationTarget:
             relation: the neighbouring relation.
             tolerance: target relative width.
             decide: whether the first bracket will do that decides whether the budget is satisfied.
-            parts: ask as with one of so many parts of that work: quickly, and for no answer.
+            work: ask with less work than that: quickly, and for no answer.
 
         Raises:
             NotCertifiedError: no bracket is proved.
             OutOfWorkError: too much was asked before.
         """
-        with alone(QUESTION / parts):
-            return self._ask(tree, relation, tolerance, decide=decide, quick=parts > 1.0)
+        with alone(work, taken_apart):
+            return self._ask(tree, relation, tolerance, decide=decide, quick=work < QUESTION)
 
     def _ask(
         self, tree: Node, relation: Relation, tolerance: float, *, decide: bool, quick: bool

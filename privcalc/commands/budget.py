@@ -109,8 +109,8 @@ def _settled_by(bound: Bound, *, narrowed: bool) -> str:
     )
 
 
-# A hint is worth a second of work; rough brackets prove that it fits, and it should not be far from
-# the least that would.
+# A hint is worth a second of work; rough brackets prove that it fits, and it should not cost far
+# less than the budget.
 WORK, TOLERANCE, FAR = 1e7, 1e-3, 0.01
 # Of more mechanisms with noise it takes longer.
 MOST_NOISES = 50
@@ -167,7 +167,7 @@ def suggestion(tree: Node, budget: float, at: float, relation: Relation, *, work
     except PrivcalcError:
         # A hint is not worth an error.
         return ""
-    if abs(fit.sufficient - fit.unproved) > FAR * fit.sufficient:
+    if budget - fit.bound.upper > FAR * budget:
         return ""
     if len(found) > 1:
         return f"; all noise times {number(fit.sufficient)} would fit"

@@ -83,16 +83,22 @@ def allowance(units: float) -> Iterator[None]:
 
 
 @contextmanager
-def alone(units: float = QUESTION) -> Iterator[None]:
+def alone(units: float, *told: Callable[..., Any]) -> Iterator[None]:
     """Allow what a question by itself has, whatever is left: it has the answer that it has alone.
 
-    Nothing is remembered from before. It is counted on the allowance around it.
+    Nothing is remembered from before but what some functions have found, on which no answer
+    depends. All is counted on the allowance around it.
 
     Raises:
         OutOfWorkError: far more than is allowed around it was spent already.
     """
     charge(0.0)
-    with _within(_Allowance(units, PATIENCE * units, {})):
+    outer = _current.get()
+    known = {} if outer is None else outer.memory
+    # What `remembered` has decorated.
+    keys = [each.__wrapped__ for each in told]  # type: ignore[attr-defined]
+    memory = {each: known.setdefault(each, {}) for each in keys}
+    with _within(_Allowance(units, PATIENCE * units, memory)):
         yield
 
 
