@@ -570,3 +570,22 @@ def mixed(parts: Sequence[tuple[AtomicLaw, float]]) -> AtomicLaw:
             math.fsum(w * each.alone for each, w in zip(found, weights, strict=True)),
         )
     )
+
+
+def coin(law: AtomicLaw, q: float, *, above: bool) -> AtomicLaw:
+    """Return the pair that is a list with probability q, and else the loss 0; everybody sees which.
+
+    Args:
+        law: the pair, above or below another one.
+        q: the probability, above or below as well: profiles grow with it.
+        above: on which side.
+    """
+    found = Outcomes.of(law, above=above)
+    error = (4.0 if above else -4.0) * UNIT
+    outcomes = Outcomes(
+        np.append(found.losses, 0.0),
+        np.append(q * found.masses, 1.0 - q) * (1.0 + error),
+        q * found.alone * (1.0 + error),
+        q * found.other * (1.0 - 4.0 * UNIT),
+    )
+    return upper_law(outcomes) if above else lower_law(outcomes)

@@ -218,8 +218,9 @@ _BY_LOT = "each batch is drawn by lot, anew"
 _ONE_STEP = "each record joins one step of an epoch, by lot"
 _OWN_COINS = (
     "each record has a coin of its own at each level; clients that are sampled with all their"
-    " records cost more, and this is not their number"
+    " records cost more: @clients"
 )
+_WITH_ALL = "each client joins each round independently, with all its records"
 _PLANNED = (
     "each record joins at most as many steps, and as far apart, as participations and separation"
     " say; of samples, by lot"
@@ -233,6 +234,7 @@ _SAMPLING = {
     "Poisson": (_JOINS, " where sampled", " at @poisson"),
     "Poisson on each level": (_OWN_COINS, " where a sample is sampled"),
     "Poisson with a cap": (_CUT, " where sampled", " at @poisson with max"),
+    "Poisson of clients": (_WITH_ALL, " where sampled", " at @clients"),
     "fixed size without replacement": (_BY_LOT, " where sampled", " at @wor"),
     "random allocation": (_ONE_STEP, " where allocated", " at @allocation"),
     "shuffled reports": ("one of each person, without names", " where shuffled", " at @shuffle"),

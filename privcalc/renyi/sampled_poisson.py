@@ -27,6 +27,7 @@ from privcalc.numerics.binomials import LEAST_PROBABILITY, log_probabilities
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.sums import log_expm1
 from privcalc.record import record
+from privcalc.renyi.curve import DerivedCurve
 from privcalc.renyi.sampled_sums import (
     SampledCurve,
     capped,
@@ -208,3 +209,23 @@ class PoissonCurve(SampledCurve):
     def _beyond(self, orders: Array) -> Array:
         nothing = np.full(len(orders), np.inf)
         return capped(self.event, max(self.q, LEAST_PROBABILITY), orders, nothing)
+
+
+@record
+class CoinCurve(DerivedCurve):
+    """K of an event that takes place with probability q, as everybody may see: log(1 - q + q e^k).
+
+    Attributes:
+        q: the probability, or a little more.
+    """
+
+    q: float
+
+    def bound(self, c: Array, k: Array) -> Array:
+        """Return the bound from k >= 0, of which a larger one has a larger bound."""
+        del c
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            near = np.log1p(self.q * np.expm1(np.minimum(k, 1.0)))
+            far = np.logaddexp(np.log1p(-self.q), np.log(self.q) + k)
+        found: Array = np.where(k < 1.0, near, far) * (1.0 + 32.0 * UNIT)
+        return found

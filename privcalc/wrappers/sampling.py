@@ -215,7 +215,7 @@ class Sampling(Wrapper):
                 above = self._of_law(event.upper, other.upper, asked)
                 if event.law is not None and other.law is not None:
                     return above
-                if low is None or back_low is None or _needs_others(asked.event):
+                if low is None or back_low is None or needs_others(asked.event):
                     return _bracket(above, None)
                 return _bracket(above, self._of_law(low, back_low, asked))
         law, reverse = (one_law([(term.law, n) for term, n in each]) for each in (terms, back))
@@ -338,7 +338,7 @@ class Sampling(Wrapper):
         try:
             upper = lists(above=True)
             attained = all(term.lower is not None and term.members is None for term in both)
-            attained = attained and not _needs_others(asked.event)
+            attained = attained and not needs_others(asked.event)
             lower = lists(above=False) if attained else None
         except NotCertifiedError:
             return None
@@ -380,7 +380,7 @@ def _bracket(above: Term, below: Term | None) -> Term:
     return Term(above.upper, below.lower, members=below.members, back=below.back)
 
 
-def _needs_others(event: Node) -> bool:
+def needs_others(event: Node) -> bool:
     """Return whether lower ends of an event are of data of which a sample is no longer one."""
     inside = (each.factory for each in wrappers_in(event))
     return any(issubclass(each, Wrapper) and each.needs_others for each in inside)

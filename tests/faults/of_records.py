@@ -7,6 +7,22 @@ from tests.faults.fault import Fault
 OF_RECORDS = (
     # Samples, groups, and what else stands behind @.
     Fault(
+        "coin-for-none",
+        "losses/cells.py",
+        "np.append(q * found.masses, 1.0 - q) * (1.0 + error),",
+        "np.append(q * found.masses, 1.0 - q * q) * (1.0 + error),",
+        "wrappers",
+        "test_clients.py",
+    ),
+    Fault(
+        "clients-curve",
+        "renyi/sampled_poisson.py",
+        "far = np.logaddexp(np.log1p(-self.q), np.log(self.q) + k)",
+        "far = np.logaddexp(np.log1p(-self.q), 2.0 * np.log(self.q) + k)",
+        "wrappers",
+        "test_clients.py",
+    ),
+    Fault(
         "shuffle-group",
         "wrappers/shuffle.py",
         "chained_term(term.above, records)",

@@ -2,6 +2,7 @@ r"""Transcripts: lines as people type them, each with what it prints and its exi
 
     python -m tests.transcripts            says which lines print something else than before
     python -m tests.transcripts --write    writes down what they print today
+    python -m tests.transcripts slips      of one file alone
 
 To add a line, write it below `$ ` into the file of its command, and run the second. What goes to
 standard error begins with `! `, and a status that is not 0 stands in brackets at the end. Behind
@@ -172,7 +173,8 @@ def main() -> None:
     """Ask all lines, and compare."""
     different = asked = 0
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for file in FILES:
+        named = set(sys.argv[1:]) - {"--write"}
+        for file in (each for each in FILES if not named or each.stem in named):
             known = read(file)
             lines = [each.line for each in known if isinstance(each, Entry)]
             found = dict(zip(lines, pool.map(answer, lines, chunksize=4), strict=True))

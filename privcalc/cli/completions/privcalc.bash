@@ -5,7 +5,7 @@ _privcalc_offers() {
     offers=''
     case $1 in
         '') offers='gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: skellam: binomial: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: ops: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' ;;
-        '@') offers='poisson: wor: allocation: batches: shuffle: group: select:' ;;
+        '@') offers='poisson: clients: wor: allocation: batches: shuffle: group: select:' ;;
         '=') offers='geometric: logarithmic: tnb: poisson: binomial: fixed: distribution:' ;;
         'gaussian:') offers='sigma= variance= rho= sensitivity= noise_multiplier=' ;;
         'laplace:') offers='scale= epsilon= sensitivity= noise_multiplier=' ;;
@@ -54,6 +54,7 @@ _privcalc_offers() {
         'opacus:') offers='file=' ;;
         'opacus:file=') offers='/' ;;
         '@poisson:'|'@poisson-sampled:') offers='q= max= n=' ;;
+        '@clients:'|'@clients-sampled:') offers='q=' ;;
         '@wor:'|'@sampled-without-replacement:') offers='q= n= m=' ;;
         '@allocation:'|'@randomly-allocated:') offers='t= k=' ;;
         '@batches:'|'@shuffled-batches:') offers='t= b= n=' ;;
@@ -138,7 +139,7 @@ _privcalc() {
     COMPREPLY=()
     case $command:$previous in
         :--help-spec)
-            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace skellam binomial staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -- "$value"))
+            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace skellam binomial staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled clients clients-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -- "$value"))
             return
             ;;
         :--schema)

@@ -6,7 +6,7 @@ function __privcalc_words
         case ''
             printf '%s\n' gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: skellam: binomial: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: ops: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:
         case '@'
-            printf '%s\n' poisson: wor: allocation: batches: shuffle: group: select:
+            printf '%s\n' poisson: clients: wor: allocation: batches: shuffle: group: select:
         case '='
             printf '%s\n' geometric: logarithmic: tnb: poisson: binomial: fixed: distribution:
         case 'gaussian:'
@@ -103,6 +103,8 @@ function __privcalc_words
             printf '%s\n' /
         case '@poisson:' '@poisson-sampled:'
             printf '%s\n' q= max= n=
+        case '@clients:' '@clients-sampled:'
+            printf '%s\n' q=
         case '@wor:' '@sampled-without-replacement:'
             printf '%s\n' q= n= m=
         case '@allocation:' '@randomly-allocated:'
@@ -176,7 +178,7 @@ end
 
 complete -c privcalc -f
 complete -c privcalc -n __fish_use_subcommand -l version -d 'Print the version.'
-complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace skellam binomial staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -d 'Explain the specification language, one name in it, or sampling.'
+complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace skellam binomial staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled clients clients-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -d 'Explain the specification language, one name in it, or sampling.'
 complete -c privcalc -n __fish_use_subcommand -l schema -x -a 'result spec error certificate' -d 'Print a JSON Schema: result, spec, error, certificate.'
 complete -c privcalc -n __fish_use_subcommand -l show-completion -x -a 'bash zsh fish' -d 'Print the completions for a shell.'
 complete -c privcalc -n __fish_use_subcommand -l help-all -d 'Explain every option.'
