@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node
 
-Target = Literal["dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk"]
-TARGETS: tuple[Target, ...] = ("dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk")
+Target = Literal["dp", "profile", "rdp", "zcdp", "tcdp", "gdp", "tradeoff", "risk"]
+TARGETS: tuple[Target, ...] = (
+    "dp", "profile", "rdp", "zcdp", "tcdp", "gdp", "tradeoff", "risk"
+)  # fmt: skip
 # Conversions of a Renyi curve that are compared.
 CONVERSIONS = ("classic", "balle", "trade_off")
 LARGEST_ORDER, MOST_POINTS = 1e6, 10_000
@@ -69,6 +71,7 @@ class ConversionQuery:
         deltas: for dp, and for gdp the deltas at which a mu is matched.
         epsilons: for dp and profile.
         orders: for rdp, above 1.
+        omega: for tcdp, the largest order, above 1.
         points: number of points of a profile or of a trade-off curve.
         false_positive_rates: for tradeoff and risk: type I errors; without them `points` are
             chosen for tradeoff.
@@ -80,6 +83,7 @@ class ConversionQuery:
     deltas: tuple[float, ...] = ()
     epsilons: tuple[float, ...] = ()
     orders: tuple[float, ...] = ()
+    omega: float = math.inf
     points: int = 21
     false_positive_rates: tuple[float, ...] = ()
     priors: tuple[float, ...] = ()
@@ -171,7 +175,7 @@ def convert(
         known = False
     answers = getattr(_State(whole, relation, directions, question), question.to)()
     kind = lossless(answers) if known else APART if directions.bracketed else UPPER
-    if question.to in ("zcdp", "gdp") and (known or _is_one(whole, question.to)):
+    if question.to in ("zcdp", "tcdp", "gdp") and (known or _is_one(whole, question.to)):
         kind = KEPT if _is_one(whole, question.to) else SUMMARY
     return Conversion(whole, relation, kind, tuple(answers))
 
@@ -271,6 +275,16 @@ class _State:
         rho, omega = found.truncated
         more: dict[str, Value] = {"truncated_rho": Bound(rho), "omega": omega}
         return [replace(answer, result=answer.result | more)]
+
+    def tcdp(self) -> list[ConvertedAnswer]:
+        """Answer the smallest rho up to an order."""
+        from privcalc.renyi.concentrated import smallest_rho_up_to
+
+        parts = {name: part.for_divergences for name, part in self.directions.parts.items()}
+        found = smallest_rho_up_to(parts, self.question.omega, self.directions.tolerance)
+        _refuse_unknown(found.rho, "rho")
+        answer = self._curve({"rho": found.rho}, Proof.RENYI)
+        return [replace(answer, result={**answer.result, "omega": self.question.omega})]
 
     def gdp(self) -> list[ConvertedAnswer]:
         """Answer the smallest mu that holds everywhere, and the mu matched at each delta."""

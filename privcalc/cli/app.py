@@ -119,7 +119,7 @@ def _run(arguments: list[str]) -> int:
 Found = TypeVar("Found")
 
 # Targets of convert that are one number, or one line.
-TERSE = ("dp", "zcdp", "gdp", "dp-event")
+TERSE = ("dp", "zcdp", "tcdp", "gdp", "dp-event")
 
 
 def answer(command: Command, values: Mapping[str, Any], arguments: Sequence[str] = ()) -> int:
@@ -203,7 +203,7 @@ def _convert(command: Command, given: Mapping[str, Any], output: Output) -> Aski
         raise UsageError("-t cannot say that a data-dependent number is no guarantee")
     if sweep is not None and mode:
         raise UsageError("--sweep goes with a guarantee: not with --data-dependent or --filter")
-    if sweep is not None and (to not in TERSE[:3] or (to == "gdp" and "delta" in ask.values)):
+    if sweep is not None and (to not in TERSE[:4] or (to == "gdp" and "delta" in ask.values)):
         raise UsageError(
             "--sweep needs one number at each value: take --delta D, --epsilon E, --to zcdp,"
             " or --to gdp without deltas"

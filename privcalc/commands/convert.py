@@ -43,6 +43,7 @@ USES = {
     "profile": ("epsilon", "points"),
     "rdp": ("orders",),
     "zcdp": ("max_rho",),
+    "tcdp": ("omega", "max_rho"),
     "gdp": ("delta", "max_mu"),
     "tradeoff": ("fpr", "points"),
     "risk": ("fpr", "prior", "max_advantage"),
@@ -79,10 +80,13 @@ def _prepared(values: Values) -> Values:
             "points" in given and given & {"epsilon", "fpr"}
         ),
         f"--engine has no effect with --to {to}: the Renyi curve answers it": (
-            engine and to in ("rdp", "zcdp")
+            engine and to in ("rdp", "zcdp", "tcdp")
         ),
         "--group, --filter and --data-dependent have no effect with --to dp-event": (
             to == "dp-event" and given & {"data_dependent", "filter_", "group"}
+        ),
+        "--to tcdp needs --omega: the largest Renyi order that counts, such as --omega 20": (
+            to == "tcdp" and "omega" not in given
         ),
         "--filter takes guarantees, and --data-dependent gives none": data and budget,
         f"--engine has no effect with {mode}": mode and engine,
@@ -102,8 +106,8 @@ def _alone(values: Values) -> Values:
 
 
 @command(
-    "specs to delta epsilon orders points fpr prior group max_epsilon max_delta max_rho max_mu"
-    " max_advantage exit_zero sweep relation tolerance engine data_dependent filter_",
+    "specs to delta epsilon orders omega points fpr prior group max_epsilon max_delta max_rho"
+    " max_mu max_advantage exit_zero sweep relation tolerance engine data_dependent filter_",
     needed="specs",
     examples=EXAMPLES,
     prepare=_prepared,
@@ -116,6 +120,7 @@ def convert(
     delta: tuple[float, ...] = (),
     epsilon: tuple[float, ...] = (),
     orders: tuple[float, ...] = DEFAULT_ORDERS,
+    omega: float | None = None,
     points: int = 21,
     fpr: tuple[float, ...] = (),
     prior: tuple[float, ...] = (),
@@ -152,6 +157,7 @@ def convert(
         deltas=delta,
         epsilons=epsilon,
         orders=orders,
+        omega=inf if omega is None else omega,
         points=points,
         false_positive_rates=fpr,
         priors=prior,

@@ -183,16 +183,18 @@ OPTIONS = (
     Option("plot_file", "FILE", TEXT,
         "Draw the curve into FILE too, which ends in .svg, .png or .pdf. Needs matplotlib."),
     Option("to", "", TEXT,
-        "dp, profile, rdp, zcdp, gdp, tradeoff, risk, dp-event. dp: epsilon at each --delta, "
+        "dp, profile, rdp, zcdp, tcdp, gdp, tradeoff, risk, dp-event. dp: epsilon at each --delta, "
         "delta at each --epsilon. profile: delta at many epsilons. rdp: Renyi divergences at "
-        "--orders. zcdp, gdp: the smallest rho, mu that holds. tradeoff: the error rates of the"
-        " best tests. risk: what attacks can achieve. dp-event: the specification as a DpEvent of"
-        " dp_accounting.",
-        choices=("dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk", "dp-event"),
+        "--orders. zcdp, gdp: the smallest rho, mu that holds. tcdp: rho up to the order --omega."
+        " tradeoff: the error rates of the best tests. risk: what attacks can achieve. dp-event:"
+        " the specification as a DpEvent of dp_accounting.",
+        choices=("dp", "profile", "rdp", "zcdp", "tcdp", "gdp", "tradeoff", "risk", "dp-event"),
         read=read_text),
     _numbers("orders", "A", read_order,
         "Orders of the Renyi divergence. Real numbers above 1, at most 1000000.",
         rest="Without it: twelve from 1.5 to 512."),
+    Option("omega", "W", TEXT,
+        "Largest Renyi order that counts, above 1. Needs --to tcdp.", read=read_order),
     Option("points", "N", TEXT,
         "Number of points of a profile or trade-off curve. In the place of a list of them. "
         "Without it: 21.", read=read_count),
@@ -202,7 +204,8 @@ OPTIONS = (
     Option("group", "K", TEXT,
         "Protect groups of K records together, as @group:k=K does.", read=read_count),
     Option("max_rho", "R", TEXT,
-        "Exit with 1 unless rho is proved at most this. Needs --to zcdp.", read=read_epsilon),
+        "Exit with 1 unless rho is proved at most this. Needs --to zcdp or --to tcdp.",
+        read=read_epsilon),
     Option("max_mu", "M", TEXT,
         "Exit with 1 unless mu is proved at most this. Needs --to gdp.", read=read_epsilon),
     Option("max_advantage", "A", TEXT,

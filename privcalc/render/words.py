@@ -64,6 +64,7 @@ TARGETS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "rdp": (("renyi_epsilon", "Renyi divergence of that order between neighbouring data sets"),),
     "zcdp": (("rho", "the Renyi divergence of every order is at most rho times the order"),),
+    "tcdp": (("rho", "the Renyi divergence of orders up to omega is at most rho times the order"),),
     "gdp": (("mu", "no attack does better than one that tells N(mu, 1) from N(0, 1)"),),
 }
 # The columns of a guarantee that is known by its Renyi curve only.

@@ -200,9 +200,33 @@ def smallest_rho(directions: Mapping[str, Realized], tolerance: float) -> Concen
     )
 
 
-def _bracket(parts: list[Realized], upper: float, candidates: list[float]) -> Concentrated:
-    """Prove the lower end at the candidates where the pairs are known."""
-    c = np.array([1.0, SECOND, *candidates])
+def smallest_rho_up_to(
+    directions: Mapping[str, Realized], omega: float, tolerance: float
+) -> Concentrated:
+    """Bracket the smallest rho with D_a <= rho a at 1 < a <= omega, over all directions.
+
+    Args:
+        directions: compositions of each direction.
+        omega: the largest order, above 1.
+        tolerance: relative width wished for.
+    """
+    # Of a double above 1 that is at most 2^53 the difference is exact.
+    parts, last = list(directions.values()), omega - 1.0
+    normal = normal_rho(parts)
+    if normal is not None:
+        return Concentrated(normal, 2.0)
+    curves = [part.upper.renyi_curve() for part in parts]
+    upper, found = _suprema(curves, last, tolerance, tail=False)
+    if any(part.upper.infinite_divergence() for part in parts):
+        upper = math.inf
+    return _bracket(parts, upper, found, last)
+
+
+def _bracket(
+    parts: list[Realized], upper: float, candidates: list[float], last: float = math.inf
+) -> Concentrated:
+    """Prove the lower end at the candidates where the pairs are known, up to the last c."""
+    c = np.array([each for each in (1.0, SECOND, *candidates) if each <= last])
     size = c * (c + 1.0) * (1.0 + 4.0 * UNIT)
     best, order = -1.0, candidates[0]
     known = False

@@ -7,6 +7,14 @@ from tests.faults.fault import Fault
 OF_CURVES = (
     # The lattice, single uses, orders, and the way back to epsilon.
     Fault(
+        "rho-beyond-the-order",
+        "renyi/concentrated.py",
+        "if each <= last])",
+        "if each <= 2.0 * last + 1.0])",
+        "renyi",
+        "test_concentrated.py",
+    ),
+    Fault(
         "transform-error",
         "engine/lists/transform.py",
         "wrong / math.sqrt(size) + transform_error(size) * float(np.linalg.norm(values))",

@@ -13,7 +13,13 @@ from mpmath import mp, mpf
 
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
-from privcalc.renyi.concentrated import Concentrated, _between, _upper, smallest_rho
+from privcalc.renyi.concentrated import (
+    Concentrated,
+    _between,
+    _upper,
+    smallest_rho,
+    smallest_rho_up_to,
+)
 from privcalc.renyi.curve import LawCurve, SumCurve
 from tests.trade_off_helpers import laws_of
 
@@ -198,3 +204,39 @@ def test_bounds_between_two_orders_hold(left: float, width: float, scale: float,
     assert inside.max() <= bound[0]
     assert ends[0][0] <= place[0] <= ends[1][0]
     assert bound[0] <= inside.max() * (1.0 + width**2)
+
+
+@pytest.mark.parametrize("text", ["rr:p=0.9", "laplace:scale=0.7@3", "rr:p=0.6@20"])
+@pytest.mark.parametrize("omega", [1.01, 1.5, 2.0, 7.5, 100.0])
+def test_up_to_an_order_only_those_count(text: str, omega: float) -> None:
+    """The largest of a dense scan, and the last order itself."""
+    name, _, given = text.partition(":")
+    size, _, count = given.partition("=")[2].partition("@")
+    curve = (rr_curve if name == "rr" else laplace_curve)(float(size), int(count or 1))
+    orders = [mpf(c) for c in [*ORDERS, omega - 1.0] if c <= omega - 1.0]
+    true = max(curve(c) / (c * (c + 1)) for c in orders)
+    rho = smallest_rho_up_to(laws_of(text), omega, TOLERANCE).rho
+    assert rho.lower is not None
+    # Of orders next to 1 the scan has the limit but for 1e-9 of it.
+    assert mpf(rho.lower) * (1 - mpf("1e-9")) <= true <= mpf(rho.upper)
+    assert rho.width <= 1e-5 * rho.upper
+
+
+@pytest.mark.parametrize(
+    ("omega", "known"),
+    # Sums of binomial probabilities, and quadrature.
+    [(1.5, 8.48358288849e-5), (2.0, 8.590671104e-5), (4.0, 9.078851223e-5), (10.0, 0.00382704189)],
+)
+def test_up_to_an_order_of_a_sample(omega: float, known: float) -> None:
+    """Where all orders have a rho of one half."""
+    rho = smallest_rho_up_to(laws_of("gaussian:sigma=1@poisson:q=0.01"), omega, TOLERANCE).rho
+    assert rho.lower is not None
+    assert rho.lower * (1 - 1e-9) <= known <= rho.upper * (1 + 1e-9)
+    assert rho.width <= 1e-8 * known
+
+
+def test_what_is_stated_up_to_an_order_is_that() -> None:
+    """And beyond it nothing is known."""
+    stated = laws_of("zcdp:rho=0.1,omega=20@3")
+    assert smallest_rho_up_to(stated, 20.0, TOLERANCE).rho.upper == pytest.approx(0.3, rel=1e-12)
+    assert smallest_rho_up_to(stated, 20.5, TOLERANCE).rho.upper == math.inf

@@ -183,7 +183,7 @@ _privcalc() {
             ;;
         compose:--delta|compose:--epsilon|compose:--max-epsilon|compose:--max-delta|compose:--sweep|compose:--tolerance|compose:--jobs) return ;;
         convert:--to)
-            COMPREPLY=($(compgen -W 'dp profile rdp zcdp gdp tradeoff risk dp-event' -- "$value"))
+            COMPREPLY=($(compgen -W 'dp profile rdp zcdp tcdp gdp tradeoff risk dp-event' -- "$value"))
             return
             ;;
         convert:--relation)
@@ -212,7 +212,7 @@ _privcalc() {
             COMPREPLY=($(compgen -f -- "$value"))
             return
             ;;
-        convert:--delta|convert:--epsilon|convert:--orders|convert:--points|convert:--fpr|convert:--prior|convert:--group|convert:--max-epsilon|convert:--max-delta|convert:--max-rho|convert:--max-mu|convert:--max-advantage|convert:--sweep|convert:--tolerance|convert:--filter|convert:--jobs) return ;;
+        convert:--delta|convert:--epsilon|convert:--orders|convert:--omega|convert:--points|convert:--fpr|convert:--prior|convert:--group|convert:--max-epsilon|convert:--max-delta|convert:--max-rho|convert:--max-mu|convert:--max-advantage|convert:--sweep|convert:--tolerance|convert:--filter|convert:--jobs) return ;;
         subsample:--relation)
             COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
             return
@@ -283,7 +283,7 @@ _privcalc() {
     case $command:$word in
         :-*) COMPREPLY=($(compgen -W '--version --help-spec --schema --show-completion --help-all -h --help' -- "$word")); return ;;
         compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --exit-zero --sweep --relation --tolerance --engine --file --certificate --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
-        convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --max-epsilon --max-delta --max-rho --max-mu --max-advantage --exit-zero --sweep --relation --tolerance --engine --data-dependent --filter --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
+        convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --omega --points --fpr --prior --group --max-epsilon --max-delta --max-rho --max-mu --max-advantage --exit-zero --sweep --relation --tolerance --engine --data-dependent --filter --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         select:-*) COMPREPLY=($(compgen -W '--runs --delta --epsilon --max-epsilon --max-delta --exit-zero --thresholds --epsilon-q --sweep --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         calibrate:-*) COMPREPLY=($(compgen -W '--epsilon --delta --mu --rho --advantage --tpr --fpr --ratio --sweep --relation --tolerance --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
