@@ -11,6 +11,12 @@ The file is TOML, and what is wrong in it is said with its line:
     name = "training"
     spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
     note = "the released model"         # optional
+
+With `filter = true` the specification is the budget of each record by itself, zcdp, gdp or rdp: a
+record is dropped before the costs that it has by its own data and the outputs so far exceed it,
+however many steps there are, and who was dropped is not published. Then the whole keeps that
+guarantee for a record that is added or removed (Feldman, Zrnic 2021; Koskela, Tobaben, Honkela
+2023): the cost of a record may not depend on which others are left.
 """
 
 from __future__ import annotations
@@ -27,15 +33,16 @@ from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
 from privcalc.exact import distinct
 from privcalc.opened import read_text as text_of
 from privcalc.record import record, replace
+from privcalc.relation import Relation
 from privcalc.render.words import written
 from privcalc.spec.hints import for_word
+from privcalc.spec.tree import Leaf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
     from privcalc.commands.result import Result
-    from privcalc.relation import Relation
     from privcalc.render.report import Report, Row
     from privcalc.spec.read import Question
 
@@ -54,6 +61,8 @@ EXAMPLE = (
     '@1000" below it'
 )
 FORM = "write key = value: a number as 0.5 or 1e-5; text, a ratio or a percentage in quotes"
+# What is said of an individual filter.
+FILTERED = "each record is dropped before its own costs exceed that; who was dropped stays secret"
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 _HEADER = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]")
 
@@ -67,12 +76,14 @@ class Part:
         question: its specification.
         note: a sentence on it, or "".
         line: where its specification stands.
+        filtered: whether it is the budget of each record by itself.
     """
 
     name: str
     question: Question
     note: str
     line: int | None
+    filtered: bool = False
 
 
 class BudgetFile:
@@ -195,7 +206,7 @@ class BudgetFile:
         """Read what one mechanism is, under the relation that is asked for."""
         if not isinstance(self._values, dict):
             raise UsageError(f"a mechanism is a table; {EXAMPLE}")
-        self._check_keys(("name", "spec"), ("note",))
+        self._check_keys(("name", "spec"), ("note", "filter"))
         name = self._words("name")
         if not name or len(name) > MAX_NAME:
             raise UsageError(f"a name has 1 to {MAX_NAME} characters")
@@ -204,8 +215,22 @@ class BudgetFile:
         if name in self.parts:
             raise UsageError(f"two mechanisms are called {name}")
         note = self._words("note") if "note" in self._values else ""
+        filtered = self._value("filter") if "filter" in self._values else False
+        if not isinstance(filtered, bool):
+            raise UsageError("filter takes true or false, without quotes")
         found = question(self._quoted("spec"), relation=relation)
-        self.parts[name] = Part(name, found, note, self.line)
+        if filtered:
+            self._check_filter(found)
+            note = f"{note}; {FILTERED}" if note else FILTERED
+        self.parts[name] = Part(name, found, note, self.line, filtered)
+
+    def _check_filter(self, found: Question) -> None:
+        """Refuse a filter that is no guarantee of a kind that is proved for records one by one."""
+        if not isinstance(found.tree, Leaf) or found.tree.name not in ("zcdp", "gdp", "rdp"):
+            raise UsageError(
+                "a filter is the budget of each record, whatever the number of steps: zcdp:rho=,"
+                " gdp:mu= or rdp:order=,epsilon="
+            )
 
     def _check_keys(self, needed: Sequence[str], others: Sequence[str]) -> None:
         """Refuse a key that is not known, or one that is missing."""
@@ -253,6 +278,12 @@ def checked(file: str, ask: Asking, text: str | None = None) -> Report:
             from privcalc.accounting.realize import default_relation
 
             given["relation"] = default_relation(whole.tree)
+        filtered = [part.name for part in found.parts.values() if part.filtered]
+        if filtered and given["relation"] is not Relation.ADD_OR_REMOVE_ONE:
+            raise UsageError(
+                f"the filter {filtered[0]} is proved for records that are added or removed; pass"
+                " --relation add-or-remove-one"
+            )
         if found.delta is None:
             given["to"] = QUANTITIES[found.quantity]
         else:

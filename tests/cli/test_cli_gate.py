@@ -91,6 +91,45 @@ def test_budgets_of_rho_and_mu(
     assert "counts costs most" in over.stdout
 
 
+FILTER = '\n[[mechanism]]\nname = "filter"\nspec = "{}"\nfilter = {}\n'
+
+
+def test_a_filter_is_its_guarantee(check: Callable[..., Outcome]) -> None:
+    """However many steps it admits: sqrt(M)-GDP for M = 2, here and in a sum, with a sentence."""
+    mu = math.sqrt(2.0)
+    content = BUDGET.format(9) + FILTER.format(f"gdp:mu={mu!r}", "true")
+    assert "who was dropped stays secret" in check(content).stdout
+    alone = json.loads(check(content, "--json").stdout)["result"]["epsilon"]
+    assert alone["lower"] <= 6.572970067 + 1e-8
+    assert alone["upper"] == pytest.approx(6.572970067, rel=1e-8)
+    whole = json.loads(check(content + MECHANISMS, "--json").stdout)["result"]
+    plain = json.loads(check(content.replace("filter = true", "") + MECHANISMS, "--json").stdout)
+    assert whole == plain["result"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "value", "message"),
+    [
+        ("gaussian:sigma=4@10", "true", "line 7: a filter is the budget of each record"),
+        ("gdp:mu=1@2", "true", "line 7: a filter is the budget of each record"),
+        ("gdp:mu=1", '"yes"', "line 8: filter takes true or false"),
+        ("gdp:mu=1+gaussian:sigma=2@wor:n=9,m=3", "false", ""),
+    ],
+)
+def test_what_is_no_filter(
+    spec: str, value: str, message: str, check: Callable[..., Outcome]
+) -> None:
+    """It is a guarantee, for records that are added or removed."""
+    said = check(BUDGET.format(9) + FILTER.format(spec, value))
+    assert message in said.stderr
+    assert said.status == (2 if message else 0)
+    replaced = check(
+        BUDGET.format(9) + FILTER.format("gdp:mu=1", "true"), "--relation", "replace-one"
+    )
+    assert replaced.status == 2
+    assert "records that are added or removed" in replaced.stderr
+
+
 @pytest.mark.parametrize(
     ("change", "line", "message"),
     [
