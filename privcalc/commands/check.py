@@ -12,11 +12,9 @@ The file is TOML, and what is wrong in it is said with its line:
     spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
     note = "the released model"         # optional
 
-With `filter = true` the specification is the budget of each record by itself, zcdp, gdp or rdp: a
-record is dropped before the costs that it has by its own data and the outputs so far exceed it,
-however many steps there are, and who was dropped is not published. Then the whole keeps that
-guarantee for a record that is added or removed (Feldman, Zrnic 2021; Koskela, Tobaben, Honkela
-2023): the cost of a record may not depend on which others are left.
+With `filter = true` the specification is the budget of each record by itself: a record is dropped
+before its costs, a function of its own data and the outputs so far, exceed it. The whole keeps that
+guarantee (Feldman, Zrnic 2021; Koskela, Tobaben, Honkela 2023).
 """
 
 from __future__ import annotations
@@ -63,6 +61,7 @@ EXAMPLE = (
 FORM = "write key = value: a number as 0.5 or 1e-5; text, a ratio or a percentage in quotes"
 # What is said of an individual filter.
 FILTERED = "each record is dropped before its own costs exceed that; who was dropped stays secret"
+BUDGETS = "zcdp:rho=, gdp:mu= or rdp:order=,epsilon=, however many steps there are"
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 _HEADER = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]")
 
@@ -215,22 +214,14 @@ class BudgetFile:
         if name in self.parts:
             raise UsageError(f"two mechanisms are called {name}")
         note = self._words("note") if "note" in self._values else ""
-        filtered = self._value("filter") if "filter" in self._values else False
-        if not isinstance(filtered, bool):
-            raise UsageError("filter takes true or false, without quotes")
         found = question(self._quoted("spec"), relation=relation)
-        if filtered:
-            self._check_filter(found)
+        if filtered := self._value("filter") if "filter" in self._values else False:
+            if filtered is not True:
+                raise UsageError("filter takes true or false, without quotes")
+            if not isinstance(found.tree, Leaf) or found.tree.name not in ("zcdp", "gdp", "rdp"):
+                raise UsageError(f"a filter is a guarantee for each record: {BUDGETS}")
             note = f"{note}; {FILTERED}" if note else FILTERED
         self.parts[name] = Part(name, found, note, self.line, filtered)
-
-    def _check_filter(self, found: Question) -> None:
-        """Refuse a filter that is no guarantee of a kind that is proved for records one by one."""
-        if not isinstance(found.tree, Leaf) or found.tree.name not in ("zcdp", "gdp", "rdp"):
-            raise UsageError(
-                "a filter is the budget of each record, whatever the number of steps: zcdp:rho=,"
-                " gdp:mu= or rdp:order=,epsilon="
-            )
 
     def _check_keys(self, needed: Sequence[str], others: Sequence[str]) -> None:
         """Refuse a key that is not known, or one that is missing."""
@@ -280,10 +271,7 @@ def checked(file: str, ask: Asking, text: str | None = None) -> Report:
             given["relation"] = default_relation(whole.tree)
         filtered = [part.name for part in found.parts.values() if part.filtered]
         if filtered and given["relation"] is not Relation.ADD_OR_REMOVE_ONE:
-            raise UsageError(
-                f"the filter {filtered[0]} is proved for records that are added or removed; pass"
-                " --relation add-or-remove-one"
-            )
+            raise UsageError(f"filters are of add-or-remove-one: {filtered[0]} is one")
         if found.delta is None:
             given["to"] = QUANTITIES[found.quantity]
         else:

@@ -110,8 +110,8 @@ def test_a_filter_is_its_guarantee(check: Callable[..., Outcome]) -> None:
 @pytest.mark.parametrize(
     ("spec", "value", "message"),
     [
-        ("gaussian:sigma=4@10", "true", "line 7: a filter is the budget of each record"),
-        ("gdp:mu=1@2", "true", "line 7: a filter is the budget of each record"),
+        ("gaussian:sigma=4@10", "true", "line 8: a filter is a guarantee for each record"),
+        ("gdp:mu=1@2", "true", "line 8: a filter is a guarantee for each record"),
         ("gdp:mu=1", '"yes"', "line 8: filter takes true or false"),
         ("gdp:mu=1+gaussian:sigma=2@wor:n=9,m=3", "false", ""),
     ],
@@ -127,7 +127,7 @@ def test_what_is_no_filter(
         BUDGET.format(9) + FILTER.format("gdp:mu=1", "true"), "--relation", "replace-one"
     )
     assert replaced.status == 2
-    assert "records that are added or removed" in replaced.stderr
+    assert "filters are of add-or-remove-one: filter is one" in replaced.stderr
 
 
 @pytest.mark.parametrize(
