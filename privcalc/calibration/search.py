@@ -77,6 +77,8 @@ class Probe:
         return lower > far or upper > 2.0 * FAR or -math.inf < upper < -far
 
 
+# Differences of excesses that are a smaller part of the excess are taken for rounding.
+ROUNDED = 1e-3
 # Excesses that are far for wide brackets, and for narrow ones; there values are asked with this
 # part of a question's work.
 FAR, NEAR, PARTS = 0.3, 0.01, 16.0
@@ -218,8 +220,9 @@ class ValueSearch:
         known.sort(key=lambda p: abs(p.excess[end]))
         if not known:
             return None
-        (x, y), *others = [(p.x, p.excess[end]) for p in known[:3]]
-        others = [(u, v) for u, v in others if (u - x) * (v - y) > 0.0]
+        (x, y), *others = [(p.x, p.excess[end]) for p in known]
+        # Next to each other they say nothing of what is far away.
+        others = [(u, v) for u, v in others if (u - x) * (v - y) > ROUNDED * abs((u - x) * y)][:2]
         if not others:
             return x - y / self.slope
         (x1, y1), *third = others
@@ -292,9 +295,11 @@ class ValueSearch:
 
 MOST_PROBES = 150
 # Of wide brackets values are near enough that are apart by this part of what they leave open, and
-# at most by so much; where so many answers can be had, by a smaller part. As near to the budget is
-# what proves something near enough. Where the next value has no bracket, those within JUMP are.
-PART, MOST_APART, CHEAP, CHEAP_PART, JUMP = 0.2, 0.02, 8.0, 0.01, 1e-3
+# at most by so much; where so many answers can be had, by a smaller part, or by so little that no
+# user sees it. As near to the budget is what proves something near enough. Where the next value has
+# no bracket, those within JUMP are.
+PART, MOST_APART, JUMP = 0.2, 0.02, 1e-3
+CHEAP, CHEAP_PART, LEAST_APART = 8.0, 1e-4, 2e-7
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs; where
 # it has no idea, as a multiple of the excess, which doubles.
 BEYOND, FIRST_STEP, BLIND = 1.1, 0.7, 2.0
@@ -370,7 +375,8 @@ class Crossing:
 
     def _near(self, width: float) -> float:
         """Return the excess that is small for brackets of a width."""
-        return CHEAP_PART * width if self._rest >= CHEAP else min(PART * width, MOST_APART)
+        least = max(CHEAP_PART * width, LEAST_APART) if self._rest >= CHEAP else MOST_APART
+        return min(PART * width, least)
 
     def safe(self, root: float) -> float:
         """Return an x that proves something, near where the end of the bracket is the budget."""

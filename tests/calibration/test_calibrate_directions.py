@@ -105,6 +105,7 @@ noisy_max.standard_deviation noisy-max:sigma={},candidates=4 1 1.1 4 20
 noisy_max.scale noisy-max:noise=gumbel,scale={},candidates=4 1 1.1 4 20
 noisy_max.candidates noisy-max:sigma=3,candidates={} 1 2 5 1000
 noisy_max.sensitivity noisy-max:noise=exponential,scale=3,candidates=4,sensitivity={} 0.5 1 1.1 5
+clients_sampled.sampling_probability gaussian:sigma=2@clients:q={}@3 0.01 0.3 0.301 1.0
 poisson_sampled.sampling_probability gaussian:sigma=1@poisson:q={} 0.001 0.1 0.11 0.9 1.0
 sampled_without_replacement.sampling_probability gaussian:sigma=1@wor:q={} 0.001 0.1 0.11 0.9 1.0
 sampled_without_replacement.source_dataset_size gaussian:sigma=1@wor:n={},m=5 5 6 50 1000000000
