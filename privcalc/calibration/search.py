@@ -153,6 +153,8 @@ class ValueSearch:
                 found = self._ask(position, parts=PARTS)
                 # What costs little is asked for at once, and so is what comes after a near value.
                 self.quick = found.far and before - left() > self.work / PARTS**2
+                if found.bound is None and not self.probes:
+                    self.quick = False
             if not self.quick:
                 found = self._ask(position)
             self.probes[position] = found

@@ -168,7 +168,7 @@ def convert(
         from privcalc.accounting.filters import filtered
 
         budget = to_text(filter_)
-        columns = (("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])),)
+        columns = (("filter", FILTER.format(budget, SPENT.get(budget.partition(":")[0], ""))),)
         found = filtered(tree, filter_, asked, relation=relation, tolerance=tolerance)
     elif data_dependent:
         columns, caution = (), "data-dependent: no guarantee, and itself sensitive"

@@ -27,7 +27,7 @@ import numpy as np
 
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.law import MASS_ULPS, LossLaw, Tails
-from privcalc.numerics.rounding import MARGIN, TINY, UNIT
+from privcalc.numerics.rounding import MARGIN, TINIEST, TINY, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
@@ -213,7 +213,7 @@ class TailsLaw(LossLaw):
 
     Attributes:
         find: returns tails (see `LossLaw.tails`).
-        most: the largest loss.
+        most: the double next to the largest loss.
     """
 
     find: Callable[[Array], Tails]
@@ -223,6 +223,11 @@ class TailsLaw(LossLaw):
     def max_loss(self) -> float:
         """Return the largest loss."""
         return self.most
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return that of a number that was rounded once."""
+        return 2.0 * UNIT
 
     def tails(self, losses: Array) -> Tails:
         """Return the tails."""
@@ -580,12 +585,19 @@ def coin(law: AtomicLaw, q: float, *, above: bool) -> AtomicLaw:
         q: the probability, above or below as well: profiles grow with it.
         above: on which side.
     """
+    if q == 0.0:
+        return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
     found = Outcomes.of(law, above=above)
     error = (4.0 if above else -4.0) * UNIT
+    masses = q * found.masses * (1.0 + error)
+    alone, kept = q * found.alone * (1.0 + error), masses > TINY / UNIT
+    if above and (found.alone > 0.0 or not kept.all()):
+        # What may be lost where masses are hardly doubles has an infinite loss.
+        alone += (float(masses[~kept].sum()) + TINIEST * (1.0 + np.sum(~kept))) * (1.0 + error)
     outcomes = Outcomes(
-        np.append(found.losses, 0.0),
-        np.append(q * found.masses, 1.0 - q) * (1.0 + error),
-        q * found.alone * (1.0 + error),
+        np.append(found.losses[kept], 0.0),
+        np.append(masses[kept], (1.0 - q) * (1.0 + error)),
+        alone,
         q * found.other * (1.0 - 4.0 * UNIT),
     )
     return upper_law(outcomes) if above else lower_law(outcomes)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from privcalc.spec.tree import Wrapped
     from privcalc.wrappers.base import Walk
 
+# Probabilities of outcomes times this are doubles still.
+LEAST = 1e-100
+
 
 @wrapper(
     name="clients_sampled",
@@ -84,6 +87,11 @@ class ClientsSampled(Wrapper):
                 " mechanism inside"
             )
         low, high = self.exact.doubles()
+        if 0.0 < low < LEAST:
+            raise UnsupportedError(
+                f"{spelled(tree)} takes q of at least {LEAST:g}, or 0: less has masses that are no"
+                " doubles"
+            )
         upper = coin(composed(above, above=True), high, above=True)
         if upper.infinity_mass > 0.0 and not any(law.infinity_mass for law, _ in above):
             # Of an unbounded loss the list has an infinite one.

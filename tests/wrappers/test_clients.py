@@ -102,9 +102,21 @@ def test_all_clients_or_none_and_more_cost_more() -> None:
         ("(gaussian:sigma=1@clients:q=0.5)@group:k=2", "different coins"),
         ("zcdp:rho=1@clients:q=0.5", "put a mechanism inside"),
         ("gaussian:sigma=1@clients:q=1.5", "1.5"),
+        ("gaussian:sigma=1@clients:q=1e-300", "at least 1e-100"),
     ],
 )
 def test_what_is_refused(text: str, words: str) -> None:
     """In one line that says why."""
     with pytest.raises(PrivcalcError, match=words):
         answer(text, deltas=(1e-5,))
+
+
+def test_rare_clients_lose_nothing() -> None:
+    """Masses that are hardly doubles count as infinite losses above, however often they are cut."""
+    found = answer("laplace:scale=1@clients:q=1e-99", epsilons=(0.0,)).proved
+    true = 1e-99 * -math.expm1(-0.5)
+    assert (found.lower or 0.0) <= true <= found.upper <= true * (1 + 1e-6)
+    nested = "gaussian:sigma=1@clients:q=1e-99@clients:q=1e-99@clients:q=1e-99"
+    assert answer(nested, epsilons=(8.0,)).proved.upper >= 1e-297 * 3e-15
+    assert answer("laplace:scale=1@clients:q=1e-99", deltas=(0.0,)).proved.upper >= 1.0
+    assert answer("approx:epsilon=1,delta=0.1@clients:q=0", deltas=(0.0,)).proved.upper == 0.0
