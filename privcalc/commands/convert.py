@@ -194,7 +194,10 @@ def convert(
         yield Report.of(
             found,
             answer,
-            {name: _quantity(name, value) for name, value in answer.result.items()},
+            {
+                name: _quantity(name, value, asked=to == "tcdp")
+                for name, value in answer.result.items()
+            },
             method=replace(answer.method, kind=found.kind.partition(":")[0]),
             tables=TABLES.get(to, ()),
             remarks=tuple(remarks),
@@ -202,9 +205,10 @@ def convert(
         )
 
 
-def _quantity(name: str, value: Value) -> Quantity:
+def _quantity(name: str, value: Value, *, asked: bool = False) -> Quantity:
     """Put an answer into the form that reports have."""
-    if name in ("omega", "left", "spent") and isinstance(value, float):
+    # Of a curve that ends omega is about where; of a question it is what was asked.
+    if name in ("omega", "left", "spent") and isinstance(value, float) and not asked:
         return OneSided(value, is_upper=name == "spent")
     if isinstance(value, dict):
         return {name: OneSided(number) for name, number in value.items()}

@@ -90,7 +90,9 @@ def _claim(reports: Sequence[Report]) -> str:
         pair = (high, place) if at == "delta" else (place, high)
         claim, where = f"is ({', '.join(pair)})-differentially private", f" at {at} = {place}"
     else:
-        claim, where = f"has {name} at most {high}", ""
+        omega = first.result.get("omega")
+        where = f" at Renyi orders up to {number(omega)}" if isinstance(omega, float) else ""
+        claim = f"has {name} at most {high}{where}"
     rest = f"no {name} below {low} holds{where} for every mechanism of this description"
     if not low:
         rest = f"how much smaller {name} may be{where} is not known"
