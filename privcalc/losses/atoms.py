@@ -59,6 +59,10 @@ def atomic_renyi(
     A term is q f(p / q) for f(r) = r^a - 1 - a (r - 1), a = c + 1, which is convex and 0 at 1: it
     grows with p and falls with q where l > 0, and else the other way round, by a (1 - r^c) and
     c (1 - r^a), of which neither is more than a (1 - r^a).
+
+    A list of a sample comes to 1 but for rounding, d in all, that outcomes have too much or too
+    little of p, of q, or of both. A term p^a q^-c moves by at most a r^c d with p and c r^a d with
+    q, so the sum moves by at most a e^{a l} d, with the largest loss l, or 0.
     """
     lower, upper = np.empty(c.shape), np.empty(c.shape)
     if not len(losses):
@@ -75,12 +79,13 @@ def atomic_renyi(
         wrong = (units[0] + 2.0) * np.abs(products) + units[1] + 10.0 * np.abs(logs)
         low, high = log_sum(products + logs, UNIT * wrong)
         if moved and not infinite:
-            # What a list has too much, or too little, of a sum of 1 may have the largest loss.
-            size = part * max(0.0, float(losses.max()))
+            a = part + 1.0
             with np.errstate(all="ignore"):
-                more = np.minimum(max(over, 0.0) * MARGIN * np.exp(size - low), 1.0)
-                low = np.where(more > 0.0, low + np.log1p(-more), low)
-                high = np.logaddexp(high, size + math.log(max(-over * MARGIN, TINIEST)))
+                off = np.log(a) + a * max(0.0, float(losses.max())) + math.log(abs(over) or TINIEST)
+                if over > 0.0:
+                    low += np.log1p(-np.minimum(MARGIN * np.exp(off - low), 1.0))
+                elif over < 0.0:
+                    high = np.logaddexp(high, off + UNIT * (16.0 + np.abs(off)))
         if balanced:
             steep = -(part + 1.0) * np.expm1((part + 1.0) * min(0.0, float(losses.min())))
             through = log1p_bracket(*widened(_excess(part, losses, masses, units), moved * steep))

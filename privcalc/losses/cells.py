@@ -580,10 +580,8 @@ def mixed(parts: Sequence[tuple[AtomicLaw, float]]) -> AtomicLaw:
 def coin(law: AtomicLaw, q: float, *, above: bool) -> AtomicLaw:
     """Return the pair that is a list with probability q, and else the loss 0; everybody sees which.
 
-    Args:
-        law: the pair, above or below another one.
-        q: the probability, above or below as well: profiles grow with it.
-        above: on which side.
+    Its profile at epsilon >= 0 is q times that of the list, and grows with q. Products and 1 - q
+    are rounded once or twice each, which 4 units to one side are more than.
     """
     if q == 0.0:
         return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
@@ -594,10 +592,7 @@ def coin(law: AtomicLaw, q: float, *, above: bool) -> AtomicLaw:
     if above and (found.alone > 0.0 or not kept.all()):
         # What may be lost where masses are hardly doubles has an infinite loss.
         alone += (float(masses[~kept].sum()) + TINIEST * (1.0 + np.sum(~kept))) * (1.0 + error)
-    outcomes = Outcomes(
-        np.append(found.losses[kept], 0.0),
-        np.append(masses[kept], (1.0 - q) * (1.0 + error)),
-        alone,
-        q * found.other * (1.0 - 4.0 * UNIT),
-    )
+    losses = np.append(found.losses[kept], 0.0)
+    masses = np.append(masses[kept], (1.0 - q) * (1.0 + error))
+    outcomes = Outcomes(losses, masses, alone, q * found.other * (1.0 - 4.0 * UNIT))
     return upper_law(outcomes) if above else lower_law(outcomes)

@@ -9,8 +9,8 @@ OF_RECORDS = (
     Fault(
         "coin-for-none",
         "losses/cells.py",
-        "np.append(masses[kept], (1.0 - q) * (1.0 + error)),",
-        "np.append(masses[kept], (1.0 - q * q) * (1.0 + error)),",
+        "masses = np.append(masses[kept], (1.0 - q) * (1.0 + error))",
+        "masses = np.append(masses[kept], (1.0 - q * q) * (1.0 + error))",
         "wrappers",
         "test_clients.py",
     ),
