@@ -54,6 +54,8 @@ REFUSALS = (
     "nested sampling with a product",
     # The sampling probability of a fixed-size sample changes with every record added or removed.
     "is known for replacing records only",
+    # A sample of records that are replaced, of clients whose records are added or removed.
+    "is read under different relations",
     # The sample that is sampled again has another size.
     "cannot be sampled as if there were",
     # A tree of sums is of all steps, and participations are drawn.
