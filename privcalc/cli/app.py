@@ -24,7 +24,7 @@ from privcalc.cli.failure import (
 )
 from privcalc.cli.output import DOCUMENTS, OPTIONS, OUTPUT, Printer, read_output
 from privcalc.commands.command import COMMANDS, Asking, limited, load
-from privcalc.commands.options import FLAG, TEXTS
+from privcalc.commands.options import FLAG, TEXTS, spelt
 from privcalc.commands.questions import joined
 from privcalc.errors import UsageError
 from privcalc.record import replace
@@ -48,8 +48,7 @@ def read_plainly(arguments: Sequence[str]) -> tuple[Command, dict[str, object]] 
     if name not in COMMANDS:
         return None
     command = load(name)
-    own = [*command.options, *OUTPUT]
-    known = {"SPEC" if each.positional else flag: each for each in own for flag in each.flags}
+    known = spelt([*command.options, *OUTPUT])
     if "--q" in known:
         # -q is likely a mistake, which Typer's reader explains.
         del known["-q"]

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from privcalc.bounds import TOLERANCE, Bound, Verdict
+from privcalc.bounds import TOLERANCE, Verdict
 from privcalc.commands.command import Asking, load
 from privcalc.commands.questions import question, relation_in_force, summed
 from privcalc.commands.values import read_delta, read_epsilon, read_relation, read_text
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
+    from privcalc.bounds import Bound
     from privcalc.commands.result import Result
-    from privcalc.render.report import Report, Row
+    from privcalc.render.report import Check, Report, Row
     from privcalc.spec.read import Question
 
 # The standard reader takes a second for about as many.
@@ -328,19 +329,14 @@ def _costs(file: str, found: BudgetFile, ask: Asking) -> list[Bound]:
                 report, *_ = ask(part.question)
             except PrivcalcError as error:
                 raise FileError(error, file, part.line) from None
-            bound = report.result[found.quantity]
-            if not isinstance(bound, Bound):
-                raise TypeError("what has a budget is a bracket")
-            known[key] = bound
+            known[key] = cast("Bound", report.result[found.quantity])
     return [known[distinct(part.question.tree)] for part in found.parts.values()]
 
 
 def _with_parts(file: str, report: Report, found: BudgetFile, costs: list[Bound]) -> Report:
     """Put the parts into the answer for the whole, and point at the one that costs most."""
     name, parts = found.quantity, [*found.parts.values()]
-    total, check = report.result[name], report.check
-    if check is None or not isinstance(total, Bound):
-        raise TypeError("a budget is checked")
+    total, check = cast("Bound", report.result[name]), cast("Check", report.check)
     rows: list[Row] = [
         {"name": part.name, name: cost} for part, cost in zip(parts, costs, strict=True)
     ]

@@ -264,10 +264,8 @@ class Command:
             raise UsageError(f"{self.name} needs {name}", hint=hint)
         for name, row in own.items():
             # A choice that is no certified answer is none here; a default is not to be taken away.
-            choices, value = (
-                [each for each in row.choices if each not in NO_ANSWERS],
-                given.get(name),
-            )
+            choices = [each for each in row.choices if each not in NO_ANSWERS]
+            value = given.get(name)
             if choices and isinstance(value, str) and value.replace("_", "-") not in choices:
                 raise UsageError(f"{name} is one of {', '.join(choices)}, got {value!r}")
 

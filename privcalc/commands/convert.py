@@ -51,7 +51,6 @@ USES = {
 }
 TABLES = {"risk": (("advantage",), ("tpr_at_fpr",), ("bayes_success",), ("reconstruction",))}
 
-
 EXAMPLES = """\
   privcalc convert zcdp:rho=2.56 --delta 1e-10
   privcalc convert gaussian:sigma=1.1@poisson:q=256/60000@14063 --to tradeoff
@@ -99,9 +98,8 @@ def _prepared(values: Values) -> Values:
 
 def _alone(values: Values) -> Values:
     """Refuse several mu: an answer in Python is the one that is matched at a delta."""
-    if values["to"] == "gdp" and len(values.get("delta", ())) > 1:
-        count = len(values["delta"])
-        raise UsageError(f"an answer is about one delta, got {count}; ask in turn")
+    if values["to"] == "gdp" and len(deltas := values.get("delta", ())) > 1:
+        raise UsageError(f"an answer is about one delta, got {len(deltas)}; ask in turn")
     return {}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from privcalc.opened import table
 from privcalc.spec.entry import snake_case, suggestion, word_text
-from privcalc.spec.hints import for_word
+from privcalc.spec.hints import for_file_alone, for_word
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -56,8 +56,6 @@ def for_command(words: Sequence[str], commands: Collection[str]) -> str:
     if hint := _table("commands").get(snake_case(first), ""):
         other = next((word for word in words[1:] if word in commands), "")
         return f"write privcalc {other} --help" if first == "help" and other else hint
-    from privcalc.spec.hints import for_file_alone
-
     if first.endswith(".toml"):
         return f"write privcalc compose --file {first}"
     if file := for_file_alone(first):

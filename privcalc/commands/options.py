@@ -24,7 +24,7 @@ from privcalc.commands.values import (
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 # Kinds: without a value, with one, and with several (repeated, or separated by commas).
 FLAG, TEXT, TEXTS = "flag", "text", "texts"
@@ -73,6 +73,11 @@ class Option:
         """What its value is called, also where it is a choice; "" for a flag."""
         last = self.name.rstrip("_").rpartition("_")[2].upper()
         return self.metavar or (last if self.choices else "")
+
+
+def spelt(rows: Iterable[Option]) -> dict[str, Option]:
+    """Return rows by what is written for them: each flag, and "SPEC" for what stands without."""
+    return {"SPEC" if each.positional else flag: each for each in rows for flag in each.flags}
 
 
 def option(command: str, name: str) -> Option:

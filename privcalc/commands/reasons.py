@@ -16,7 +16,7 @@ from privcalc.render.report import OneSided
 from privcalc.render.words import number, written
 from privcalc.spec.brief import kind
 from privcalc.spec.registry import entry
-from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped
+from privcalc.spec.tree import Leaf, Repeated, Wrapped, calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -188,12 +188,13 @@ def _cause(tree: Node, field: str) -> str:
     For the former a mechanism that is known by a bound decides, then a selection, then what was
     done last; for the latter what was done first.
     """
-    calls = _calls(tree)
+    # From the inside out.
+    inner = calls(tree)[::-1]
     if field == "above":
-        leaves = [each for each in calls if isinstance(each, Leaf)]
-        selects = [each for each in calls if each.name == "repeat_and_select"]
-        calls = [*leaves, *selects, *reversed(calls)]
-    clauses = (getattr(entry(each.name), field) for each in calls)
+        leaves = [each for each in inner if isinstance(each, Leaf)]
+        selects = [each for each in inner if each.name == "repeat_and_select"]
+        inner = [*leaves, *selects, *reversed(inner)]
+    clauses = (getattr(entry(each.name), field) for each in inner)
     return next(filter(None, clauses), _CAUSES[field])
 
 
@@ -201,15 +202,6 @@ def _listed(names: Sequence[str]) -> str:
     if len(names) > _MOST:
         return f"{', '.join(names[:_MOST])} and {len(names) - _MOST} more"
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def _calls(tree: Node) -> list[Leaf | Wrapped]:
-    """Return the mechanisms of a part, then what is done to them, from the inside out."""
-    if isinstance(tree, Several):
-        return [each for event in tree.events for each in _calls(event)]
-    if isinstance(tree, Repeated):
-        return _calls(tree.event)
-    return [tree] if isinstance(tree, Leaf) else [*_calls(tree.event), tree]
 
 
 def _of_infinity(report: Report, faults: set[str], parts: Sequence[Part]) -> Iterator[str]:
@@ -271,7 +263,7 @@ def _masses(parts: Sequence[Part]) -> str:
     """Say what happens with which probability, of the part where that is largest."""
     worst = max(parts, key=lambda part: part.certain)
     reveals = "an output comes up that only one of two neighbours has"
-    for call in _calls(worst.tree):
+    for call in calls(worst.tree)[::-1]:
         reveals = entry(call.name).reveals or reveals
     # The double below 1e-5 is not printed as 9.99e-6.
     least = number(float(round_down(worst.certain * (1.0 + 1e-12), 3)))

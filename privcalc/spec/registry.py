@@ -101,7 +101,7 @@ def wrapper(**fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401  (the fields o
 
 def register(new: Entry) -> None:
     """Add an entry to the table; two entries never share a spelling."""
-    taken = {spelling for old in _entries.values() for spelling in old.spellings} | RESERVED
+    taken = _spelt.keys() | RESERVED
     clash = taken & set(new.spellings)
     keys = [spelling for parameter in new.parameters for spelling in parameter.spellings]
     if clash or len(set(keys)) < len(keys) or RESERVED & set(keys):

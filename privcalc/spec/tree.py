@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 
 @record
@@ -93,42 +93,43 @@ Path = tuple[str | int, ...]
 Span = tuple[int, int]
 
 
-def walk(tree: Node, path: Path = ()) -> Iterator[tuple[Path, Value]]:
-    """Yield a tree and all that is in it, each with its path, in the order of the text.
+def walk(tree: Node, path: Path = ()) -> list[tuple[Path, Value]]:
+    """Return a tree and all that is in it, each with its path, in the order of the text.
 
     A node comes before what is in it; of what is in it, what precedes `@` comes first.
     """
-    yield path, tree
+    found: list[tuple[Path, Value]] = [(path, tree)]
     if isinstance(tree, Several):
         for index, event in enumerate(tree.events):
-            yield from walk(event, (*path, "events", index))
-        return
+            found += walk(event, (*path, "events", index))
+        return found
     if not isinstance(tree, Leaf):
-        yield from walk(tree.event, (*path, "event"))
+        found += walk(tree.event, (*path, "event"))
     own = ((COUNT, tree.count),) if isinstance(tree, Repeated) else tree.parameters
     for name, value in own:
-        if isinstance(value, Node):
-            yield from walk(value, (*path, name))
-        else:
-            yield (*path, name), value
+        place = (*path, name)
+        found += walk(value, place) if isinstance(value, Node) else [(place, value)]
+    return found
 
 
-def nodes(tree: Node) -> Iterator[Node]:
-    """Yield every node of a tree, those among the parameters of a call included."""
-    return (value for _, value in walk(tree) if isinstance(value, Node))
+def nodes(tree: Node) -> list[Node]:
+    """Return every node of a tree, those among the parameters of a call included."""
+    return [value for _, value in walk(tree) if isinstance(value, Node)]
 
 
-def calls(tree: Node) -> Iterator[Leaf | Wrapped]:
-    """Yield every mechanism and wrapper of a tree, with those that mechanisms are made of."""
-    return (each for each in nodes(tree) if isinstance(each, Leaf | Wrapped))
+def calls(tree: Node) -> list[Leaf | Wrapped]:
+    """Return every mechanism and wrapper of a tree, with those that mechanisms are made of."""
+    return [each for each in nodes(tree) if isinstance(each, Leaf | Wrapped)]
 
 
-def leaves(tree: Node) -> Iterator[Leaf]:
-    """Yield the mechanisms of a tree, from left to right; not those that others are made of."""
-    for path, value in walk(tree):
-        inside = all(step in ("event", "events") or isinstance(step, int) for step in path)
-        if isinstance(value, Leaf) and inside:
-            yield value
+def leaves(tree: Node) -> list[Leaf]:
+    """Return the mechanisms of a tree, from left to right; not those that others are made of."""
+    return [
+        value
+        for path, value in walk(tree)
+        if isinstance(value, Leaf)
+        and all(step in ("event", "events") or isinstance(step, int) for step in path)
+    ]
 
 
 def holes(tree: Node) -> tuple[Path, ...]:
