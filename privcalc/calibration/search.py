@@ -71,7 +71,9 @@ class Probe:
 
     @property
     def far(self) -> bool:
-        """Whether the value is so far from the budget that more of it need not be known."""
+        """Whether the value is known to be so far from the budget that no more is needed."""
+        if self.bound is None:
+            return False
         far = min(FAR, max(NEAR, FAR * self.open))
         lower, upper = self.excess["lower"], self.excess["upper"]
         return lower > far or upper > 2.0 * FAR or -math.inf < upper < -far
@@ -153,8 +155,6 @@ class ValueSearch:
                 found = self._ask(position, parts=PARTS)
                 # What costs little is asked for at once, and so is what comes after a near value.
                 self.quick = found.far and before - left() > self.work / PARTS**2
-                if found.bound is None and not self.probes:
-                    self.quick = False
             if not self.quick:
                 found = self._ask(position)
             self.probes[position] = found
@@ -207,10 +207,11 @@ class ValueSearch:
         """Return about the x where the excess is 0: inverse interpolation of the nearest probes.
 
         Costs grow with x: where a costlier value seems to cost no more, the wider bracket misleads.
-        Where some had all their work, others do not count.
+        Where two had all their work, others do not count.
         """
         probes = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
-        probes = [p for p in probes if p.whole] or probes
+        whole = [p for p in probes if p.whole]
+        probes = whole if len(whole) > 1 else probes
         known = [
             p
             for p in probes
