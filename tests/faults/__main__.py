@@ -1,7 +1,8 @@
-"""Put every fault of the table into a copy of the tree, and run the tests of its folder alone.
+"""Put every fault of the table into a copy of the tree, and run the test that has to notice it.
 
-`python -m tests.faults [NAME ...] [--slow]` says which test caught each. A fault that survives is
-one that nothing would notice: the status is 1.
+`python -m tests.faults [NAME ...] [--slow]` says which test caught each: the one that is named, or,
+where that does not notice, another of its folder. A fault that survives is one that nothing would
+notice: the status is 1.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +24,6 @@ from tests.faults.fault import seeded
 from tests.faults.table import FAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tests.faults.fault import Fault
 
 ROOT = Path(__file__).parents[2]
@@ -31,8 +32,8 @@ FAILED = re.compile(r"^FAILED (.*?)(?: - .*)?$", re.MULTILINE)
 
 
 def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run tests of a tree."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "1", "-p", "no:cacheprovider"]
+    """Run tests of a tree, up to the first that fails."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
     return subprocess.run(
         [*command, *arguments],
         cwd=tree,
@@ -43,7 +44,7 @@ def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def caught(fault: Fault, options: Sequence[str]) -> str:
+def caught(fault: Fault, slow: str = "not slow") -> str:
     """Return the test that fails, or "" where the fault survives.
 
     Raises:
@@ -55,8 +56,9 @@ def caught(fault: Fault, options: Sequence[str]) -> str:
         file = tree / "privcalc" / fault.file
         right = file.read_text(encoding="utf-8")
         file.write_text(seeded(fault, tree), encoding="utf-8")
-        for tests in fault.tests:
-            done = run(tree, *options, tests)
+        # A test that is named may be slow.
+        for chosen, tests in (("", fault.named), (slow, f"tests/{fault.folder}")):
+            done = run(tree, "-m", chosen, tests)
             if done.returncode:
                 break
         else:
@@ -65,28 +67,27 @@ def caught(fault: Fault, options: Sequence[str]) -> str:
         if not found:
             raise RuntimeError(f"{fault.name}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         file.write_text(right, encoding="utf-8")
-        if run(tree, *options, found.group(1)).returncode:
+        if run(tree, "-m", "", found.group(1)).returncode:
             raise RuntimeError(f"{fault.name}: {found.group(1)} fails without it")
         return found.group(1)
 
 
 def main() -> int:
-    """Run what is asked for."""
+    """Run what is asked for, as many at once as there are processors."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="faults of the table; all without")
-    parser.add_argument("--slow", action="store_true", help="run slow tests, too")
+    parser.add_argument("--slow", action="store_true", help="run slow tests of the folder, too")
     given = parser.parse_args()
-    options = ["-m", ""] if given.slow else []
-    survived = 0
-    for fault in FAULTS:
-        if given.names and fault.name not in given.names:
-            continue
-        start = time.monotonic()
-        test = caught(fault, options)
-        survived += not test
-        took = time.monotonic() - start
-        print(f"{fault.name:40} {took:5.0f} s  {test or 'SURVIVED'}", flush=True)
-    print(f"{survived} survived")
+    asked = [each for each in FAULTS if not given.names or each.name in given.names]
+    start, survived, elsewhere = time.monotonic(), 0, 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(partial(caught, slow="" if given.slow else "not slow"), asked)
+        for fault, test in zip(asked, found, strict=True):
+            survived += not test
+            elsewhere += bool(test) and not test.startswith(fault.named)
+            print(f"{fault.name:40} {test or 'SURVIVED'}", flush=True)
+    words = f"{survived} of {len(asked)} survived, {elsewhere} were caught by another test"
+    print(f"{words}; {time.monotonic() - start:.0f} s")
     return int(survived > 0)
 
 

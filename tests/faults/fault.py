@@ -20,7 +20,7 @@ class Fault:
         line: a text that stands there once.
         wrong: what takes its place.
         folder: the tests that have to fail.
-        first: the file of them that is asked first, as it is known to notice; "" for any.
+        test: one of them that is known to notice, and cheap; the others are asked if it does not.
     """
 
     name: str
@@ -28,13 +28,12 @@ class Fault:
     line: str
     wrong: str
     folder: str
-    first: str = ""
+    test: str
 
     @property
-    def tests(self) -> tuple[str, ...]:
-        """What is run, one after the other until one notices: the file, and all of the folder."""
-        folder = f"tests/{self.folder}"
-        return (f"{folder}/{self.first}", folder) if self.first else (folder,)
+    def named(self) -> str:
+        """The test that is known to notice, as the runner takes it."""
+        return f"tests/{self.folder}/{self.test}"
 
 
 def seeded(fault: Fault, tree: Path) -> str:

@@ -12,7 +12,7 @@ OF_ANSWERS = (
         "bound = reduce(Bound.maximum, bounds)",
         "bound = bounds[0]",
         "accounting",
-        "test_worse_direction.py",
+        "test_worse_direction.py::test_one_question_takes_the_worse_direction[pair1]",
     ),
     Fault(
         "second-direction-of-profiles",
@@ -20,7 +20,7 @@ OF_ANSWERS = (
         "return [reduce(Bound.maximum, each) for each in zip(*columns, strict=True)]",
         "return [each[0] for each in zip(*columns, strict=True)]",
         "accounting",
-        "test_worse_direction.py",
+        "test_worse_direction.py::test_a_profile_takes_the_worse_direction[pair1]",
     ),
     Fault(
         "second-direction-of-limits",
@@ -28,7 +28,7 @@ OF_ANSWERS = (
         "return reduce(Bound.maximum, found)",
         "return found[0]",
         "accounting",
-        "test_worse_direction.py",
+        "test_worse_direction.py::test_a_profile_takes_the_worse_direction[pair3]",
     ),
     Fault(
         "written-epsilon",
@@ -36,7 +36,7 @@ OF_ANSWERS = (
         "moved = 2.0 * above * (high - low)",
         "moved = 0.0 * above * (high - low)",
         "accounting",
-        "test_worse_direction.py",
+        "test_worse_direction.py::test_brackets_are_moved_to_what_is_written[others0]",
     ),
     Fault(
         "chain-chord",
@@ -44,7 +44,7 @@ OF_ANSWERS = (
         "share = np.clip(share, 0.0, 1.0)",
         "share = np.clip(2.0 * share, 0.0, 1.0)",
         "accounting",
-        "test_chords.py",
+        "test_chords.py::test_between_points_a_profile_is_below_its_chord[2-response-1.5]",
     ),
     Fault(
         "chain-directions",
@@ -52,7 +52,7 @@ OF_ANSWERS = (
         "return max(grouped_delta(",
         "return min(grouped_delta(",
         "accounting",
-        "test_chords.py",
+        "test_chords.py::test_a_chain_is_above_either_direction",
     ),
     Fault(
         "lower-end-unproved",
@@ -60,7 +60,7 @@ OF_ANSWERS = (
         "return Bound(math.inf, 0.0)",
         "return Bound(math.inf, 0.01)",
         "accounting",
-        "test_lower_ends.py",
+        "test_lower_ends.py::test_a_lower_end_that_is_not_proved_is_0",
     ),
     Fault(
         "chain-chord-room",
@@ -68,7 +68,7 @@ OF_ANSWERS = (
         "between = np.minimum(self.deltas[left], chord + room)",
         "between = np.minimum(self.deltas[left], chord - room)",
         "accounting",
-        "test_chords.py",
+        "test_chords.py::test_between_points_a_profile_is_below_its_chord[2-response-1.5]",
     ),
     Fault(
         "chain-beyond-the-last",
@@ -76,7 +76,7 @@ OF_ANSWERS = (
         "np.where(epsilons >= self.epsilons[-1], self.deltas[-1], between)",
         "np.where(epsilons >= self.epsilons[-2], self.deltas[-1], between)",
         "accounting",
-        "test_chords.py",
+        "test_chords.py::test_between_points_a_profile_is_below_its_chord[2-response-1.5]",
     ),
     Fault(
         "lower-end-of-upper-law",
@@ -84,7 +84,7 @@ OF_ANSWERS = (
         "map(solved, _either(part.lower))",
         "map(solved, _either(part.upper))",
         "accounting",
-        "test_lower_ends.py",
+        "test_lower_ends.py::test_lower_ends_are_those_of_what_is_below[two laws]",
     ),
     Fault(
         "member-of-upper",
@@ -92,7 +92,7 @@ OF_ANSWERS = (
         "return solved(part.member(start * best if best else None))",
         "return solved(part.upper)",
         "accounting",
-        "test_lower_ends.py",
+        "test_lower_ends.py::test_lower_ends_are_those_of_what_is_below[listed members]",
     ),
     Fault(
         "order-rounded-down",
@@ -100,7 +100,7 @@ OF_ANSWERS = (
         "c = above - 1.0",
         "c = below - 1.0",
         "accounting",
-        "test_lower_ends.py",
+        "test_lower_ends.py::test_divergences_at_an_order_between_two_doubles[2.1-ends0]",
     ),
     Fault(
         "divergence-lower-order",
@@ -108,7 +108,7 @@ OF_ANSWERS = (
         "c = np.maximum(below - 1.0, np.nextafter(1.0, 2.0) - 1.0)",
         "c = np.maximum(above - 1.0, np.nextafter(1.0, 2.0) - 1.0)",
         "accounting",
-        "test_lower_ends.py",
+        "test_lower_ends.py::test_divergences_at_an_order_between_two_doubles[2.1-ends0]",
     ),
     Fault(
         "matched-mu",
@@ -116,7 +116,7 @@ OF_ANSWERS = (
         "upper = mu_at(bound.upper, Bound(delta, delta)).upper",
         "upper = mu_at(bound.lower or bound.upper, Bound(delta, delta)).upper",
         "accounting",
-        "test_converted_numbers.py",
+        "test_converted_numbers.py::test_a_matched_mu_has_both_ends",
     ),
     Fault(
         "methods-mass",
@@ -124,7 +124,7 @@ OF_ANSWERS = (
         'delta = answer.query["delta"] - mass',
         'delta = answer.query["delta"]',
         "accounting",
-        "test_converted_numbers.py",
+        "test_converted_numbers.py::test_baselines_count_what_is_lost[0.999999]",
     ),
     Fault(
         "methods-mass-of-delta",
@@ -132,7 +132,7 @@ OF_ANSWERS = (
         "(exp_bound(found.value) + mass) * (1.0 + 1e-14)",
         "exp_bound(found.value) * (1.0 + 1e-14)",
         "accounting",
-        "test_converted_numbers.py",
+        "test_converted_numbers.py::test_baselines_count_what_is_lost[0.5]",
     ),
     Fault(
         "bayes-directions",
@@ -140,7 +140,7 @@ OF_ANSWERS = (
         "(deltas[id(present)], deltas[id(absent)])",
         "(deltas[id(present)], deltas[id(present)])",
         "accounting",
-        "test_converted_numbers.py",
+        "test_converted_numbers.py::test_guesses_at_any_prior",
     ),
     Fault(
         "filter-count",
@@ -148,7 +148,7 @@ OF_ANSWERS = (
         "total += law.twice_rho.high * count",
         "total += law.twice_rho.high",
         "accounting",
-        "test_convert_filters.py",
+        "test_convert_filters.py::test_costs_add_up_exactly",
     ),
     Fault(
         "filter-order",
@@ -156,7 +156,7 @@ OF_ANSWERS = (
         'order = doubles(given["order"])[1]',
         'order = doubles(given["order"])[0]',
         "accounting",
-        "test_convert_filters.py",
+        "test_convert_filters.py::test_a_cost_is_that_of_no_smaller_order[2.1]",
     ),
     Fault(
         "filter-square",
@@ -164,7 +164,7 @@ OF_ANSWERS = (
         "return _finite(mu, step) ** 2",
         "return _finite(mu, step)",
         "accounting",
-        "test_convert_filters.py",
+        "test_convert_filters.py::test_squares_of_mu_add_up",
     ),
     # Brackets and verdicts.
     Fault(
@@ -173,7 +173,7 @@ OF_ANSWERS = (
         "return _rounded(value, digits, ROUND_CEILING)",
         "return _rounded(value, digits, ROUND_FLOOR)",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestRounding::test_up_is_never_less",
     ),
     Fault(
         "decimal-lower",
@@ -181,7 +181,7 @@ OF_ANSWERS = (
         "return _rounded(value, digits, ROUND_FLOOR)",
         "return _rounded(value, digits, ROUND_CEILING)",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestRounding::test_down_is_never_more",
     ),
     Fault(
         "verdict-at-the-budget",
@@ -189,7 +189,7 @@ OF_ANSWERS = (
         "if high <= number:",
         "if high < number:",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestVerdict::test_matches_the_position_of_the_budget",
     ),
     Fault(
         "verdict-exceeded",
@@ -197,7 +197,7 @@ OF_ANSWERS = (
         "if low is not None and low > number:",
         "if low is not None and low >= number:",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestVerdict::test_matches_the_position_of_the_budget",
     ),
     Fault(
         "verdict-of-lower-end",
@@ -205,7 +205,7 @@ OF_ANSWERS = (
         "if high <= number:",
         "if (high if low is None else low) <= number:",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestVerdict::test_matches_the_position_of_the_budget",
     ),
     Fault(
         "mass-added",
@@ -213,7 +213,7 @@ OF_ANSWERS = (
         "upper = math.nextafter(self.upper + mass.upper, math.inf)",
         "upper = self.upper + mass.upper",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestBracket::test_a_mass_is_added_outward",
     ),
     Fault(
         "mass-added-below",
@@ -221,7 +221,7 @@ OF_ANSWERS = (
         "lower = math.nextafter((self.lower or 0.0) + (mass.lower or 0.0), -math.inf)",
         "lower = (self.lower or 0.0) + (mass.lower or 0.0)",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestBracket::test_a_mass_is_added_outward",
     ),
     Fault(
         "maximum-upper",
@@ -229,7 +229,7 @@ OF_ANSWERS = (
         "return Bound(max(high for _, high in ends), max(lowers) if lowers else None)",
         "return Bound(max(high for _, high in ends), max(lowers[:1]) if lowers else None)",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestBracket::test_maximum_contains_the_larger_number",
     ),
     Fault(
         "printed-upper",
@@ -237,7 +237,7 @@ OF_ANSWERS = (
         "return lower, decimal_above(Fraction(upper)) if 0.0 < upper < math.inf else upper",
         "return lower, upper",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestBracket::test_printed_ends_enclose",
     ),
     Fault(
         "printed-lower",
@@ -245,7 +245,7 @@ OF_ANSWERS = (
         "lower = decimal_below(Fraction(lower))",
         "pass",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestBracket::test_printed_ends_enclose",
     ),
     Fault(
         "exact-of-a-maximum",
@@ -253,7 +253,7 @@ OF_ANSWERS = (
         "if first.exact is not None and rest <= first.exact:",
         "if first.exact is not None:",
         "numerics",
-        "test_bounds.py",
+        "test_bounds.py::TestBracket::test_maximum_with_a_known_number",
     ),
     # Values that meet a target.
     Fault(
@@ -262,7 +262,7 @@ OF_ANSWERS = (
         "above=verdict is not Verdict.WITHIN),",
         "above=missed),",
         "calibration",
-        "test_calibrate.py",
+        "test_calibrate.py::test_what_is_known_by_bounds_has_no_insufficient_value",
     ),
     Fault(
         "calibrate-insufficient",
@@ -270,7 +270,7 @@ OF_ANSWERS = (
         'excess["lower"] = self._excess(bound.lower, above=missed)',
         'excess["lower"] = self._excess(bound.lower, above=verdict is not Verdict.WITHIN)',
         "calibration",
-        "test_calibrate.py",
+        "test_calibrate.py::test_each_value_rests_on_the_end_that_proves_it[0.5]",
     ),
     Fault(
         "calibrate-nearest",
@@ -278,7 +278,7 @@ OF_ANSWERS = (
         'kept = [p for p in self.probes.values() if p.excess["upper"] <= 0.0 and p.whole]',
         'kept = [p for p in self.probes.values() if p.excess["lower"] <= 0.0 and p.whole]',
         "calibration",
-        "test_calibrate.py",
+        "test_calibrate.py::test_what_is_known_by_bounds_has_no_insufficient_value",
     ),
     Fault(
         "calibrate-side",
@@ -286,7 +286,7 @@ OF_ANSWERS = (
         'Crossing(search, "upper", spared=FOR_LOWER).solve()',
         'Crossing(search, "lower", spared=FOR_LOWER).solve()',
         "calibration",
-        "test_calibrate.py",
+        "test_calibrate.py::TestOtherTargets::test_tpr",
     ),
     Fault(
         "calibrate-neighbour",
@@ -294,7 +294,7 @@ OF_ANSWERS = (
         "below = self._insufficient(search, good)",
         "below = bad",
         "calibration",
-        "test_calibrate.py",
+        "test_calibrate.py::test_every_kind_of_hole[approx:epsilon=0.1,delta=_@10-1.0-delta]",
     ),
     # Budget files and sweeps.
     Fault(
@@ -303,7 +303,7 @@ OF_ANSWERS = (
         "whole = summed([part.question for part in found.parts.values()])",
         "whole = summed([part.question for part in found.parts.values()][:2])",
         "commands",
-        "test_gate.py",
+        "test_gate.py::test_every_part_counts[3]",
     ),
     Fault(
         "gate-relation",
@@ -311,7 +311,7 @@ OF_ANSWERS = (
         "asked = relation_in_force(ask.relation, found.relation)",
         "asked = ask.relation",
         "commands",
-        "test_gate.py",
+        "test_gate.py::test_relation[Relation.REPLACE_ONE]",
     ),
     Fault(
         "sweep-places",
@@ -319,7 +319,7 @@ OF_ANSWERS = (
         "dict.fromkeys(self.paths, value)",
         "dict.fromkeys(self.paths[:1], value)",
         "cli",
-        "test_sweep.py",
+        "test_sweep.py::test_places[gaussian:sigma=_+gaussian:sigma=_@2-0.25-False-expected5]",
     ),
     Fault(
         "sweep-last",
@@ -327,7 +327,7 @@ OF_ANSWERS = (
         "share = Fraction(step, self.steps - 1)",
         "share = Fraction(step, self.steps)",
         "cli",
-        "test_sweep.py",
+        "test_sweep.py::test_examples",
     ),
     Fault(
         "sweep-query",
@@ -335,7 +335,7 @@ OF_ANSWERS = (
         'query={**asked, f"swept_{name}" if name in asked else name: value}',
         "query={**asked, name: value}",
         "cli",
-        "test_sweep.py",
+        "test_sweep.py::test_what_is_swept_does_not_hide_where_it_was_asked",
     ),
     # What is printed.
     Fault(
@@ -344,7 +344,7 @@ OF_ANSWERS = (
         "self.check.verdict is not Verdict.WITHIN",
         "self.check.verdict is Verdict.EXCEEDED",
         "cli",
-        "test_cli_ci_reports.py",
+        "test_cli_ci_reports.py::test_reports_of_a_budget_file[0.2-zcdp:rho=0.1-undecided-major]",
     ),
     Fault(
         "statement-order",
@@ -352,7 +352,7 @@ OF_ANSWERS = (
         '(high, place) if at == "delta" else (place, high)',
         '(place, high) if at == "delta" else (high, place)',
         "cli",
-        "test_cli_statement.py",
+        "test_cli_statement.py::test_both_ends_are_rounded_outward",
     ),
     Fault(
         "statement-lower",
@@ -360,7 +360,7 @@ OF_ANSWERS = (
         "low, high = bound.decimals()\n    if at:",
         "high, low = bound.decimals()\n    if at:",
         "cli",
-        "test_cli_statement.py",
+        "test_cli_statement.py::test_both_ends_are_rounded_outward",
     ),
     Fault(
         "named-upper-down",
@@ -368,7 +368,7 @@ OF_ANSWERS = (
         "        return round_up(value.upper)",
         "        return round_down(value.upper)",
         "cli",
-        "test_rendered_ends.py",
+        "test_rendered_ends.py::test_a_named_bracket_is_no_less_than_its_upper_end",
     ),
     Fault(
         "one-sided-down",
@@ -376,7 +376,7 @@ OF_ANSWERS = (
         "(round_up if value.is_upper else round_down)(value.value)",
         "(round_down if value.is_upper else round_up)(value.value)",
         "cli",
-        "test_rendered_ends.py",
+        "test_rendered_ends.py::test_bounds_of_one_side[True]",
     ),
     Fault(
         "budget-printed",
@@ -384,7 +384,7 @@ OF_ANSWERS = (
         "return decimal_below(budget.exact) if isinstance(budget, Written) else budget",
         "return float(budget)",
         "cli",
-        "test_rendered_ends.py",
+        "test_rendered_ends.py::test_a_printed_budget_is_no_more_than_what_was_written[5/7]",
     ),
     Fault(
         "json-ends",
@@ -392,7 +392,7 @@ OF_ANSWERS = (
         "        lower, upper = value.printed\n        ends",
         "        lower, upper = value.lower, value.upper\n        ends",
         "cli",
-        "test_rendered_ends.py",
+        "test_rendered_ends.py::test_brackets_for_programs[json]",
     ),
     Fault(
         "json-infinity",
@@ -400,7 +400,7 @@ OF_ANSWERS = (
         '        return "Infinity" if value > 0 else "-Infinity"',
         "        return None",
         "cli",
-        "test_cli_schema.py",
+        "test_cli_schema.py::test_infinite_ends[bound0]",
     ),
     Fault(
         "csv-one-sided",
@@ -408,7 +408,7 @@ OF_ANSWERS = (
         '("", end, "", "") if value.is_upper else (end, "", "", "")',
         '("", end, "", "")',
         "cli",
-        "test_rendered_ends.py",
+        "test_rendered_ends.py::test_bounds_of_one_side[False]",
     ),
     Fault(
         "csv-ends",
@@ -416,7 +416,7 @@ OF_ANSWERS = (
         '        lower, upper = value.printed\n        return "" if',
         '        lower, upper = value.lower, value.upper\n        return "" if',
         "cli",
-        "test_rendered_ends.py",
+        "test_rendered_ends.py::test_brackets_for_programs[csv]",
     ),
     Fault(
         "certificate-step",
@@ -424,7 +424,7 @@ OF_ANSWERS = (
         '"step": line.step,',
         '"step": 8.0 * line.step,',
         "checker",
-        "test_certificates.py",
+        "test_certificates.py::test_what_is_proved",
     ),
     Fault(
         "certificate-nodes",
@@ -432,7 +432,7 @@ OF_ANSWERS = (
         '"nodes": line.nodes,',
         '"nodes": line.nodes // 4,',
         "checker",
-        "test_certificates.py",
+        "test_certificates.py::test_what_is_proved",
     ),
     Fault(
         "certificate-direction",
@@ -440,7 +440,7 @@ OF_ANSWERS = (
         "for each in report.directions},",
         "for each in report.directions[:1]},",
         "checker",
-        "test_certificates.py",
+        "test_certificates.py::test_what_is_proved",
     ),
     Fault(
         "certificate-result",
@@ -449,7 +449,7 @@ OF_ANSWERS = (
         '"result": {k: type(b)(b.lower, b.lower) for k, b in report.result.items()},\n'
         '        "directions"',
         "checker",
-        "test_certificates.py",
+        "test_certificates.py::test_what_is_proved",
     ),
     Fault(
         "certificate-written",
@@ -457,7 +457,7 @@ OF_ANSWERS = (
         "return value.text or str(value.exact) if isinstance(value, Written) else value",
         "return float(value)",
         "checker",
-        "test_certificates.py",
+        "test_certificates.py::test_written_numbers_are_kept",
     ),
     Fault(
         "certificate-level",
@@ -465,7 +465,7 @@ OF_ANSWERS = (
         '{"level": split.level, **lines}',
         '{"level": 0.5 * split.level, **lines}',
         "checker",
-        "test_certificates.py",
+        "test_certificates.py::test_what_is_proved",
     ),
     # Exit statuses.
     Fault(
@@ -474,7 +474,7 @@ OF_ANSWERS = (
         "failed = any(check.verdict is not Verdict.WITHIN for check in checks)",
         "failed = any(check.verdict is Verdict.EXCEEDED for check in checks)",
         "cli",
-        "test_cli_check.py",
+        "test_cli_check.py::test_verdict[2.4-1-undecided-sentence2]",
     ),
     Fault(
         "status-of-many",
@@ -482,7 +482,7 @@ OF_ANSWERS = (
         "worst[:] = [max([printed.status, *worst])]",
         "worst[:] = [printed.status]",
         "cli",
-        "test_cli_stream.py",
+        "test_cli_stream.py::test_bytes_that_are_no_text",
     ),
     # Python.
     Fault(
@@ -491,7 +491,7 @@ OF_ANSWERS = (
         'given = {"relation": relation, "tolerance": tolerance, "engine": engine}',
         'given = {"tolerance": tolerance, "engine": engine}',
         "commands",
-        "test_library.py",
+        "test_library.py::test_budget_files",
     ),
     Fault(
         "library-ends",
@@ -499,7 +499,7 @@ OF_ANSWERS = (
         "        lower, upper = cell.printed\n        return Bound(upper, lower, cell.exact)",
         "        return cell",
         "commands",
-        "test_library.py",
+        "test_library.py::test_every_public_name_has_an_example[compose]",
     ),
     Fault(
         "library-curve",
@@ -507,7 +507,7 @@ OF_ANSWERS = (
         '(each for each in ("exact", "upper") if each in columns)',
         '(each for each in ("exact", "lower", "upper") if each in columns)',
         "commands",
-        "test_library.py",
+        "test_library.py::test_the_curve_of_a_sample_is_a_guarantee[zcdp:rho=0.5]",
     ),
     Fault(
         "until-divisor",
@@ -515,6 +515,6 @@ OF_ANSWERS = (
         "self._grids[0].upper(x) / d * (1.0 + SLACK)",
         "self._grids[0].upper(x) * (1.0 + SLACK)",
         "selection",
-        "test_until.py",
+        "test_until.py::test_gaussian_noise[4-0.01-1e-06-1.6601903-1.6602154]",
     ),
 )

@@ -12,7 +12,7 @@ OF_CURVES = (
         "if each <= last])",
         "if each <= 2.0 * last + 1.0])",
         "renyi",
-        "test_concentrated.py",
+        "test_concentrated.py::test_up_to_an_order_of_a_sample[1.5-8.48358288849e-05]",
     ),
     Fault(
         "transform-error",
@@ -20,7 +20,7 @@ OF_CURVES = (
         "wrong / math.sqrt(size) + transform_error(size) * float(np.linalg.norm(values))",
         "0.0",
         "engine/lists",
-        "test_transform.py",
+        "test_transform.py::test_powers_are_exact_convolutions",
     ),
     Fault(
         "lattice-lost-mass",
@@ -28,7 +28,7 @@ OF_CURVES = (
         "lost += window.lost(end, float(origin + step * end), first.c, log_mgf)",
         "lost += 0.0",
         "engine/lists",
-        "test_transform.py",
+        "test_transform.py::test_what_lies_above_a_window_is_lost",
     ),
     Fault(
         "inherited-lost-mass",
@@ -36,7 +36,7 @@ OF_CURVES = (
         "lost = math.fsum(count * law.lost for law, count in parts)",
         "lost = 0.0",
         "engine/lists",
-        "test_transform.py",
+        "test_transform.py::test_what_uses_bring_with_them",
     ),
     Fault(
         "lattice-spread",
@@ -44,7 +44,7 @@ OF_CURVES = (
         "variance = 0.25 * float(step) ** 2 * MARGIN",
         "variance = 0.0",
         "engine/lists",
-        "test_losses.py",
+        "test_losses.py::test_one_use_is_bounded_at_every_epsilon[step0]",
     ),
     Fault(
         "lattice-below",
@@ -52,7 +52,7 @@ OF_CURVES = (
         "masses[0] += found.moved\n    errors[0] += found.moved\n",
         "errors[0] += found.moved\n",
         "engine/lists",
-        "test_losses.py",
+        "test_losses.py::test_what_is_off_the_lattice[0.5-7.0]",
     ),
     Fault(
         "lattice-above",
@@ -60,7 +60,7 @@ OF_CURVES = (
         "errors, variance, found.lost, slack)",
         "errors, variance, 0.0, slack)",
         "engine/lists",
-        "test_losses.py",
+        "test_losses.py::test_what_is_off_the_lattice[-6.0-7.0]",
     ),
     Fault(
         "lattice-p-error",
@@ -68,7 +68,7 @@ OF_CURVES = (
         "    p = found.p + found.p_error\n    units",
         "    p = found.p\n    units",
         "engine/lists",
-        "test_losses.py",
+        "test_losses.py::test_errors_of_single_masses[p]",
     ),
     Fault(
         "lattice-slack",
@@ -76,7 +76,7 @@ OF_CURVES = (
         "math.fsum(count * each for (_, count), each in zip(parts, given, strict=True)) * MARGIN",
         "math.fsum(each for (_, count), each in zip(parts, given, strict=True)) * MARGIN",
         "engine/lists",
-        "test_transform.py",
+        "test_transform.py::test_what_uses_bring_with_them",
     ),
     Fault(
         "lattice-missing",
@@ -84,7 +84,7 @@ OF_CURVES = (
         "missing += count * law.missing / total",
         "missing += law.missing / total",
         "engine/lists",
-        "test_transform.py",
+        "test_transform.py::test_what_uses_bring_with_them",
     ),
     Fault(
         "lattice-noise",
@@ -92,7 +92,7 @@ OF_CURVES = (
         "noise += count * law.noise * math.sqrt(wraps) / total",
         "noise += law.noise * math.sqrt(wraps) / total",
         "engine/lists",
-        "test_transform.py",
+        "test_transform.py::test_what_uses_bring_with_them",
     ),
     Fault(
         "lattice-coarse-noise",
@@ -100,7 +100,7 @@ OF_CURVES = (
         "law.noise * math.sqrt(factor) * grown",
         "0.1 * law.noise",
         "engine/lists",
-        "test_transform.py",
+        "test_transform.py::test_noise_is_coarsened_with_the_weights",
     ),
     Fault(
         "replaced-outcome",
@@ -108,7 +108,7 @@ OF_CURVES = (
         "half + rise, losses) / mu",
         "half + rise, losses) / (mu * (1.0 + 1e-4))",
         "losses",
-        "test_replaced.py",
+        "test_replaced.py::test_one_use_is_the_integral_of_the_densities[0.001-0.3-gaussian]",
     ),
     Fault(
         "lattice-outside",
@@ -116,7 +116,7 @@ OF_CURVES = (
         "missing += 2.0 * math.exp(LOG_OUTSIDE)",
         "missing += 0.0",
         "engine/lists",
-        "test_transform.py",
+        "test_transform.py::test_what_uses_bring_with_them",
     ),
     Fault(
         "coarser-spread",
@@ -124,7 +124,7 @@ OF_CURVES = (
         "variance = (law.variance + 0.25 * (factor * step) ** 2) * MARGIN",
         "variance = law.variance",
         "engine/lists",
-        "test_transform.py",
+        "test_transform.py::test_coarsening_goes_outward[3]",
     ),
     Fault(
         "list-off",
@@ -132,7 +132,7 @@ OF_CURVES = (
         "upper = (payoff * (1.0 + units) + off) * factor",
         "upper = payoff * (1.0 + units) * factor",
         "engine/lists",
-        "test_sums.py",
+        "test_sums.py::test_lists_prove_what_they_say[0.01--1.0]",
     ),
     Fault(
         "list-spread",
@@ -140,7 +140,7 @@ OF_CURVES = (
         "lost = self._lowered(points) * (1.0 + 1e-6) + further",
         "lost = further",
         "engine/lists",
-        "test_spread.py",
+        "test_spread.py::test_without_the_gap_a_lower_end_is_false",
     ),
     Fault(
         "list-phi-near-zero",
@@ -148,7 +148,7 @@ OF_CURVES = (
         "relative = np.where(known, wrong / np.where(known, size, 1.0), 2.25)",
         "relative = 0.0 * size",
         "engine/lists",
-        "test_factor.py",
+        "test_factor.py::test_a_transform_that_vanishes",
     ),
     Fault(
         "infinity-mass-sum",
@@ -156,7 +156,7 @@ OF_CURVES = (
         "min(1.0, math.nextafter(mass + slack, math.inf))",
         "min(1.0, mass)",
         "engine",
-        "test_single_terms.py",
+        "test_single_terms.py::test_masses_at_infinity_add_up[1000000]",
     ),
     Fault(
         "largest-loss-sum",
@@ -164,7 +164,7 @@ OF_CURVES = (
         "math.nextafter(nearest + error, math.inf), math",
         "nearest, math",
         "engine",
-        "test_single_terms.py",
+        "test_single_terms.py::test_errors_of_largest_losses_add_up[1.0]",
     ),
     Fault(
         "inverse-upper",
@@ -172,7 +172,7 @@ OF_CURVES = (
         "_log_excess(upper, least)",
         "_log_excess(lower, least)",
         "engine",
-        "test_engine_source.py",
+        "test_engine_source.py::test_ends_are_proved_and_no_farther_than_needed",
     ),
     Fault(
         "inverse-zero",
@@ -180,7 +180,7 @@ OF_CURVES = (
         "if centre <= pad and proof.missing(0.0, 1.0) <= 0.0:",
         "if centre <= pad:",
         "engine",
-        "test_engine_source.py",
+        "test_engine_source.py::test_an_epsilon_of_nothing_is_proved_too[0.001]",
     ),
     Fault(
         "single-shift",
@@ -188,7 +188,7 @@ OF_CURVES = (
         "np.maximum(0.0, difference + slack) + around * tails.shift",
         "np.maximum(0.0, difference + slack)",
         "engine",
-        "test_tails_and_orders.py",
+        "test_tails_and_orders.py::test_losses_that_a_set_misses[1e-12]",
     ),
     Fault(
         "single-far",
@@ -196,7 +196,7 @@ OF_CURVES = (
         "np.where(far, p * (1.0 + wrong) * MARGIN + around * tails.shift + TINY, upper)",
         "np.where(far, 0.0, upper)",
         "engine",
-        "test_tails_and_orders.py",
+        "test_tails_and_orders.py::test_an_epsilon_whose_exponential_is_no_double[701.0]",
     ),
     # Renyi curves and their conversions.
     Fault(
@@ -205,7 +205,7 @@ OF_CURVES = (
         "for p, q in ((here, there), (there, here)):",
         "for p, q in ((here, there),):",
         "renyi",
-        "test_stated_curves.py",
+        "test_stated_curves.py::test_votes_of_two_classes[votes1]",
     ),
     Fault(
         "points-beyond",
@@ -213,7 +213,7 @@ OF_CURVES = (
         "np.append(slopes[:count], self.limit)",
         "np.append(slopes[:count], min(self.limit, slopes[-1] if len(slopes) else 0.0))",
         "renyi",
-        "test_stated_curves.py",
+        "test_stated_curves.py::test_beyond_the_last_point[inf]",
     ),
     Fault(
         "points-last",
@@ -221,7 +221,7 @@ OF_CURVES = (
         "known = np.array([each <= order for each in orders])",
         "known = np.array([True for each in orders])",
         "renyi",
-        "test_stated_curves.py",
+        "test_stated_curves.py::test_the_last_order_as_it_was_written",
     ),
     Fault(
         "line-order",
@@ -229,7 +229,7 @@ OF_CURVES = (
         "return c * (self.xi + self.rho * (c + 1.0))",
         "return c * (self.xi + self.rho * c)",
         "renyi",
-        "test_concentrated.py",
+        "test_concentrated.py::test_zcdp_adds_up_from_above[zcdp:rho=0.1,xi=0.2@3-0.9]",
     ),
     Fault(
         "line-raised",
@@ -237,7 +237,7 @@ OF_CURVES = (
         "return math.nextafter(value * (1.0 + self.error), math.inf) if self.error else value",
         "return value",
         "renyi",
-        "test_stated_curves.py",
+        "test_stated_curves.py::test_a_line_of_numbers_that_are_off",
     ),
     Fault(
         "balle-order",
@@ -245,7 +245,7 @@ OF_CURVES = (
         "- log1p(c)) / c - log1p(1.0 / Enclosure(c))",
         "- log1p(c)) / (c + 1.0) - log1p(1.0 / Enclosure(c))",
         "renyi",
-        "test_one_order.py",
+        "test_one_order.py::test_simple_formulas_are_rounded_up",
     ),
     Fault(
         "classic-order",
@@ -253,7 +253,7 @@ OF_CURVES = (
         "(Enclosure(k) - log_delta) / c)",
         "(Enclosure(k) - log_delta) / (c + 1.0))",
         "renyi",
-        "test_one_order.py",
+        "test_one_order.py::test_simple_formulas_are_rounded_up",
     ),
     Fault(
         "joint-mass",
@@ -261,7 +261,7 @@ OF_CURVES = (
         "log_part = np.log(part + lost + UNIT",
         "log_part = np.log(part + 0.0 * lost + UNIT",
         "renyi",
-        "test_one_order.py",
+        "test_both_directions.py::test_lost_mass_only_weakens",
     ),
     Fault(
         "joint-rounding",
@@ -269,7 +269,7 @@ OF_CURVES = (
         "log_delta = log_delta + UNIT * MARGIN * error\n",
         "log_delta = log_delta - UNIT * MARGIN * error\n",
         "renyi",
-        "test_one_order.py",
+        "test_one_order.py::test_tangents_are_rounded_up[0.0-0.0]",
     ),
     Fault(
         "limit-of-delta",
@@ -277,7 +277,7 @@ OF_CURVES = (
         "return min(limit, float((limit + log1p(-delta)).upper()))",
         "return min(limit, float((limit + log1p(-2.0 * min(delta, 0.49))).upper()))",
         "renyi",
-        "test_best_order.py",
+        "test_best_order.py::test_order_infinity_and_clipping",
     ),
     Fault(
         "rho-ends",
@@ -285,7 +285,7 @@ OF_CURVES = (
         "return max(self.ends, float(self.bounds.max(initial=0.0)))",
         "return float(self.bounds.max(initial=0.0))",
         "renyi",
-        "test_concentrated.py",
+        "test_concentrated.py::test_randomised_response_is_worst_near_order_one[1-0.999999]",
     ),
     Fault(
         "rho-top",
@@ -293,7 +293,7 @@ OF_CURVES = (
         "best = np.clip(np.where(p < 0.0, top, left), left, right)",
         "best = left",
         "renyi",
-        "test_concentrated.py",
+        "test_concentrated.py::test_mixed_compositions_agree_with_a_dense_scan",
     ),
     Fault(
         "worse-curve",
@@ -301,7 +301,7 @@ OF_CURVES = (
         "return np.maximum(self.first.upper(c), self.second.upper(c))",
         "return np.minimum(self.first.upper(c), self.second.upper(c))",
         "renyi",
-        "test_figures.py",
+        "test_figures.py::test_counts_are_refused_the_tight_sum",
     ),
     Fault(
         "limits-of-a-sum",
@@ -309,7 +309,7 @@ OF_CURVES = (
         "limits = [count * curve.limit for curve, count in self.terms]",
         "limits = [curve.limit for curve, count in self.terms]",
         "renyi",
-        "test_sums_of_curves.py",
+        "test_sums_of_curves.py::test_sums_are_rounded_outward[0]",
     ),
     Fault(
         "sum-not-rounded",
@@ -317,7 +317,7 @@ OF_CURVES = (
         "np.where(np.isfinite(total), total + sign * slack, total)",
         "np.where(np.isfinite(total), total, total)",
         "renyi",
-        "test_sums_of_curves.py",
+        "test_sums_of_curves.py::test_sums_are_rounded_outward[0]",
     ),
     Fault(
         "triples",
@@ -325,7 +325,7 @@ OF_CURVES = (
         "    log_four = math.log(4.0)",
         "    log_four = math.log(2.0)",
         "renyi",
-        "test_sampled_without_replacement.py",
+        "test_sampled_without_replacement.py::test_sums_hold_their_definitions[base0-0.001-2]",
     ),
     Fault(
         "pairs-of-two",
@@ -333,7 +333,7 @@ OF_CURVES = (
         "np.where(bounded, power, 0.0), math.log(2.0))",
         "np.where(bounded, power, 0.0), 0.0)",
         "renyi",
-        "test_sampled_without_replacement.py",
+        "test_sampled_without_replacement.py::test_sums_hold_their_definitions[base1-0.001-8]",
     ),
     # Trade-off functions and mu.
     Fault(
@@ -342,7 +342,7 @@ OF_CURVES = (
         "return max(largest, self.far.needed(last))",
         "return largest",
         "tradeoff",
-        "test_outward_forms.py",
+        "test_outward_forms.py::test_a_mu_is_enough_beyond_the_last_epsilon_too[0.25-3.0]",
     ),
     Fault(
         "mu-corner",
@@ -350,7 +350,7 @@ OF_CURVES = (
         "    log_f -= 16.0 * UNIT * size",
         "    log_f += 16.0 * UNIT * size",
         "tradeoff",
-        "test_mu.py",
+        "test_mu.py::test_one_randomised_response_has_a_closed_form[0.5001]",
     ),
     Fault(
         "mu-rest",
@@ -358,7 +358,7 @@ OF_CURVES = (
         "log_f = (log_tail_below(x) - self.rest) * (1.0 + 4.0 * UNIT)",
         "log_f = log_tail_below(x) * (1.0 + 4.0 * UNIT)",
         "tradeoff",
-        "test_mu.py",
+        "test_mu.py::test_the_bound_beyond_falls_and_holds",
     ),
     Fault(
         "mu-of-count",
@@ -366,7 +366,7 @@ OF_CURVES = (
         "math.fsum(n * (mu / largest) ** 2 for mu, n in known)",
         "math.fsum((mu / largest) ** 2 for mu, n in known)",
         "tradeoff",
-        "test_mu.py",
+        "test_mu.py::test_gaussians_add_up_as_squares[gaussian:sigma=2@poisson:q=0.001@100-25]",
     ),
     Fault(
         "convex-lower",
@@ -374,7 +374,7 @@ OF_CURVES = (
         "forward = _extended(here, high[:i]",
         "forward = _extended(here, low[:i]",
         "tradeoff",
-        "test_ordered_pair.py",
+        "test_ordered_pair.py::test_the_least_of_a_convex_function",
     ),
     Fault(
         "error-form",
@@ -382,7 +382,7 @@ OF_CURVES = (
         "factor * low - minus + plus - slack, factor * high - minus + plus + slack",
         "factor * low - minus + plus + slack, factor * high - minus + plus + slack",
         "tradeoff",
-        "test_outward_forms.py",
+        "test_outward_forms.py::test_both_forms_of_the_dual[error_form-1e-09]",
     ),
     Fault(
         "bayes-prior",
@@ -390,7 +390,7 @@ OF_CURVES = (
         "(prior, present) if prior <= 0.5 else (1.0 - prior, absent)",
         "(prior, present) if prior <= 0.5 else (1.0 - prior, present)",
         "tradeoff",
-        "test_outward_forms.py",
+        "test_outward_forms.py::test_the_best_guess[0.6]",
     ),
     Fault(
         "tests-of-several-pairs",
@@ -398,7 +398,7 @@ OF_CURVES = (
         "        laws = laws.for_curves\n",
         "",
         "wrappers",
-        "test_shuffle.py",
+        "test_shuffle.py::test_tests_are_those_of_one_pair[0.01-3-3-0.05]",
     ),
     Fault(
         "complement-upper",
@@ -406,7 +406,7 @@ OF_CURVES = (
         "upper = min(1.0, math.nextafter(upper, 2.0))",
         "upper = min(1.0, upper)",
         "tradeoff",
-        "test_outward_forms.py",
+        "test_outward_forms.py::test_the_complement_of_a_bracket",
     ),
     # Numbers.
     Fault(
@@ -415,7 +415,7 @@ OF_CURVES = (
         "min(1.0, (1.0 - low) * (1.0 + 2.0 * UNIT))",
         "min(1.0, (1.0 - low) * (1.0 + UNIT))",
         "numerics",
-        "test_binomials.py",
+        "test_binomials.py::test_tails_hold_the_sums_of_rationals[0.1]",
     ),
     Fault(
         "tail-not-rounded",
@@ -423,7 +423,7 @@ OF_CURVES = (
         "min(1.0, scale * (total + rest) * (1.0 + units))",
         "min(1.0, scale * (total + rest))",
         "numerics",
-        "test_binomials.py",
+        "test_binomials.py::test_tails_hold_the_sums_of_rationals[0.1]",
     ),
     Fault(
         "enclosure-sum",
@@ -431,7 +431,7 @@ OF_CURVES = (
         "return Enclosure(value.sum(axis=0), error + UNIT * count * np.abs(value).sum(axis=0))",
         "return Enclosure(value.sum(axis=0), error)",
         "numerics",
-        "test_enclosure.py",
+        "test_enclosure.py::test_sums",
     ),
     Fault(
         "enclosure-upper",
@@ -439,7 +439,7 @@ OF_CURVES = (
         "end = self.value + (self.error + 2.0 * UNIT * np.abs(self.value)) * MARGIN",
         "end = self.value + self.error",
         "numerics",
-        "test_enclosure.py",
+        "test_enclosure.py::test_ends_hold_the_truth[add]",
     ),
     # Numbers that were written.
     Fault(
@@ -448,7 +448,7 @@ OF_CURVES = (
         "return math.nextafter(nearest, -math.inf), nearest\n",
         "return nearest, nearest\n",
         "numerics",
-        "test_exact.py",
+        "test_exact.py::test_what_a_double_leaves_out",
     ),
     Fault(
         "doubles-below",
@@ -456,7 +456,7 @@ OF_CURVES = (
         "return nearest, math.nextafter(nearest, math.inf)\n",
         "return nearest, nearest\n",
         "numerics",
-        "test_exact.py",
+        "test_exact.py::test_what_a_double_leaves_out",
     ),
     # Laws of directions and of lattices.
     Fault(
@@ -465,7 +465,7 @@ OF_CURVES = (
         "y = moved(yes[0], no[0], error, up=not above)",
         "y = moved(yes[0], no[0], 1e-4, up=above)",
         "mechanisms",
-        "test_noisy_screening_samples.py",
+        "test_noisy_screening_samples.py::test_all_that_records_may_do",
     ),
     Fault(
         "screening-curve-one-outcome",
@@ -473,7 +473,7 @@ OF_CURVES = (
         "for q, p in (yes, no)",
         "for q, p in (yes, yes)",
         "mechanisms",
-        "test_mechanisms_noisy_screening.py",
+        "test_mechanisms_noisy_screening.py::test_each_order_has_its_worst_count[setting0]",
     ),
     Fault(
         "spectrum-first-index",
@@ -481,7 +481,7 @@ OF_CURVES = (
         "places = np.arange(first, first + len(masses)) % size",
         "places = np.arange(len(masses)) % size",
         "numerics",
-        "test_convolution.py",
+        "test_convolution.py::test_sums_are_within_their_error[64--5-1]",
     ),
     Fault(
         "streams-moved-the-wrong-way",
@@ -489,7 +489,7 @@ OF_CURVES = (
         "ends, centres = ((u + move)[:, None] + sizes[0] * z for z in (edges, middle))",
         "ends, centres = ((u - move)[:, None] + sizes[0] * z for z in (edges, middle))",
         "mechanisms",
-        "test_mechanisms_above_threshold.py",
+        "test_mechanisms_above_threshold.py::test_laplace_is_pure",
     ),
     Fault(
         "sampled-keys-heights",
@@ -497,7 +497,7 @@ OF_CURVES = (
         "height = own - a * other + error",
         "height = own - a * before + error",
         "mechanisms",
-        "test_partition_selection_ends.py",
+        "test_partition_selection_ends.py::test_samples_with_any_number_of_others",
     ),
     Fault(
         "sampled-keys-nobody",
@@ -505,7 +505,7 @@ OF_CURVES = (
         "wrong = 1.01 * (most + lost",
         "wrong = 0.0 * (most + lost",
         "losses",
-        "test_thresholded_samples.py",
+        "test_thresholded_samples.py::test_rounding_counts_with_nobody_and_without[people0]",
     ),
     Fault(
         "screened-group-either-order",
@@ -513,7 +513,7 @@ OF_CURVES = (
         "    if whole or adjacency is Adjacency.REPLACE:\n        return Term(upper, lower",
         "    if adjacency:\n        return Term(upper, lower",
         "mechanisms",
-        "test_noisy_screening_samples.py",
+        "test_noisy_screening_samples.py::test_several_uses_of_a_group_in_each_direction",
     ),
     Fault(
         "directed-tests-turned",
@@ -521,7 +521,7 @@ OF_CURVES = (
         "return law if remove is self.of_removal else reverse_of(law)",
         "return law",
         "losses",
-        "test_members.py",
+        "test_members.py::test_tests_of_one_direction[False]",
     ),
     Fault(
         "list-far",
@@ -529,7 +529,7 @@ OF_CURVES = (
         "far = found.losses > LARGEST_LOSS",
         "far = found.losses > 1e9",
         "losses",
-        "test_cells.py",
+        "test_cells.py::test_losses_that_doubles_do_not_hold_are_counted",
     ),
     Fault(
         "list-moved",
@@ -537,7 +537,7 @@ OF_CURVES = (
         "MOVED = 16.0 * ROUNDED",
         "MOVED = 0.0 * ROUNDED",
         "losses",
-        "test_renyi_sampled.py",
+        "test_renyi_sampled.py::test_samples_of_laplace_noise_are_binomial_sums[1e-6-174.0]",
     ),
     # Points of noisy maxima, and of tests.
     Fault(
@@ -546,7 +546,7 @@ OF_CURVES = (
         "yield float(k), step * math.sqrt(last / (last + 1.0)) * (1.0 + 8.0 * UNIT)",
         "yield float(k), step * math.sqrt(j / (j + 2.0)) * (1.0 + 8.0 * UNIT)",
         "losses",
-        "test_noisy_max.py",
+        "test_noisy_max.py::test_the_envelope_is_the_least_of_the_three_bounds[0.05-4]",
     ),
     Fault(
         "noisy-max-tail",
@@ -554,7 +554,7 @@ OF_CURVES = (
         "tail = math.log(self.count) + exponent + log_ndtr",
         "tail = math.log(self.count) + log_ndtr",
         "losses",
-        "test_noisy_max.py",
+        "test_noisy_max.py::test_renyi_divergences_are_integrals_of_the_profile[4-0.5]",
     ),
     Fault(
         "noisy-max-laplace-sizes",
@@ -562,7 +562,7 @@ OF_CURVES = (
         "sizes = [(candidates - 1, candidates - 1)]",
         "sizes = [(1, 1)]",
         "mechanisms",
-        "test_noisy_max_laplace.py",
+        "test_noisy_max_laplace.py::test_many_candidates_are_as_near",
     ),
     Fault(
         "noisy-max-laplace-hidden",
@@ -570,7 +570,7 @@ OF_CURVES = (
         "HIDDEN = 2.0**-50",
         "HIDDEN = 0.0",
         "mechanisms",
-        "test_noisy_max_laplace.py",
+        "test_noisy_max_laplace.py::test_what_is_cut_off_of_many_candidates_counts[9]",
     ),
     Fault(
         "noisy-max-lower-from-upper",
@@ -578,7 +578,7 @@ OF_CURVES = (
         "lower.append(_chances(k, m - k, thresholds)[0])",
         "lower.append(_chances(k, m - k, thresholds)[1])",
         "losses",
-        "test_noisy_max.py",
+        "test_noisy_max.py::test_of_two_candidates_no_test_has_more_than_the_difference_of_scores",
     ),
     Fault(
         "points-first-mass",
@@ -586,7 +586,7 @@ OF_CURVES = (
         "alone = rest if x[first] == 0.0 else rest / (1.0 + math.exp(-x[first]))",
         "alone = rest",
         "losses",
-        "test_law_ends.py",
+        "test_law_ends.py::test_lists_of_points_are_those_of_fractions[0]",
     ),
     Fault(
         "tests-mirrored",
@@ -594,7 +594,7 @@ OF_CURVES = (
         "x, y = np.where(far, 1.0 - p + UNIT, q), np.where(far, 1.0 - q - UNIT, p)",
         "x, y = np.where(far, 1.0 - q + UNIT, q), np.where(far, 1.0 - p - UNIT, p)",
         "losses",
-        "test_law_ends.py",
+        "test_law_ends.py::test_laws_of_tests_have_the_best_of_them[False-True]",
     ),
     Fault(
         "hull-turned",
@@ -602,7 +602,7 @@ OF_CURVES = (
         "out = np.flatnonzero(slopes[1:] <= slopes[:-1]) + 1",
         "out = np.flatnonzero(slopes[1:] >= slopes[:-1]) + 1",
         "numerics",
-        "test_search.py",
+        "test_search.py::test_hulls_are_the_points_below_all_chords[0]",
     ),
     Fault(
         "stream-factor",
@@ -610,6 +610,6 @@ OF_CURVES = (
         "worst = (logs - np.log1p(-np.minimum(b * MARGIN, 1.0))).max(axis=1)",
         "worst = logs.max(axis=1)",
         "renyi",
-        "test_sparse_vector_curve.py",
+        "test_sparse_vector_curve.py::test_the_factor_of_one_answer_above[2.0-1.0-0.6864252]",
     ),
 )

@@ -12,7 +12,7 @@ OF_LINES = (
         "log_g = power * size + self.t_max * mixture.turn",
         "log_g = power * size",
         "losses",
-        "test_noise.py",
+        "test_noise.py::test_panel_errors_are_bounds[4.0-True]",
     ),
     # Terms of the certificates of an inversion.
     Fault(
@@ -21,7 +21,7 @@ OF_LINES = (
         "above = [*below, *_truncated(frame)]",
         "above = [*_truncated(frame)]",
         "engine/inversion",
-        "test_truncated_terms.py",
+        "test_truncated_terms.py::test_outcomes_outside_of_a_split_are_counted[0.3-None-1.0]",
     ),
     Fault(
         "split-beyond",
@@ -29,7 +29,7 @@ OF_LINES = (
         "above += [Exponential(log_q, 1.0) for each in rare for log_q in each]",
         "above += []",
         "engine/inversion",
-        "test_truncated_terms.py",
+        "test_truncated_terms.py::test_outcomes_outside_of_a_split_are_counted[None-0.1-0.4]",
     ),
     Fault(
         "contour-truncation",
@@ -37,7 +37,7 @@ OF_LINES = (
         "beyond = exp_bound(log_cut(self._log_decay, line.end) + SLACK)",
         "beyond = 0.0",
         "engine",
-        "test_engine_source.py",
+        "test_engine_source.py::test_what_is_cut_off_is_needed[3]",
     ),
     Fault(
         "spread-on-a-line",
@@ -45,7 +45,7 @@ OF_LINES = (
         "below, above = gap + aliasing + cut + rounding",
         "below, above = aliasing + cut + rounding",
         "engine/lists",
-        "test_factor.py",
+        "test_factor.py::test_noise_with_responses",
     ),
     Fault(
         "spread-transform",
@@ -53,7 +53,7 @@ OF_LINES = (
         "2.0 * self.height * self.rate / (",
         "self.height * self.rate / (",
         "engine/lists",
-        "test_spread.py",
+        "test_spread.py::test_the_transform_is_that_of_the_bound[0.3-0.0001]",
     ),
     Fault(
         "split-list-masses",
@@ -61,7 +61,7 @@ OF_LINES = (
         "finite_p += count * math.log(mass_p)",
         "finite_p += math.log(mass_p)",
         "engine",
-        "test_engine_mixtures.py",
+        "test_engine_mixtures.py::test_the_level_does_not_matter[case1-0.2]",
     ),
     Fault(
         "split-list-order",
@@ -69,7 +69,7 @@ OF_LINES = (
         'cast("LineLaw", law.reverse_direction or law), n) for law, n in terms',
         "law, n) for law, n in terms",
         "engine",
-        "test_engine_mixtures.py",
+        "test_engine_mixtures.py::test_the_level_does_not_matter[case0-0.2]",
     ),
     Fault(
         "dropped-mass",
@@ -77,7 +77,7 @@ OF_LINES = (
         "(Exponential(cut.log_truncated_mass()),),",
         "(),",
         "engine/inversion",
-        "test_truncated_terms.py",
+        "test_truncated_terms.py::test_what_laws_leave_out_is_added[0.2]",
     ),
     Fault(
         "step-left-alias",
@@ -85,7 +85,7 @@ OF_LINES = (
         "return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN",
         "return exp_bounds(above + slack) * MARGIN",
         "engine/inversion",
-        "test_line_sum_terms.py",
+        "test_line_sum_terms.py::test_aliases_on_the_left",
     ),
     Fault(
         "step-right-alias",
@@ -93,7 +93,7 @@ OF_LINES = (
         "return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN",
         "return exp_bounds(left + slack) * MARGIN",
         "engine/inversion",
-        "test_line_sum_terms.py",
+        "test_line_sum_terms.py::test_aliases_on_the_right",
     ),
     Fault(
         "payoff-supremum",
@@ -101,7 +101,7 @@ OF_LINES = (
         "return -c * math.log1p(1.0 / c) - math.log1p(c)",
         "return -c * math.log1p(1.0 / c) - 2.0 * math.log1p(c)",
         "engine/inversion",
-        "test_line_sum_terms.py",
+        "test_line_sum_terms.py::test_the_largest_payoff[0.01]",
     ),
     Fault(
         "sum-rounding",
@@ -109,7 +109,7 @@ OF_LINES = (
         "rounding = peaks * (self._noise + moved * self._drift)",
         "rounding = peaks * moved * self._drift",
         "engine/inversion",
-        "test_line_sum_terms.py",
+        "test_line_sum_terms.py::test_errors_of_nodes[1.0]",
     ),
     Fault(
         "quadrature-error",
@@ -117,7 +117,7 @@ OF_LINES = (
         "wrong = errors + UNIT * units",
         "wrong = UNIT * units + 0.0 * errors",
         "engine/inversion",
-        "test_line_sum_terms.py",
+        "test_line_sum_terms.py::test_errors_of_cumulants[1.0]",
     ),
     Fault(
         "errors-of-many-uses",
@@ -125,7 +125,7 @@ OF_LINES = (
         "error + uses * wrong + rounding",
         "error + wrong + rounding",
         "engine/inversion",
-        "test_line_sum_terms.py",
+        "test_line_sum_terms.py::test_errors_of_many_uses",
     ),
     Fault(
         "decay-of-one-use",
@@ -133,7 +133,7 @@ OF_LINES = (
         "value, size = value + n * log_decay",
         "value, size = value + 2.0 * n * log_decay",
         "engine/inversion",
-        "test_tail_split_bounds.py",
+        "test_tail_split_bounds.py::test_bounds_of_decay_hold_beside_other_laws",
     ),
     Fault(
         "measures-above",
@@ -141,7 +141,7 @@ OF_LINES = (
         "upper = np.where(near, upper + above + slack, np.inf)",
         "upper = np.where(near, upper + slack, np.inf)",
         "engine/inversion",
-        "test_tail_split_bounds.py",
+        "test_tail_split_bounds.py::test_dropped_parts_are_charged",
     ),
     Fault(
         "chernoff-sign",
@@ -149,7 +149,7 @@ OF_LINES = (
         "exponents = self.log_size + self.rate * epsilons - log_scale",
         "exponents = self.log_size - abs(self.rate) * epsilons - log_scale",
         "engine/inversion",
-        "test_split_terms.py",
+        "test_split_terms.py::test_a_bound_moves_with_epsilon[1.0]",
     ),
     Fault(
         "closed-form-error",
@@ -157,7 +157,7 @@ OF_LINES = (
         "error = max(error, 1.5 * relative)",
         "error = max(error, 0.0 * relative)",
         "engine/inversion",
-        "test_split_terms.py",
+        "test_split_terms.py::test_tails_that_are_off[1.0]",
     ),
     Fault(
         "split-negligible",
@@ -165,7 +165,7 @@ OF_LINES = (
         "above += [Exponential(math.log(closed.p) + closed.error)] if closed.p > 0.0 else []",
         "above += []",
         "engine/inversion",
-        "test_tail_split_bounds.py",
+        "test_tail_split_bounds.py::test_dropped_parts_are_charged",
     ),
     Fault(
         "split-negligible-left",
@@ -173,7 +173,7 @@ OF_LINES = (
         "above.append(negligible)",
         "above.append(Exponential(-math.inf))",
         "engine/inversion",
-        "test_split_terms.py",
+        "test_split_terms.py::test_a_side_that_is_called_negligible",
     ),
     # Laws.
     Fault(
@@ -182,7 +182,7 @@ OF_LINES = (
         "return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)",
         "return LevelSums(tuple(measures), outside * MARGIN + TINY, TINY)",
         "losses",
-        "test_allocated.py",
+        "test_allocated.py::test_what_measures_lack_is_counted[1-1-100-1.0]",
     ),
     Fault(
         "allocation-outside",
@@ -190,7 +190,7 @@ OF_LINES = (
         "return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)",
         "return LevelSums(tuple(measures), TINY, beyond * MARGIN + TINY)",
         "losses",
-        "test_allocated.py",
+        "test_allocated.py::test_what_measures_lack_is_counted[1-1-100-1.0]",
     ),
     Fault(
         "allocation-chords",
@@ -198,7 +198,7 @@ OF_LINES = (
         "mass * error, (1.0 + RAISED) * excess)",
         "mass * error, 0.0 * excess)",
         "losses",
-        "test_allocated.py",
+        "test_allocated.py::test_chords_are_lowered_by_what_they_exceed[1.0-0.03]",
     ),
     Fault(
         "game-chords",
@@ -206,7 +206,7 @@ OF_LINES = (
         "self._spread(bends * near),",
         "self._spread(0.0 * bends * near),",
         "losses",
-        "fixed_size/test_game.py",
+        "fixed_size/test_game.py::test_a_game_adds_the_bends_to_its_chords",
     ),
     Fault(
         "strategies-chords",
@@ -214,7 +214,7 @@ OF_LINES = (
         "around = np.maximum(np.append(gap, 0.0), np.append(0.0, gap))",
         "around = 0.0 * np.maximum(np.append(gap, 0.0), np.append(0.0, gap))",
         "losses",
-        "fixed_size/test_game.py",
+        "fixed_size/test_game.py::test_laws_below_have_profiles_below",
     ),
     Fault(
         "lattice-reach",
@@ -222,7 +222,7 @@ OF_LINES = (
         "REACH = 39.0",
         "REACH = 7.0",
         "losses",
-        "test_discrete_gaussian.py",
+        "test_discrete_gaussian.py::test_tails_against_direct_sums[0.3-40]",
     ),
     Fault(
         "lattice-theta",
@@ -230,7 +230,7 @@ OF_LINES = (
         "upper = np.minimum(value + error, level + slack)",
         "upper = np.minimum(value - error, level + slack)",
         "losses",
-        "test_discrete_gaussian_ends.py",
+        "test_discrete_gaussian_ends.py::test_divergences_lie_between_their_ends[1-variance0]",
     ),
     Fault(
         "lattice-tail-shift",
@@ -238,7 +238,7 @@ OF_LINES = (
         "shift=8.0 * UNIT * float(size.max(initial=0.0))",
         "shift=0.0",
         "losses",
-        "test_discrete_gaussian_ends.py",
+        "test_discrete_gaussian_ends.py::test_losses_next_to_an_outcome[variance0-3]",
     ),
     Fault(
         "lattice-replaced",
@@ -246,7 +246,7 @@ OF_LINES = (
         "under_q = np.clip(end - self.shift, 0",
         "under_q = np.clip(end + self.shift, 0",
         "losses",
-        "test_discrete_gaussian.py",
+        "test_discrete_gaussian.py::test_tails_against_direct_sums[0.05-1]",
     ),
     Fault(
         "whole-noise-alone",
@@ -254,7 +254,7 @@ OF_LINES = (
         "float(f[:shift].sum()) if whole[0] else TINY,",
         "0.0 if whole[0] else TINY,",
         "mechanisms",
-        "test_mechanisms_whole_noise.py",
+        "test_mechanisms_whole_noise.py::test_deltas[discrete-laplace:scale=4,bound=40-0.26]",
     ),
     Fault(
         "skellam-ratio",
@@ -262,7 +262,7 @@ OF_LINES = (
         "ratio = square // (scaled * (k + 1) + ratio)",
         "ratio = square // (scaled * (k + 1))",
         "mechanisms",
-        "test_mechanisms_whole_noise.py",
+        "test_mechanisms_whole_noise.py::test_epsilons[skellam:variance=100-1e-05]",
     ),
     Fault(
         "whole-noise-mirrored",
@@ -270,7 +270,7 @@ OF_LINES = (
         "return CoinNoise(self.n, 1 - self.p)",
         "return CoinNoise(self.n, self.p)",
         "mechanisms",
-        "test_mechanisms_whole_noise.py",
+        "test_mechanisms_whole_noise.py::test_a_record_is_replaced_by_coins_of_one_kind",
     ),
     Fault(
         "gaussian-sum-period",
@@ -278,6 +278,6 @@ OF_LINES = (
         "- n * period * period / (2.0 * v))",
         "- period * period / (2.0 * v))",
         "mechanisms",
-        "test_mechanisms_whole_noise.py",
+        "test_mechanisms_whole_noise.py::test_epsilons",
     ),
 )

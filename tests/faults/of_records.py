@@ -12,7 +12,7 @@ OF_RECORDS = (
         "masses = np.append(masses[kept], (1.0 - q) * (1.0 + error))",
         "masses = np.append(masses[kept], (1.0 - q * q) * (1.0 + error))",
         "wrappers",
-        "test_clients.py",
+        "test_clients.py::test_finite_mechanisms_are_sums_over_their_outcomes[rr:p=0.9-0.99-2]",
     ),
     Fault(
         "clients-curve",
@@ -20,7 +20,7 @@ OF_RECORDS = (
         "far = np.logaddexp(np.log1p(-self.q), np.log(self.q) + k)",
         "far = np.logaddexp(np.log1p(-self.q), 2.0 * np.log(self.q) + k)",
         "wrappers",
-        "test_clients.py",
+        "test_clients.py::test_divergences_are_those_of_the_coin",
     ),
     Fault(
         "shuffle-group",
@@ -28,7 +28,7 @@ OF_RECORDS = (
         "chained_term(term.above, records)",
         "chained_term(term.above, records - 1)",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_shuffled_groups_hold_for_every_data_set[1.0-2-5-2]",
     ),
     Fault(
         "shuffle-lower-epsilon",
@@ -36,7 +36,7 @@ OF_RECORDS = (
         "below = law_below(self.users, min(low, LARGEST_EPSILON), report.categories)",
         "below = law_below(self.users, min(high, LARGEST_EPSILON), report.categories)",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_a_shuffled_report_known_between_two_epsilons",
     ),
     Fault(
         "shuffle-upper-epsilon",
@@ -44,7 +44,7 @@ OF_RECORDS = (
         "above = law_above(self.users, high, report.categories)",
         "above = law_above(self.users, low, report.categories)",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_a_shuffled_report_known_between_two_epsilons",
     ),
     Fault(
         "poisson-everything-replaced",
@@ -52,7 +52,7 @@ OF_RECORDS = (
         "walk.terms(event, adjacency, 2 * records)",
         "walk.terms(event, adjacency, records)",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_a_replaced_record_of_everything_is_two[1]",
     ),
     Fault(
         "cap-twice",
@@ -60,7 +60,7 @@ OF_RECORDS = (
         "high.enclosure * 2)",
         "high.enclosure * 1)",
         "wrappers",
-        "test_wrappers_capped.py",
+        "test_wrappers_capped.py::test_one_use_is_the_pair_of_a_coin[4-2-1/2]",
     ),
     Fault(
         "merged-cell",
@@ -68,7 +68,7 @@ OF_RECORDS = (
         "p, q = np.maximum(p - p_error, 0.0), q + q_error + TINY",
         "p, q = np.maximum(p - p_error, 0.0), 0.999 * q",
         "losses",
-        "test_cells.py",
+        "test_cells.py::test_a_law_is_between_its_lists[0]",
     ),
     Fault(
         "split-cell",
@@ -76,7 +76,7 @@ OF_RECORDS = (
         "masses = np.append(p - upper, 0.0) + np.append(0.0, upper)",
         "masses = np.append(p, 0.0)",
         "losses",
-        "test_cells.py",
+        "test_cells.py::test_a_law_is_between_its_lists[0]",
     ),
     Fault(
         "opposite-records",
@@ -84,7 +84,7 @@ OF_RECORDS = (
         "down = slopes[np.minimum(np.searchsorted(rising, y), last)]",
         "down = slopes[np.minimum(np.searchsorted(rising, y) + 1, last)]",
         "losses",
-        "test_cells.py",
+        "test_cells.py::test_opposite_records_have_the_largest_profile[0]",
     ),
     Fault(
         "composition-window",
@@ -92,7 +92,7 @@ OF_RECORDS = (
         "reach = min(reach, (moment - LOG_OUTSIDE + 1e-6) / abs(d))",
         "reach = min(reach, 0.1 * (moment - LOG_OUTSIDE + 1e-6) / abs(d))",
         "losses",
-        "test_cells.py",
+        "test_cells.py::test_divergences_next_to_order_1_are_below[False-3]",
     ),
     Fault(
         "renyi-density",
@@ -100,7 +100,7 @@ OF_RECORDS = (
         "summed(losses, moved, nodes.logs + losses, nodes.wrong + moved, c)",
         "summed(losses, moved, nodes.logs, nodes.wrong + moved, c)",
         "losses",
-        "test_renyi_sampled.py",
+        "test_renyi_sampled.py::test_sampled_gaussian_at_integer_orders[50.0-1e-05]",
     ),
     Fault(
         "renyi-listed",
@@ -108,7 +108,7 @@ OF_RECORDS = (
         "x, r = np.append(losses if of_w else -losses, -np.inf), np.append(r, alone_r)",
         "x, r = np.append(-losses if of_w else losses, -np.inf), np.append(r, alone_r)",
         "losses",
-        "test_renyi_sampled.py",
+        "test_renyi_sampled.py::test_sampled_unequal_gaussians[remove]",
     ),
     Fault(
         "list-reversed",
@@ -116,7 +116,7 @@ OF_RECORDS = (
         "law = (there.reverse_direction or there) if asked.remove else here",
         "law = here if asked.remove else (there.reverse_direction or there)",
         "wrappers",
-        "test_sampled_terms.py",
+        "test_sampled_terms.py::test_a_list_has_its_digits_in_the_order_that_is_asked_for",
     ),
     Fault(
         "replaced-curve",
@@ -124,7 +124,7 @@ OF_RECORDS = (
         "return Term(curve=self.replaced_curve(curve, q, attained=attained))",
         "return Term(curve=PoissonCurve(curve, q, symmetric))",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_replacing_in_a_sample_of_fixed_size_costs_more_than_removing",
     ),
     Fault(
         "shuffled-lower-direction",
@@ -132,7 +132,7 @@ OF_RECORDS = (
         "lower = law_below(self.slots, low, remove=remove)",
         "lower = law_below(self.slots, low, remove=not remove)",
         "wrappers",
-        "test_batches.py",
+        "test_batches.py::test_every_permutation_is_enclosed[3-46]",
     ),
     Fault(
         "shuffled-replaced",
@@ -140,7 +140,7 @@ OF_RECORDS = (
         "law = GaussianLaw.of(law.enclosure * 2)",
         "law = GaussianLaw.of(law.enclosure * 3)",
         "wrappers",
-        "test_batches.py",
+        "test_batches.py::test_one_batch_is_no_sampling[gaussian:sigma=2]",
     ),
     Fault(
         "allocation-lower-distance",
@@ -148,7 +148,7 @@ OF_RECORDS = (
         "lower = allocated_laws(steps, low, lower=True, size=size)",
         "lower = allocated_laws(steps, low, lower=False, size=size)",
         "wrappers",
-        "test_allocation.py",
+        "test_allocation.py::test_divergences_of_an_epoch",
     ),
     Fault(
         "nested-rates",
@@ -156,7 +156,7 @@ OF_RECORDS = (
         "low, high = product.doubles()",
         "high, low = product.doubles()",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_curves_are_sampled_at_no_lower_rate[rate2]",
     ),
     Fault(
         "rate-of-a-curve",
@@ -164,7 +164,7 @@ OF_RECORDS = (
         "q = asked.q if asked.exact else math.nextafter(asked.q, 1.0)",
         "q = asked.q if asked.exact else math.nextafter(asked.q, 0.0)",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_curves_are_sampled_at_no_lower_rate[rate0]",
     ),
     Fault(
         "capped-sampling-rate",
@@ -172,7 +172,7 @@ OF_RECORDS = (
         "low, self.q = exact.doubles()",
         "self.q, low = exact.doubles()",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_odds_of_a_cap_are_on_the_safe_side[2-3-rate0]",
     ),
     Fault(
         "capped-other-rate",
@@ -180,7 +180,7 @@ OF_RECORDS = (
         "rate = min(rate, share * over_high[1] / self.binds[0] * (1.0 + slack))",
         "rate = min(rate, share * over_high[0] / self.binds[1] * (1.0 - slack))",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_odds_of_a_cap_are_on_the_safe_side[2-3-rate0]",
     ),
     Fault(
         "capped-largest-rate",
@@ -188,7 +188,7 @@ OF_RECORDS = (
         "rate = self.q * most / (most + 1.0) * (1.0 + slack)",
         "rate = self.q * most / (most + 1.0) * (1.0 - slack)",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_odds_of_a_cap_are_on_the_safe_side[2-3-rate0]",
     ),
     Fault(
         "capped-least-rate",
@@ -196,7 +196,7 @@ OF_RECORDS = (
         "self.least_rate = min(max(least * (1.0 - slack), 0.0), low)",
         "self.least_rate = min(max(least * (1.0 + slack), 0.0), self.q)",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_odds_of_a_cap_are_on_the_safe_side[2-3-rate4]",
     ),
     Fault(
         "nested-groups",
@@ -204,7 +204,7 @@ OF_RECORDS = (
         "adjacency, records * self.records)",
         "adjacency, records + self.records - 1)",
         "wrappers",
-        "test_wrappers_group.py",
+        "test_wrappers_group.py::test_scaled_noise_is_exact",
     ),
     Fault(
         "cap-others",
@@ -212,7 +212,7 @@ OF_RECORDS = (
         "ends.append((binomial_tails(size - 1, most, q), over))",
         "ends.append((binomial_tails(size, most, q), over))",
         "wrappers",
-        "test_wrappers_capped.py",
+        "test_wrappers_capped.py::test_one_use_is_the_pair_of_a_coin[4-2-1/2]",
     ),
     Fault(
         "cap-coin",
@@ -220,7 +220,7 @@ OF_RECORDS = (
         "sides = (once, odds.free[1]), (twice, odds.binds[1])",
         "sides = (twice, odds.free[1]), (once, odds.binds[1])",
         "wrappers",
-        "test_wrappers_capped.py",
+        "test_wrappers_capped.py::test_one_use_is_the_pair_of_a_coin[30-2-0.1]",
     ),
     Fault(
         "partial-batch",
@@ -228,7 +228,7 @@ OF_RECORDS = (
         "steps = -(-records // batch)",
         "steps = records // batch",
         "wrappers",
-        "test_batches.py",
+        "test_batches.py::test_sizes_that_say_the_same[n=7,b=9-t=1]",
     ),
     Fault(
         "batches-left-over",
@@ -236,7 +236,7 @@ OF_RECORDS = (
         "if self.slots.skipped:",
         "if not self.slots.skipped:",
         "wrappers",
-        "test_batches.py",
+        "test_batches.py::test_few_batches_of_a_pass_are_read",
     ),
     Fault(
         "batches-of-a-curve",
@@ -244,7 +244,7 @@ OF_RECORDS = (
         'isinstance(step, Leaf) and step.name == "gaussian"',
         'isinstance(step, Leaf) and step.name in ("gaussian", "gdp")',
         "wrappers",
-        "test_batches.py",
+        "test_batches.py::test_a_stated_curve_is_not_sampled",
     ),
     Fault(
         "batches-of-all-others",
@@ -252,7 +252,7 @@ OF_RECORDS = (
         "needs_others = True",
         "needs_others = False",
         "wrappers",
-        "test_sampled_terms.py",
+        "test_sampled_terms.py::test_what_needs_all_other_records_has_no_lower_end_in_a_sample[{}]",
     ),
     Fault(
         "slots-largest-batch",
@@ -260,7 +260,7 @@ OF_RECORDS = (
         "min(batch or -(-records // steps), records)",
         "min(batch or records // steps, records)",
         "wrappers",
-        "test_batches.py",
+        "test_batches.py::test_sizes_that_say_the_same[t=3,n=8-n=8,b=3]",
     ),
     Fault(
         "several-blocks",
@@ -268,7 +268,7 @@ OF_RECORDS = (
         "for length, count in ((size, k - longer), (size + 1, longer)):",
         "for length, count in ((size + 1, k - longer), (size + 1, longer)):",
         "wrappers",
-        "test_several_steps.py",
+        "test_several_steps.py::test_two_of_three_steps[0.8]",
     ),
     Fault(
         "several-sum",
@@ -276,7 +276,7 @@ OF_RECORDS = (
         "linear = GaussianLaw.of(law.enclosure * k / Enclosed.of(steps).root())",
         "linear = GaussianLaw.of(law.enclosure * k / Enclosed.of(steps - 1).root())",
         "wrappers",
-        "test_several_steps.py",
+        "test_several_steps.py::test_two_of_three_steps[0.8]",
     ),
     Fault(
         "little-noise-sum",
@@ -284,7 +284,7 @@ OF_RECORDS = (
         "below = GaussianLaw.of(law.enclosure / Enclosed.of(steps).root())",
         "below = GaussianLaw.of(law.enclosure)",
         "wrappers",
-        "test_each_direction.py",
+        "test_each_direction.py::test_an_epoch_with_much_noise[150.0]",
     ),
     Fault(
         "whole-sample-replaced",
@@ -292,7 +292,7 @@ OF_RECORDS = (
         "del tree, adjacency\n        return walk.terms(event, Adjacency.REPLACE, records)",
         "del tree\n        return walk.terms(event, adjacency, records)",
         "wrappers",
-        "test_each_direction.py",
+        "test_each_direction.py::test_nearly_all_records_replaced[Relation.ADD_OR_REMOVE_ONE]",
     ),
     Fault(
         "sampled-direction",
@@ -300,7 +300,7 @@ OF_RECORDS = (
         "sampled(law, asked.q, remove=asked.remove,",
         "sampled(law, asked.q, remove=not asked.remove,",
         "wrappers",
-        "test_each_direction.py",
+        "test_each_direction.py::test_one_sampled_use[gaussian-poisson:q=0.2]",
     ),
     Fault(
         "group-of-samples",
@@ -308,7 +308,7 @@ OF_RECORDS = (
         "return chained_term(single.above, asked.records)",
         "return chained_term(single.above, asked.records - 1)",
         "wrappers",
-        "test_wrappers_group.py",
+        "test_wrappers_group.py::test_fixed_size_group_of_replaced_records",
     ),
     Fault(
         "rounded-rate-below",
@@ -316,7 +316,7 @@ OF_RECORDS = (
         "below = self.at_rate(replace(asked, q=low, exact=True, rate=None))",
         "below = self.at_rate(replace(asked, q=high, exact=True, rate=None))",
         "wrappers",
-        "test_counts_and_rates.py",
+        "test_counts_and_rates.py::test_a_rate_between_two_doubles_is_enclosed",
     ),
     Fault(
         "proved-is-no-pair",
@@ -324,7 +324,7 @@ OF_RECORDS = (
         "return _bracket(above, None)",
         "return above",
         "wrappers",
-        "test_sampled_terms.py",
+        "test_sampled_terms.py::test_what_only_dominates_has_no_lower_end[Adjacency.ADD]",
     ),
     Fault(
         "one-curve",
@@ -332,7 +332,7 @@ OF_RECORDS = (
         "return WorseCurve(here.renyi_curve(), there.renyi_curve()), False, False",
         "return here.renyi_curve(), False, False",
         "wrappers",
-        "test_sampled_terms.py",
+        "test_sampled_terms.py::test_one_curve_bounds_both_orders",
     ),
     Fault(
         "envelope-lower-direction",
@@ -340,7 +340,7 @@ OF_RECORDS = (
         "below, reverse = (turned, below) if there else (below, turned)",
         "below, reverse = (below, turned) if there else (turned, below)",
         "wrappers",
-        "test_sampled_terms.py",
+        "test_sampled_terms.py::test_members_with_a_law_for_each_order[Adjacency.ADD]",
     ),
     Fault(
         "curve-of-infinite",
@@ -348,7 +348,7 @@ OF_RECORDS = (
         "if here.infinity_mass().upper > 0.0 or there.infinity_mass().upper > 0.0:",
         "if False:",
         "wrappers",
-        "test_sampled_terms.py",
+        "test_sampled_terms.py::test_what_may_reveal_everything_has_no_curve",
     ),
     # Mechanisms.
     Fault(
@@ -357,7 +357,7 @@ OF_RECORDS = (
         "threshold=None if self.threshold is None else self.threshold / records",
         "threshold=self.threshold",
         "mechanisms",
-        "test_mechanisms_above_threshold.py",
+        "test_mechanisms_above_threshold.py::test_a_group_of_a_highest_threshold",
     ),
     Fault(
         "group-threshold-noise",
@@ -365,7 +365,7 @@ OF_RECORDS = (
         "self._checked(threshold * records, queries * records)",
         "self._checked(threshold, queries * records)",
         "mechanisms",
-        "test_mechanisms_above_threshold.py",
+        "test_mechanisms_above_threshold.py::test_several_uses_and_groups",
     ),
     Fault(
         "zcdp-group",
@@ -373,7 +373,7 @@ OF_RECORDS = (
         "self.changed(rho=self.rho * records**2)",
         "self.changed(rho=self.rho * records)",
         "mechanisms",
-        "test_mechanisms_curves.py",
+        "test_mechanisms_curves.py::TestZcdp::test_groups",
     ),
     Fault(
         "rdp-order-up",
@@ -381,7 +381,7 @@ OF_RECORDS = (
         "stated.doubles()[0], known.doubles()[1]",
         "stated.doubles()[1], known.doubles()[1]",
         "mechanisms",
-        "test_stated_numbers.py",
+        "test_stated_numbers.py::test_a_point_of_a_renyi_curve[1.1-0.1]",
     ),
     Fault(
         "rdp-epsilon-down",
@@ -389,7 +389,7 @@ OF_RECORDS = (
         "return order, below, doubles(epsilon)[1]",
         "return order, below, float(epsilon)",
         "mechanisms",
-        "test_stated_numbers.py",
+        "test_stated_numbers.py::test_a_point_of_a_renyi_curve[1.1-0.3]",
     ),
     Fault(
         "rdp-file-order",
@@ -397,7 +397,7 @@ OF_RECORDS = (
         "    below = doubles(order)[0]",
         "    below = float(order)",
         "mechanisms",
-        "test_stated_numbers.py",
+        "test_stated_numbers.py::test_a_point_of_a_renyi_curve[1.1-0.1]",
     ),
     Fault(
         "gaussian-group",
@@ -405,7 +405,7 @@ OF_RECORDS = (
         "checked_mu(self.mu * records, self.named)",
         "checked_mu(self.mu, self.named)",
         "mechanisms",
-        "test_stated_numbers.py",
+        "test_stated_numbers.py::test_noise_of_a_group[2]",
     ),
     Fault(
         "laplace-group",
@@ -413,7 +413,7 @@ OF_RECORDS = (
         "_checked(self.epsilon * records)",
         "_checked(self.epsilon)",
         "mechanisms",
-        "test_stated_numbers.py",
+        "test_stated_numbers.py::test_noise_of_a_group[2]",
     ),
     Fault(
         "votes-sensitivity",
@@ -421,7 +421,7 @@ OF_RECORDS = (
         "Enclosed.of(2) / (sigma",
         "Enclosed.of(1) / (sigma",
         "mechanisms",
-        "test_mechanisms_pate.py",
+        "test_mechanisms_pate.py::test_votes_move_by_the_root_of_two",
     ),
     Fault(
         "svt-queries",
@@ -429,7 +429,7 @@ OF_RECORDS = (
         "queries.high * (2 * self.cutoff))",
         "queries.high * self.cutoff)",
         "mechanisms",
-        "test_mechanisms_above_threshold.py",
+        "test_mechanisms_above_threshold.py::test_no_short_stream_costs_more",
     ),
     Fault(
         "svt-gaussian",
@@ -437,7 +437,7 @@ OF_RECORDS = (
         "queries * queries * (4 * self.cutoff)",
         "queries * queries * (2 * self.cutoff)",
         "mechanisms",
-        "test_mechanisms_above_threshold.py",
+        "test_mechanisms_above_threshold.py::test_far_out_gaussian_noise_is_a_multiple_of_one_profile",
     ),
     Fault(
         "svt-highest",
@@ -445,7 +445,7 @@ OF_RECORDS = (
         "self.threshold.doubles()[1]\n",
         "self.threshold.doubles()[0]\n",
         "mechanisms",
-        "test_stated_numbers.py",
+        "test_stated_numbers.py::test_the_highest_threshold[0.1]",
     ),
     Fault(
         "ptr-tail",
@@ -453,7 +453,7 @@ OF_RECORDS = (
         "return 0.5 * math.exp(-x) if x >= 0.0",
         "return 0.25 * math.exp(-x) if x >= 0.0",
         "mechanisms",
-        "test_mechanisms_ptr.py",
+        "test_mechanisms_ptr.py::test_thresholds[laplace:scale=2-40-<lambda>]",
     ),
     Fault(
         "ptr-tail-rounding",
@@ -461,7 +461,7 @@ OF_RECORDS = (
         "tail(low) * (1.0 + 8.0 * UNIT) + SMALLEST",
         "tail(low) * (1.0 - 8.0 * UNIT)",
         "mechanisms",
-        "test_mechanisms_ptr.py",
+        "test_mechanisms_ptr.py::test_thresholds[laplace:scale=2-40-<lambda>]",
     ),
     Fault(
         "keys-largest",
@@ -469,7 +469,7 @@ OF_RECORDS = (
         "largest = k * self.epsilon if",
         "largest = self.epsilon if",
         "mechanisms",
-        "test_partition_selection_ends.py",
+        "test_partition_selection_ends.py::test_groups_with_any_keys[2-1-0.05]",
     ),
     Fault(
         "keys-edges",
@@ -477,7 +477,7 @@ OF_RECORDS = (
         "for bend in bends for i in range(group))}",
         "for bend in bends for i in range(1))}",
         "mechanisms",
-        "test_partition_selection_ends.py",
+        "test_partition_selection_ends.py::test_groups_with_any_keys[2-1-0.05]",
     ),
     # The best of many runs, and tests that come first.
     Fault(
@@ -486,7 +486,7 @@ OF_RECORDS = (
         "return (trials - 1.0) * log_root * (1.0 + 4.0 * UNIT)",
         "return (trials - 1.0) * log_root * (1.0 - 4.0 * UNIT)",
         "selection",
-        "test_selection_rounding.py",
+        "test_selection_rounding.py::test_constants_of_a_given_root_are_rounded_up",
     ),
     Fault(
         "negative-binomial-constant-rounded-down",
@@ -494,7 +494,7 @@ OF_RECORDS = (
         "odds_root(backward, odds) * (1.0 + 4.0 * UNIT)",
         "odds_root(backward, odds) * (1.0 - 4.0 * UNIT)",
         "selection",
-        "test_selection_rounding.py",
+        "test_selection_rounding.py::test_constants_of_a_given_root_are_rounded_up",
     ),
     Fault(
         "poisson-constant-rounded-down",
@@ -502,7 +502,7 @@ OF_RECORDS = (
         "float(forward.upper(np.zeros(1))[0]) * (1.0 + 2.0 * UNIT)",
         "float(forward.upper(np.zeros(1))[0]) * (1.0 - 2.0 * UNIT)",
         "selection",
-        "test_selection_rounding.py",
+        "test_selection_rounding.py::test_the_poisson_constant_is_rounded_up",
     ),
     Fault(
         "paper-constant-rounded-down",
@@ -510,7 +510,7 @@ OF_RECORDS = (
         "return (shape + 1.0) * best * (1.0 + 24.0 * UNIT), place",
         "return (shape + 1.0) * best * (1.0 - 24.0 * UNIT), place",
         "selection",
-        "test_selection_rounding.py",
+        "test_selection_rounding.py::test_the_published_constant_is_rounded_up",
     ),
     Fault(
         "least-mean-of-deltas",
@@ -518,7 +518,7 @@ OF_RECORDS = (
         "min(1.0, self.runs.mean.upper * h * (1.0 + 2.0 * UNIT))",
         "min(1.0, (self.runs.mean.lower or 0.0) * h)",
         "selection",
-        "test_selection_rounding.py",
+        "test_selection_rounding.py::test_of_a_mean_between_two_the_larger_counts",
     ),
     Fault(
         "least-mean-of-shares",
@@ -526,7 +526,7 @@ OF_RECORDS = (
         "mean = runs.mean.upper",
         "mean = runs.mean.lower or 0.0",
         "selection",
-        "test_selection_rounding.py",
+        "test_selection_rounding.py::test_of_a_mean_between_two_the_larger_counts",
     ),
     Fault(
         "least-mean-of-nodes",
@@ -534,7 +534,7 @@ OF_RECORDS = (
         "(self.runs.mean.upper * h + none) * (1.0 + 16.0 * UNIT)",
         "((self.runs.mean.lower or 0.0) * h + none)",
         "selection",
-        "test_selection_rounding.py",
+        "test_selection_rounding.py::test_of_a_mean_between_two_the_larger_counts",
     ),
     Fault(
         "least-mean-of-mixtures",
@@ -542,7 +542,7 @@ OF_RECORDS = (
         "self.mean = runs.mean.upper",
         "self.mean = runs.mean.lower or 0.0",
         "selection",
-        "test_selection_rounding.py",
+        "test_selection_rounding.py::test_of_a_mean_between_two_the_larger_counts",
     ),
     Fault(
         "least-mean-of-orders",
@@ -550,7 +550,7 @@ OF_RECORDS = (
         "    mean = runs.mean.upper",
         "    mean = runs.mean.lower or 0.0",
         "selection",
-        "test_selection_rounding.py",
+        "test_selection_rounding.py::test_of_a_mean_between_two_the_larger_counts",
     ),
     Fault(
         "ptr-failure",
@@ -558,7 +558,7 @@ OF_RECORDS = (
         "            return found + self.failure",
         "            return found",
         "mechanisms",
-        "test_mechanisms_ptr.py",
+        "test_mechanisms_ptr.py::test_thresholds[laplace:scale=2-40-<lambda>]",
     ),
     Fault(
         "ptr-max-test",
@@ -566,7 +566,7 @@ OF_RECORDS = (
         "(_worst(self.test, epsilons, upper=upper) if self.test else 0.0)",
         "0.0",
         "mechanisms",
-        "test_mechanisms_ptr.py",
+        "test_mechanisms_ptr.py::test_a_release_where_it_should_have_failed_may_cost_more",
     ),
     Fault(
         "ptr-group",
@@ -574,7 +574,7 @@ OF_RECORDS = (
         "found = _grown(tests(records - 1), found)",
         "found = _grown(tests(1), found)",
         "mechanisms",
-        "test_tests_of_groups.py",
+        "test_tests_of_groups.py::test_stability_of_every_chain[3-scale-2-9]",
     ),
     Fault(
         "ptr-group-of-two",
@@ -582,7 +582,7 @@ OF_RECORDS = (
         "for _ in range((records - 1) // 2):",
         "for _ in range((records - 2) // 2):",
         "mechanisms",
-        "test_tests_of_groups.py",
+        "test_tests_of_groups.py::test_chains_with_a_bad_last_step[sum]",
     ),
     Fault(
         "runs-mean-of-thresholds",
@@ -590,7 +590,7 @@ OF_RECORDS = (
         "delta_hat = delta / runs.mean.upper * (1.0 - 2.0 * UNIT)",
         "delta_hat = delta",
         "selection",
-        "test_selection_thresholds.py",
+        "test_selection_thresholds.py::test_totals_are_upper_ends_and_the_choice_is_best",
     ),
     Fault(
         "order-tail",
@@ -598,7 +598,7 @@ OF_RECORDS = (
         "first, last = _end(*behind), _end(*ahead)",
         "first, last = FAR, FAR",
         "selection",
-        "test_selection_pointwise.py",
+        "test_selection_pointwise.py::test_lower_ends_far_out[base0]",
     ),
     Fault(
         "runs-pure",
@@ -606,7 +606,7 @@ OF_RECORDS = (
         "min(constant, (runs.largest - 1.0) * f)",
         "min(constant, (runs.largest - 2.0) * f)",
         "selection",
-        "test_selection_methods.py",
+        "test_selection_methods.py::TestPure::test_fixed_numbers_compose",
     ),
     Fault(
         "runs-infinite-reverse",
@@ -614,7 +614,7 @@ OF_RECORDS = (
         "forward.infinity_mass > 0.0 or backward.infinity_mass > 0.0",
         "forward.infinity_mass > 0.0",
         "selection",
-        "test_selection_renyi_curve.py",
+        "test_selection_renyi_curve.py::test_masses_at_infinity_leave_no_curve[masses0]",
     ),
     Fault(
         "runs-none",
@@ -622,6 +622,6 @@ OF_RECORDS = (
         "return logaddexp(log(self.none), k).upper()",
         "return k",
         "selection",
-        "test_selection_renyi_curve.py",
+        "test_selection_renyi_curve.py::test_no_runs_count_as_one_result[1e-06]",
     ),
 )
