@@ -102,9 +102,9 @@ class NotCertifiedError(PrivcalcError):
     """No engine proved a finite upper end; the message says why. No number is printed.
 
     >>> import privcalc
-    >>> privcalc.convert("zcdp:rho=1", to="gdp")
+    >>> privcalc.convert("zcdp:rho=1", to="gdp")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    privcalc.errors.NotCertifiedError: no finite mu is proved: only an upper bound is known
+    privcalc.errors.NotCertifiedError: no finite mu is proved: only an upper bound is known ...
     """
 
     code = "not_certified"

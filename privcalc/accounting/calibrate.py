@@ -230,6 +230,8 @@ class _Calibrator:
         message = f"no {name}{among} meets {target.words}: {where} {target.quantity} {limit}"
         if math.isinf(lower) and target.at == 0.0:
             message += "; ask for delta > 0"
+        if target.quantity == "mu":
+            message += "; mu holds at every delta, however small: for one, --epsilon with --delta"
         return DomainError(message)
 
     def _calibration(self, good: Probe, bad: Probe, below: Probe | None, asked: int) -> Calibration:

@@ -382,7 +382,10 @@ def delta_of(part: Realized, tolerance: float, engine: str) -> Callable[[float],
 def _refuse_unknown(bound: Bound, name: str) -> None:
     """Refuse an infinite upper end where it is the bound that is infinite, and not the number."""
     if math.isinf(bound.upper) and bound.lower is None:
-        raise NotCertifiedError(f"no finite {name} is proved: only an upper bound is known")
+        refusal = NotCertifiedError(f"no finite {name} is proved: only an upper bound is known")
+        if name == "mu":
+            refusal.hint = "a Renyi curve proves no mu here; --to dp --delta D asks for epsilon"
+        raise refusal
 
 
 def _renyi(part: Realized, answer: Answer, conversion: str) -> float:

@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 
 Quantity = Literal["epsilon", "delta", "profile"]
 
-TWO_PAIRS = "the two ends are those of two privacy loss distributions, one above and one below"
+TWO_PAIRS = (
+    "the two ends are those of two privacy loss distributions, one above and one below: no single"
+    " one is known to be the worst"
+)
 UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"
 FLOORS = {"epsilon": EPSILON_FLOOR, "delta": DELTA_FLOOR}
 # Relative width from which single mechanisms are asked where adaptive ones were.

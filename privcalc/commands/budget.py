@@ -119,9 +119,7 @@ MOST_NOISES = 50
 def fitted(report: Report, *, questions: int = 1) -> Report:
     """Return an answer with the noise that would fit, where its budget is not satisfied.
 
-    Args:
-        report: the answer of `compose`.
-        questions: how many hints share the work that one may cost.
+    The work that one hint may cost is shared by those of so many questions.
     """
     check = report.check
     if check is None or check.verdict is Verdict.WITHIN:
@@ -137,14 +135,8 @@ def fitted(report: Report, *, questions: int = 1) -> Report:
 def suggestion(tree: Node, budget: float, at: float, relation: Relation, *, work: float) -> str:
     """Return a clause that names the noise that would fit, or "" where none is soon found.
 
-    Of several mechanisms with noise all are scaled together.
-
-    Args:
-        tree: the specification.
-        budget: the epsilon that it is to keep.
-        at: the delta at which.
-        relation: the neighbouring relation in force.
-        work: what the search may cost.
+    Of several mechanisms with noise all are scaled together. The budget is that of epsilon at a
+    delta, and `work` is what the search may cost.
     """
     from privcalc.accounting.calibrate import calibrate
     from privcalc.calibration.holes import emptied, noise

@@ -12,7 +12,7 @@ from privcalc.commands.result import Results
 from privcalc.errors import UsageError
 from privcalc.render.report import Report
 from privcalc.render.words import number, written
-from privcalc.spec.registry import SHOWN, few, to_text
+from privcalc.spec.registry import SHOWN, few, sampling_words, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -144,6 +144,8 @@ def _report(found: Calibration, query: Query, targets: Sequence[Query]) -> Repor
     quantity = found.target.quantity
     at, words = _stated(query, targets)
     remarks = [("target", words)]
+    if quantity == "mu" and sampling_words(found.tree) != "none":
+        remarks.append(("mu", "holds at every delta, however small, where samples save little"))
     values = {"sufficient": found.sufficient, "insufficient": found.insufficient}
     result: dict[str, Any] = {
         "parameter": found.parameter,

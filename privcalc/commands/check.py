@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from privcalc.bounds import TOLERANCE, Verdict
 from privcalc.commands.command import Asking, load
+from privcalc.commands.meant import for_option
 from privcalc.commands.questions import question, relation_in_force, summed
 from privcalc.commands.values import read_delta, read_epsilon, read_relation, read_text
 from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
@@ -105,10 +106,7 @@ class BudgetFile:
     def __init__(self, file: str, text: str, asked: Relation | None = None) -> None:
         """Read it.
 
-        Args:
-            file: its name.
-            text: what is in it.
-            asked: the relation of the command line, where it names one.
+        `asked` is the relation of the command line, where it names one.
 
         Raises:
             DomainError: it is too large.
@@ -144,7 +142,8 @@ class BudgetFile:
         found = self._loaded()
         for table in (each for each in found if each not in ("budget", "mechanism")):
             self._table = table
-            raise UsageError(f"unknown table: {table}; known: budget, mechanism")
+            hint = for_option(table, (), "tables")
+            raise UsageError(f"unknown table: {table}; known: budget, mechanism", hint=hint)
         budget, mechanisms = found.get("budget"), found.get("mechanism")
         if not isinstance(budget, dict):
             words = "a table [budget] with epsilon and delta is needed, or with rho, or mu"

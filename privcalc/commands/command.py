@@ -173,11 +173,8 @@ class Command:
     def asking(self, given: Mapping[str, object], *, hints: bool = True, **more: object) -> Asking:
         """Read what is given, and return what answers a question.
 
-        Args:
-            given: texts of the command line or objects of Python, by the names of options; what is
-                None was not given.
-            hints: as of `Asking`.
-            more: further arguments of the function.
+        It is texts of the command line or objects of Python, by the names of options; what is None
+        was not given. `hints` is as of `Asking`, and `more` are further arguments of the function.
 
         Raises:
             UsageError: something cannot be read, or does not go together.
@@ -191,7 +188,10 @@ class Command:
         for limit, needed in (("max_epsilon", "delta"), ("max_delta", "epsilon")):
             if limit in values and not values.get(needed):
                 flag, where = f"--{limit.replace('_', '-')}", f"--{needed} {needed[0].upper()}"
-                raise UsageError(f"{flag} needs the {needed} at which it holds: add {where}")
+                both = [given.get(name) for name in ("max_epsilon", "max_delta")]
+                hint = "" if None in both else "write --max-epsilon {} --delta {}".format(*both)
+                words = f"{flag} needs the {needed} at which it holds: add {where}"
+                raise UsageError(words, hint=hint)
         if self._prepare is not None:
             values = self._prepare(values)
         return Asking(self.name, {**values, **more}, hints)

@@ -23,12 +23,9 @@ def _table(name: str) -> dict[str, str]:
 
 
 def for_option(option: str, known: Sequence[str], command: str = "") -> str:
-    """Return what to write for an unknown option: other tools have some for the parts of a run.
+    """Return what to write for an unknown option of a command, or "" for the program; it has those.
 
-    Args:
-        option: as it was written.
-        known: the options that there are.
-        command: the one that has them, or "" for the program.
+    Other tools have some for the parts of a run.
     """
     from difflib import get_close_matches
 

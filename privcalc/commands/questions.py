@@ -30,20 +30,15 @@ class Recorded(str):
 
 
 def question(spec: object, *, holes: bool = False, relation: Relation | None = None) -> Question:
-    """Read one question, asked under a relation.
+    """Read one question, asked under a relation; `holes` is whether it may have free parameters.
 
-    Args:
-        spec: a text or JSON; or what Python has of either: an object of the JSON form, or an
-            answer, which is read as the guarantee that its numbers are about.
-        holes: whether it may have free parameters.
-        relation: the one that is asked for.
-
-    Raises:
-        SpecError: it cannot be read.
+    It is a text or JSON; or what Python has of either: an object of the JSON form, or an answer,
+    which is read as the guarantee that its numbers are about.
     """
     from privcalc.spec.read import read, reject_holes
 
-    found = spec.question if isinstance(spec, Recorded) else read(_text(spec), relation)
+    known = spec.question if isinstance(spec, Recorded) else None
+    found = known or read(_text(spec), relation, holes=holes)
     if not holes:
         reject_holes(found)
     return found
@@ -102,7 +97,13 @@ def joined(
     """Read specifications in any form as one question, their sum; see `question`."""
     if not specs:
         raise UsageError("a question needs a specification")
-    return summed([question(spec, holes=holes, relation=relation) for spec in specs])
+    try:
+        return summed([question(spec, holes=holes, relation=relation) for spec in specs])
+    except SpecError as error:
+        from privcalc.spec.read import as_one
+
+        error.hint = as_one(specs) or error.hint
+        raise
 
 
 def summed(questions: Sequence[Question]) -> Question:

@@ -37,13 +37,7 @@ _NARROWEST = "no method proves narrower ends here; -v says what each of them cam
 
 
 def explained(reports: Sequence[Report], seen: Seen, engine: str = "auto") -> list[Report]:
-    """Return the answers to one question with the reasons of those that need any.
-
-    Args:
-        reports: the answers.
-        seen: what `explaining` of `accounting/realize.py` has kept of the question.
-        engine: which was asked.
-    """
+    """Return answers with the reasons of those that need any; `seen` is that of `explaining`."""
     known: dict[int, tuple[Part, ...]] = {}
     found: list[Report] = []
     for report in reports:

@@ -56,6 +56,8 @@ def noise_size(noise: str, normal: str, deviation: float | None, scale: float | 
         return given(deviation, scale)
     takes = "sigma (standard_deviation)" if noise == normal else "scale"
     refusal = DomainError(f"noise={word_text(noise)} takes {takes}")
+    if scale is not None:
+        refusal.hint = "with scale write noise=laplace, or another that takes it"
     if deviation is not None:
         written = f"noise={word_text(normal)},sigma={number_text(deviation)}"
         refusal.hint = f"for Gaussian noise write {written}"

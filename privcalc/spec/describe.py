@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from inspect import cleandoc
+from shlex import quote
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Any, cast
 
@@ -65,6 +66,7 @@ def page(name: str) -> str:
     Raises:
         SpecError: there is none of this name.
     """
+    name = "-".join(name.split())
     if snake_case(name) == PARTS:
         return _texts()["max"]
     if snake_case(name) == _LOOPS:
@@ -89,7 +91,7 @@ def page(name: str) -> str:
         "Parameters\n" + "\n".join(_parameter(entry, parameter) for parameter in entry.parameters),
         *_rules(entry),
         "Relations\n" + _paragraph(_relations(entry)),
-        f"Example\n  {entry.example}\n{_paragraph(twin)}".rstrip("\n"),
+        f"Example\n  {quote(entry.example)}\n{_paragraph(twin)}".rstrip("\n"),
         _code(entry),
         f"The file of the example\n{indent(file, '  ')}" if file else "",
         _mathematics(entry),

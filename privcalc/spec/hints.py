@@ -6,6 +6,7 @@ never a number that was not typed, and so never another question.
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +15,7 @@ from privcalc.opened import table
 from privcalc.spec.entry import MAX_INTEGER, snake_case, suggestion, word_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from privcalc.errors import SpecError
     from privcalc.spec.entry import Entry, Kind
@@ -26,7 +27,10 @@ _EXAMPLE = "for example gaussian:sigma=1.1"
 # How far from a mistake is looked, and the longest value that is looked at.
 _NEAR = 300
 _LONGEST = 80
-_FILE = re.compile(r"[\w./~\\ :=-]{1,200}\.(toml|jsonl?|csv|txt|pt|pth|ckpt|pkl|pickle)", re.ASCII)
+_WHOLE_COUNT = "a count is a whole number in digits, 1 or more, or a product or quotient of such"
+_FILE = re.compile(
+    r"[\w./~\\ :=-]{1,200}\.(toml|jsonl?|csv|txt|png|svg|pdf|pt|pth|ckpt|pkl|pickle)", re.ASCII
+)
 # Columns for the specification, so that the lines fit in 80 with an indent.
 _WIDTH = 76
 _CUT = "..."
@@ -159,6 +163,13 @@ def for_call(name: str, rest: str) -> str:
     return f"write {name}:{found[1]}" if found and "=" in found[1] else ""
 
 
+def for_lacking(name: str, given: Collection[str], written: str) -> str:
+    """Hint for a call, as it is written, in which keys are missing: with these."""
+    pattern = _pattern(name, given)
+    known = pattern and "=WORD" not in pattern
+    return f"write {written}{',' if given else ':'}{pattern}" if known else ""
+
+
 def for_key(name: str) -> str:
     """Hint where a key should stand: all that the call needs."""
     pattern = _pattern(name)
@@ -168,14 +179,14 @@ def for_key(name: str) -> str:
 def for_positional(name: str, value: str, *, alone: bool) -> str:
     """Hint for `gaussian:1.1`; `alone` is whether nothing else is written there."""
     if not alone:
-        return for_key(name)
+        return for_key(name) or for_mechanism(snake_case(name))
     if key := _pattern(name).split("=", 1)[0]:
         return f"keys are always written out: {name}:{key}={value}"
     word = snake_case(name)
     return for_word(word, value, inside="bare") or for_mechanism(word)
 
 
-def for_count(written: str, otherwise: str = "a count is a whole number such as 1_000_000") -> str:
+def for_count(written: str, otherwise: str = _WHOLE_COUNT) -> str:
     """Hint for a whole number that is not plain digits: `1e6`, `0_`, `10k`, `100x`."""
     if (found := _first("count", written)) is not None:
         return found
@@ -193,6 +204,20 @@ def for_number(written: str, after: str) -> str:
     """
     ends = after in ("", *" \t@+),")
     return (_first("number", written) if ends else "") or ANY_NUMBER
+
+
+def for_function(key: str, name: str, rest: str) -> str:
+    """Hint for `sqrt(5)`, of which the decimal is to be written; `rest` begins with "("."""
+    found = re.match(r"\(([0-9][0-9.]{0,15})\)", rest, re.ASCII)
+    function = {"sqrt": math.sqrt, "ln": math.log, "log": math.log, "exp": math.exp}.get(name)
+    if not found or not function or not 0.0 < float(found[1]) <= 700.0:
+        return f"write {key} in digits, or {key}=(SPEC)"
+    return f"write {key}={function(float(found[1]))!r} for {key}={name}({found[1]})"
+
+
+def for_message(message: str) -> str:
+    """Hint for a refusal that has none of its own, by its words; or ""."""
+    return _first("message", message) or ""
 
 
 def for_word_as_number(word: str) -> str:
@@ -220,7 +245,7 @@ def _plain(text: str) -> str:
     return re.sub(r"(?<=@)[1-9]e1?[0-9](?![\w.])", lambda found: f"{int(float(found[0])):_}", plain)
 
 
-def for_whole(text: str, place: int, hint: str, reads: Callable[[str], bool]) -> str:
+def for_whole(text: str, place: int, hint: str, mended: Callable[..., str]) -> str:
     """Hint for a text that can be read once its signs are plain, or a name is ours: all of it.
 
     Where something else is wrong, too, what stands at the place of the mistake.
@@ -229,15 +254,17 @@ def for_whole(text: str, place: int, hint: str, reads: Callable[[str], bool]) ->
         text: the whole of it.
         place: where it is wrong.
         hint: what is said there, which may be another name.
-        reads: says whether a text is a specification.
+        mended: returns what hints make of a text, which can be read or has words in capitals.
     """
     if len(text) > _NEAR:
         return ""
     plain = _plain(text)
-    if plain == text and (other := re.match("write @?([a-z-]+):", hint)):
+    other = re.match("write @?([a-z-]+):", hint)
+    if plain == text and other and re.match(r"[\w-]+ *:", text[place:]):
         plain = text[:place] + re.sub(r"^[\w-]+", other[1], text[place:])
-    if plain != text and reads(plain):
-        return f"write {plain}"
+    if plain != text and (whole := mended(plain)):
+        said = (row for row in _table()["plain"] if re.search(row["pattern"], text))
+        return f"write {whole}{next((row['also'] for row in said if 'also' in row), '')}"
     for row in _table()["plain"]:
         for found in re.finditer(row["pattern"], text):
             if row.get("part") and found.start() <= place <= found.end():
@@ -250,39 +277,51 @@ _WRITTEN = re.compile(
     r"(?:a count stands behind: |keys are always written out: )?(?:write )?"
     r"(@?[a-z][a-z-]*:[^ ]*)(?:$|, (?:not|which) |[;,] ).*"
 )
+# The same of a key with its value, in the place of the one that is marked.
+_PAIR = re.compile(r"write ([a-z_]+=[^ ,;]+)(?:; .*)?")
 _DIGITS = re.compile(
     r"(?:(?<![\w.^])|(?<=[ 0-9]x))[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII
 )
 
 
-def kept(text: str, span: Span, hint: str, reads: Callable[[str], bool]) -> str:
+def kept(text: str, span: Span, hint: str, mended: Callable[..., str]) -> str:
     """Return a hint that writes a call, with all of the text around it; or "".
 
     There has to be a place for it in the text, after which all numbers are there that were typed,
     and which can be read but for words in capitals.
     """
-    typed = _counted(text)
-    if not typed or len(text) > _NEAR or text[0] in "{[":
+    typed = counted(text) if len(text) <= _NEAR else []
+    if not typed or text[0] in "{[":
         return hint
     if "\N{PER MILLE SIGN}" in text:
         return str(_table()["character"]["\N{PER MILLE SIGN}"])
+    if (pair := _PAIR.fullmatch(hint)) and text[span[1] : span[1] + 1] == "=":
+        rest = re.sub(r"^[^,@+)]*", "", text[span[1] :])
+        whole = text[: span[0]] + pair[1] + rest
+        found_whole = mended(whole) if counted(whole) == typed else ""
+        return f"write {found_whole}" if found_whole else hint
     found = _WRITTEN.fullmatch(hint)
-    if found is None or (not _counted(found[1]) and re.search(r"[=@(][A-Z]", found[1])):
+    if found is None:
         return hint
     ends = [m.start() for m in re.finditer(r"$|[@+),;& ]", text) if m.start() >= span[0]]
     signs = [m.span() for m in re.finditer(r"^|[@+(]", text[: span[0] + 1])]
     starts = [each for sign in signs for each in dict.fromkeys(sign)]
-    for start, end in ((a, b) for a in reversed(starts) for b in ends):
-        whole = text[:start] + found[1] + text[end:]
-        pattern = re.search(r"=\(?[A-Z]+", found[1]) and not re.search(r"[;&]|\w [a-z]", whole)
-        if _counted(whole) == typed and (pattern or reads(whole)):
+    placed = (text[:a] + found[1] + text[b:] for a in reversed(starts) for b in ends)
+    same = [whole for whole in placed if counted(whole) == typed and "@@" not in whole]
+    pattern = re.search(r"=\(?[A-Z]+", found[1])
+    for whole in same:
+        if (pattern and not re.search(r"[;&]|\w [a-z]", whole)) or mended(whole, depth=0):
             return f"write {whole}"
-    return ""
+    # Where something else is wrong, too, it is mended of the first place that fits.
+    other = mended(same[0]) if same else ""
+    without = not counted(found[1]) and re.search(r"[=@(][A-Z]", found[1])
+    return f"write {other}" if other else hint if without else ""
 
 
-def _counted(text: str) -> list[float]:
+def counted(text: str) -> list[float]:
     """Return the numbers in a text, as they are once its signs are plain."""
-    return sorted(float(each.replace("_", "")) for each in _DIGITS.findall(_plain(text)))
+    plain = _plain(text) if len(text) <= _NEAR else text
+    return sorted(float(each.replace("_", "")) for each in _DIGITS.findall(plain))
 
 
 def for_file_alone(text: str) -> str:
@@ -297,17 +336,20 @@ def for_file_alone(text: str) -> str:
     return hint.replace("NAME", name if plain else f'"{name}"')
 
 
-def _pattern(name: str) -> str:
-    """Return `sigma=NUMBER` for what the call needs least, or "" for an unknown name."""
+def _pattern(name: str, given: Collection[str] = ()) -> str:
+    """Return `sigma=NUMBER` for what the call lacks; "" for an unknown name."""
     if snake_case(name) == "opacus":
         # It stands for a specification, and is in no table of mechanisms.
         return "file=FILE"
     entry = _entry(name)
     if entry is None:
         return ""
-    first = (*entry.one_of, *entry.enough, ())[0]
+    groups = (*entry.one_of, *entry.enough, ())
+    first = max(groups, key=lambda group: len({*group} & {*given}))
     wanted = [p for p in entry.parameters if p.name in first or entry.needs(p)]
+    wanted = [p for p in wanted if p.name not in given]
     kinds = {"spec": "(SPEC)", "path": "FILE", "flag": "true", "numbers": "NUMBER,NUMBER"}
+    kinds |= {"choice": "WORD", "name": "WORD"}
     return ",".join(f"{p.spelling}={kinds.get(p.kind, 'NUMBER')}" for p in wanted)
 
 

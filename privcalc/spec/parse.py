@@ -244,11 +244,11 @@ class _Reader:
         try:
             parameters = arranged(entry, found, long_names=False)
         except Fault as fault:
-            needed = [p for p in entry.parameters if entry.needs(p)]
-            missing = [f"{p.spelling}=NUMBER" for p in needed if p.name not in dict(found)]
-            if pairs and missing and {p.kind for p in needed} <= {"number", "integer"}:
+            if " needs " in str(fault):
+                from privcalc.spec import hints
+
                 written = self.scanner.text[begun : self.end]
-                fault.hint = f"write {','.join((written, *missing))}"
+                fault.hint = hints.for_lacking(name, [*dict(found)], written) or fault.hint
             self.refuse(fault, name_span if fault.index is None else pairs[fault.index].key_span)
         inner = [value for _, value in found if isinstance(value, Node)]
         if event is not None:
@@ -353,7 +353,10 @@ class _Reader:
         """Refuse a colon or a parenthesis after a value."""
         fail = self.scanner.fail
         if self.scanner.next == "(":
-            fail("functions are not read", value.span, f"write {key} in digits, or {key}=(SPEC)")
+            from privcalc.spec.hints import for_function
+
+            hint = for_function(key, value.text, self.scanner.text[self.scanner.place :])
+            fail("functions are not read", value.span, hint)
         if isinstance(value, Number):
             hint = "write @COUNT to repeat, @WRAPPER for what is done to it, and + to compose"
             fail("a colon follows a name, and none a value", None, hint)

@@ -8,18 +8,19 @@ nothing, or of which it is not certain what it guarantees, is refused.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from privcalc.errors import SpecError
+from privcalc.errors import PrivcalcError, SpecError
 from privcalc.relation import Relation
-from privcalc.spec.parse import Question, parse, reads
+from privcalc.spec.parse import Question, parse
 from privcalc.spec.registry import to_text
 from privcalc.spec.tree import holes, place_text
 
 __all__ = ["Question", "read", "reject_holes"]
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 _UNDECODED = re.compile("[\ud800-\udfff]")
@@ -36,8 +37,10 @@ def reject_holes(question: Question) -> None:
         raise SpecError(message, text=question.text, span=span, hint=hint)
 
 
-def read(text: str, relation: Relation | None = None) -> Question:
+def read(text: str, relation: Relation | None = None, *, holes: bool = False) -> Question:
     """Read a question; some events say nothing without the relation that is asked for.
+
+    `holes` is whether a hint writes a free parameter for what is missing.
 
     It is a specification, its JSON twin, or an object printed by `--json`, of which the
     specification and the relation are taken and the query is not; or data, as JSON or as Python
@@ -50,11 +53,43 @@ def read(text: str, relation: Relation | None = None) -> Question:
     try:
         return _read(line, relation)
     except SpecError as error:
-        from privcalc.spec.hints import for_whole, kept
+        from privcalc.spec.hints import counted
 
-        whole = for_whole(line, error.span[0], error.hint, reads)
-        error.hint = whole or kept(line, error.span, error.hint, reads)
+        error.hint = _hint(line, error)
+        if holes and error.hint.count("NUMBER") == 1 and counted(error.hint) == counted(line):
+            error.hint = error.hint.replace("=NUMBER", "=NUMBER" if "=_" in line else "=_")
         raise
+
+
+def as_one(specs: Sequence[object]) -> str:
+    """Hint for several texts that are one, as a name and its parameters in two words; or ""."""
+    texts = [each for each in specs if isinstance(each, str)]
+    whole = mended(" ".join(texts)) if len(specs) == len(texts) > 1 else ""
+    return f"write {whole.replace(' ', '')}" if whole else ""
+
+
+def mended(text: str, depth: int = 3) -> str:
+    """Return what hints make of a text, which can be read or has words in capitals; or ""."""
+    try:
+        parse(text)
+    except SpecError as error:
+        from privcalc.spec.hints import counted
+
+        hint = _hint(text, error, depth - 1) if depth else ""
+        found = re.fullmatch(r"write ([a-z(][^ ;]*:[^ ;]*?)(?:[,;] .*)?", hint)
+        return found[1] if found and counted(found[1]) == counted(text) else ""
+    except PrivcalcError:
+        return ""
+    return text
+
+
+def _hint(text: str, error: SpecError, depth: int = 3) -> str:
+    """Return the hint of an error as the whole of what is to be written, where there is one."""
+    from privcalc.spec.hints import for_message, for_whole, kept
+
+    again, hint = partial(mended, depth=depth), error.hint or for_message(error.message)
+    whole = for_whole(text, error.span[0], hint, again)
+    return whole or kept(text, error.span, hint, again)
 
 
 def _read(line: str, relation: Relation | None) -> Question:

@@ -205,7 +205,8 @@ class PoissonSampled(Sampling):
         if (truncated_batch_size is None) != (source_dataset_size is None):
             raise DomainError(
                 "@poisson takes max and n together: the cap, and how many records samples are"
-                " drawn from"
+                " drawn from",
+                hint="write q=RATE,max=CAP,n=RECORDS",
             )
         # Without a cap each record is in the sample independently.
         self.splits = truncated_batch_size is None

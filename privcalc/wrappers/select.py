@@ -8,7 +8,7 @@ from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.exact import distinct, exact
 from privcalc.relation import Adjacency
 from privcalc.spec.entry import positive, share, whole
-from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.registry import Parameter, value_text, wrapper
 from privcalc.spec.tree import Hole, Wrapped
 from privcalc.wrappers.base import Wrapper, built
 
@@ -135,9 +135,10 @@ class RepeatAndSelect(Wrapper):
         from privcalc.selection.distribution import make_runs, read_probabilities
 
         if self.family == UNTIL:
+            gamma = value_text(self.parameters["gamma"])
             raise UnsupportedError(
                 "runs=until is no number of runs: compose has its cost, as of any specification",
-                hint="write privcalc compose SPEC@select:runs=until,gamma=0.01",
+                hint=f"write privcalc compose SPEC@select:runs=until,gamma={gamma}",
             )
         given: dict[str, Any] = {_spelled(name): value for name, value in self.parameters.items()}
         if "file" not in given:

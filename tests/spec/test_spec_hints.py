@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,23 @@ WHOLE = {
     "pure:epsilon=2@10^3": "pure:epsilon=2@1_000",
     "sigma=2.5,sensitivity=3@7": "gaussian:sigma=2.5,sensitivity=3@7",
     "noisy-max:scale=10": "noisy-max:scale=10,candidates=NUMBER",
+    "laplace:b=2.5,steps=7": "laplace:scale=2.5@7",
+    "gauss:sd=2.5,q=0.01@7": "gaussian:sigma=2.5@poisson:q=0.01@7",
+    "gaussian:std=2@users:n=3+krr:k=4,p=0.5": "gaussian:sigma=2@group:k=3+rr:categories=4,p=0.5",
+    "gaussian:2.5@poisson:0.01@7": "gaussian:sigma=2.5@poisson:q=0.01@7",
+    "gaussian:sigma=2.5@poisson(0.01)@7steps": "gaussian:sigma=2.5@poisson:q=0.01@7",
+    "gaussian:sigma=2.5@1,000,000": "gaussian:sigma=2.5@1_000_000",
+    "gaussian:sigma=2.5@poisson:q=256/60,000@7": "gaussian:sigma=2.5@poisson:q=256/60000@7",
+    "gaussian:sigma=2.5@clients:n=1000,m=10@7": "gaussian:sigma=2.5@clients:q=10/1000@7",
+    "gaussian:sigma=2.5@shuffle:b=256,n=60000@7": "gaussian:sigma=2.5@batches:n=60000,b=256@7",
+    "gaussian:sigma=2.5@wor:m=256@7": "gaussian:sigma=2.5@wor:m=256,n=NUMBER@7",
+    "gaussian@poisson:q=0.01@7": "gaussian:sigma=NUMBER@poisson:q=0.01@7",
+    "rdp:orders=32,epsilons=2.5@7": "rdp:order=32,epsilon=2.5@7",
+    "renyi:order=32": "rdp:order=32,epsilon=NUMBER",
+    "gaussian:sigma=sqrt(5)@7": "gaussian:variance=5@7",
+    "gaussian:sigma=2.5,laplace:scale=3@7": "gaussian:sigma=2.5+laplace:scale=3@7",
+    "max(gaussian:sigma=2.5,laplace:b=3)": "max(gaussian:sigma=2.5,laplace:scale=3)",
+    "tree:sigma=2,steps=7": "matrix-gaussian:strategy=tree,sigma=2,steps=7",
 }
 # The number of runs, as it is typed after a mechanism; the same for the option and in a sum.
 RUNS = {
@@ -81,7 +99,7 @@ RUNS = {
     "@select:runs=(tnb:shape=2,mean=20)@3": "@select:runs=tnb:shape=2,mean=20@3",
 }
 FORM = re.compile(
-    r"write (.+?)(?:, not .*| with .*| to repeat .*| for .*|, which .*|, the .*|; .*|$)"
+    r"write (.+?)(?:, not .*| with .*| to repeat .*| for .*|, (?:which|the|where|or|an) .*|; .*|$)"
 )
 NUMBER = re.compile(
     r"(?:(?<![\w.^])|(?<=[0-9]x))[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?%?(?![a-wyz_^])"
@@ -100,9 +118,24 @@ def refused(text: str) -> SpecError | None:
 def numbers(text: str) -> Counter[Fraction]:
     """Return what numbers stand in a text of plain signs; 10k is 10000, and 1/2 an inverse 2."""
     text = text.replace("=1/", "=")
+    text = re.sub(r"(?<=[@/])([0-9]{1,3}),([0-9]{3})(?:,([0-9]{3}))?(?![0-9])", r"\1\2\3", text)
     text = re.sub(r"(?<=[0-9])[kK]\b", "000", re.sub(r"(?<=[0-9])[mM]\b", "000000", text))
+    text = re.sub(r"(?<=[0-9])_?(?:epochs?|steps)\b", "", text.replace("percent", "%"))
     found = (each.replace("_", "") for each in NUMBER.findall(text))
     return Counter(Fraction(n.rstrip("%")) / (100 if n.endswith("%") else 1) for n in found)
+
+
+def worked_out(text: str) -> str:
+    """Return a text with the decimals of functions in their places."""
+    known = {"sqrt": math.sqrt, "ln": math.log}
+    function = re.compile(rf"\b({'|'.join(known)})\(([0-9.]+)\)")
+    return function.sub(lambda found: str(known[found[1]](float(found[2]))), text)
+
+
+def same(form: str, text: str) -> bool:
+    """Say whether a form has the numbers of a text; of epochs some stand twice, in a product."""
+    found, typed = numbers(form), [numbers(text), numbers(worked_out(text))]
+    return found in typed or ("*" in form and set(found) == set(typed[0]))
 
 
 def applied(text: str, span: tuple[int, int], form: str) -> Iterator[str]:
@@ -128,15 +161,14 @@ def keeps(text: str, span: tuple[int, int], hint: str) -> bool:
     """Say whether what a hint writes can be put where it belongs, and nothing typed is lost."""
     found = FORM.search(hint)
     if found and found[1].startswith("--"):
-        return numbers(found[1]) == numbers(text)
+        return same(found[1], text)
     if found is None or "file=" in hint or not numbers(found[1]):
         return True
     forms = [each.strip(" ,") for each in re.split(r",? or ", found[1])]
-    typed = numbers(text)
     return all(
         not numbers(form)
         or any(
-            numbers(each) == typed and (re.search(r"=[A-Z]+|/[A-Z]+", form) or complete(each))
+            same(each, text) and (re.search(r"=[A-Z]+|/[A-Z]+", form) or complete(each))
             for each in applied(text, span, form)
         )
         for form in forms
@@ -153,6 +185,34 @@ def test_a_hint_is_what_was_typed(typed: str, meant_: str) -> None:
         return
     assert error.hint == f"write {meant_}"
     assert "NUMBER" in meant_ or refused(meant_) is None
+
+
+@pytest.mark.parametrize("name", ["dpsgd", "gaussian", "sgm"])
+@pytest.mark.parametrize("keys", [*permutations(["sigma=1.1", "q=0.01", "steps=1000"])])
+def test_keys_of_a_run_in_any_order(name: str, keys: tuple[str, ...]) -> None:
+    """They are read, once applied, as the mechanism, its sampling and its count."""
+    error = refused(f"{name}:{','.join(keys)}")
+    assert error is not None
+    assert error.hint == "write gaussian:sigma=1.1@poisson:q=0.01@1000"
+
+
+@pytest.mark.parametrize(
+    "keys", [*permutations(["noise_multiplier=1.1", "batch_size=256", "n=60000", "epochs=60"])]
+)
+def test_epochs_of_a_run_are_worked_out(keys: tuple[str, ...]) -> None:
+    """Epochs x records / batch size are its steps, in whatever order they are typed."""
+    error = refused(f"dpsgd:{','.join(keys)}")
+    assert error is not None
+    tree = parse(error.hint.removeprefix("write ")).tree
+    assert tree == parse("gaussian:noise_multiplier=1.1@poisson:q=256/60000@14063").tree
+
+
+def test_parts_of_max_stay_parts() -> None:
+    """Whatever else is mended within, no part becomes one of a sum."""
+    for inner in ("gaussian:sd=2,laplace:b=3", "gauss:sigma=2,lap:scale=3", "pure:2,pure:3"):
+        error = refused(f"max({inner})@7")
+        assert error is not None
+        assert "+" not in error.hint
 
 
 @pytest.mark.parametrize(("typed", "meant_"), RUNS.items())
@@ -245,10 +305,12 @@ def test_options_name_plain_numbers() -> None:
 
 def test_hints_of_transcripts_keep_numbers() -> None:
     """Each hint that is recorded, put where it belongs, has the numbers of its line."""
-    seen, lost = 0, []
+    seen, line, lost = 0, "", []
     for file in sorted(TRANSCRIPTS.glob("*.txt")):
         lines = file.read_text(encoding="utf-8").split("\n")
         for said, shown, marks, hint in zip(lines, lines[1:], lines[2:], lines[3:], strict=False):
+            # Of several specifications one is shown.
+            line = said.partition(" --")[0] if said.startswith("$ ") else line
             found = re.fullmatch(r"!   ( *)(\^+)", marks)
             if found and shown.startswith("!   ") and "write" in hint and "..." not in shown:
                 span = len(found[1]), len(found[1]) + len(found[2])
@@ -257,7 +319,9 @@ def test_hints_of_transcripts_keep_numbers() -> None:
                 plain = (
                     "--runs" not in said and shown.isascii() and not re.search(r"\^|\*\*", shown)
                 )
-                if plain and not keeps(shown[4:], span, hint):
+                form = FORM.search(hint)
+                several = form and " " in line.partition("compose ")[2] and same(form[1], line)
+                if plain and not several and not keeps(shown[4:], span, hint):
                     lost.append((shown, hint))
     assert not lost
     assert seen > 40

@@ -49,6 +49,7 @@ READ = {
     "comma.toml": f"[budget]\nepsilon = 0,5\ndelta = 1e-5\n{MECHANISM}",
     "ratio.toml": f"[budget]\nepsilon = 3\ndelta = 1/60000\n{MECHANISM}",
     "colon.toml": f"[budget]\nepsilon: 3\ndelta: 1e-5\n{MECHANISM}",
+    "top.toml": f"epsilon = 3\ndelta = 1e-5\n{MECHANISM}",
     "quotes.toml": "[[mechanism]]\nname = training\nspec = gaussian:sigma=9\n",
 }
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
