@@ -208,7 +208,7 @@ def for_number(written: str, after: str) -> str:
 
 def for_function(key: str, name: str, rest: str) -> str:
     """Hint for `sqrt(5)`, of which the decimal is to be written; `rest` begins with "("."""
-    found = re.match(r"\(([0-9][0-9.]{0,15})\)", rest, re.ASCII)
+    found = re.match(r"\(([0-9]{1,9}(?:\.[0-9]{0,9})?)\)", rest, re.ASCII)
     function = {"sqrt": math.sqrt, "ln": math.log, "log": math.log, "exp": math.exp}.get(name)
     if not found or not function or not 0.0 < float(found[1]) <= 700.0:
         return f"write {key} in digits, or {key}=(SPEC)"
