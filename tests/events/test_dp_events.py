@@ -58,6 +58,8 @@ KNOWN = [
 def test_numbers_are_those_of_the_event(event: str, text: str, relation: Relation | None) -> None:
     """Each is a specification under the relation for which its numbers are stated, and back."""
     found = read(event)
+    # A composition of one event is that event.
+    assert read(f"ComposedDpEvent([{event}])").tree == found.tree
     assert (found.text, found.relation) == (text, relation)
     assert found.tree == parse(text).tree == read(event_text(found.tree, relation or ADD)).tree
 

@@ -14,7 +14,7 @@ import pytest
 from man.schema import spec_schema
 from privcalc.errors import PrivcalcError, SpecError
 from privcalc.spec.entry import MAX_DEPTH
-from privcalc.spec.hints import marked
+from privcalc.spec.hints import excerpt, marked
 from privcalc.spec.json import from_json, loads, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
@@ -307,3 +307,11 @@ def test_random_trees_survive_both_forms(count: int) -> None:
             assert text == shlex.quote(text)
         if k % 7 == 0:
             schema.validate(json.loads(twin))
+
+
+def test_an_excerpt_of_a_long_text_has_the_same_letters_marked() -> None:
+    """Errors in JSON have the part around the mistake, and where it is in that."""
+    text = "a" * 30_000 + "wrong" + "b" * 30_000
+    part, (start, stop) = excerpt(text, (30_000, 30_005))
+    assert part[start:stop] == "wrong"
+    assert len(part) < len(text)
