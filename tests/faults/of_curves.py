@@ -378,7 +378,7 @@ OF_CURVES = (
     ),
     Fault(
         "mu-of-count",
-        "tradeoff/mu.py",
+        "engine/composition.py",
         "math.fsum(n * (mu / largest) ** 2 for mu, n in known)",
         "math.fsum((mu / largest) ** 2 for mu, n in known)",
         "tradeoff",
