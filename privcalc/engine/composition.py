@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from privcalc.bounds import Bound
 from privcalc.engine.certified import CLOSED, Certified
 from privcalc.errors import NotCertifiedError
-from privcalc.exact import Enclosed, doubles
+from privcalc.exact import LARGEST, Enclosed, doubles
 from privcalc.losses.law import LineLaw, exact_infinity_mass, exact_max_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -182,6 +182,19 @@ class Composition:
             max(0.0, math.nextafter(mass - slack, -math.inf)),
         )
 
+    @cached_property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Bounds on the least mu of the whole: roots of the sums of squares of those of each law.
+
+        Above as in Dong, Roth, Su 2022, Corollary 3.3; infinity where a part has none. Below laws
+        without one may be ignored: more outputs only help to tell two laws apart.
+        """
+        low, high = (
+            _root([(law.gaussian_range[end], n) for law, n in self.terms], sign)
+            for end, sign in ((0, -1.0), (1, 1.0))
+        )
+        return low, math.inf if self.curves else high
+
     @property
     def lines(self) -> tuple[tuple[LineLaw, int], ...]:
         """The laws, where all of them are known on vertical lines, lists among them.
@@ -266,6 +279,20 @@ class Composition:
         found = [[count * each for each in law.cumulants(c)] for law, count in self.lines]
         k0, k1, k2 = (sum(column) for column in zip(*found, strict=True))
         return k0, k1, k2
+
+
+def _root(known: Sequence[tuple[float, int]], sign: float) -> float:
+    """Return the root of a sum of squares, moved by 8 units, and by one of the smallest doubles.
+
+    Squares of doubles may leave their range: they are of parts of the largest mu. What underflows
+    then is negligible against 1, and what overflows only an upper end may be.
+    """
+    largest = max((mu for mu, _ in known), default=0.0)
+    if not 0.0 < largest < math.inf:
+        return largest
+    root = math.sqrt(math.fsum(n * (mu / largest) ** 2 for mu, n in known))
+    moved = largest * root * (1.0 + sign * 8.0 * UNIT) + sign * math.ulp(0.0)
+    return moved if sign > 0.0 else max(0.0, min(moved, LARGEST))
 
 
 def _exact_mass(sources: Sequence[tuple[LossLaw, int]]) -> Fraction | None:

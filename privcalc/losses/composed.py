@@ -131,14 +131,42 @@ def _composed(found: Sequence[tuple[Outcomes, int]], coarser: float, *, above: b
         first = min(int(np.searchsorted(np.cumsum(p), LEAST_MASS)), len(p) - 1)
         p[first] += (float(p[:first].sum()) + bottom) * (1.0 + 1e-9)
         origin = math.fsum(n * float(o.losses.min()) for o, n in found)
-        losses = origin + k[first:] * step
+        losses, p = origin + k[first:] * step, p[first:]
         losses += 8.0 * UNIT * (np.abs(k[first:] * step) + abs(origin))
-        return upper_law(regrouped(losses, p[first:], alone))
+        if not any(o.alone for o, _ in found):
+            tops = [n * float(o.losses.max()) for o, n in found]
+            top = math.fsum(tops) + 8.0 * UNIT * math.fsum(map(abs, tops))
+            losses, p, alone = _up_to(top, losses, p, alone)
+        return upper_law(regrouped(losses, p, alone))
     q_rows = [_row([(k, q) for k, _, q in cells], counts, (s + 1.0) * step) for s in tilts]
     p = np.maximum.reduce(p_ends)
     q = np.minimum.reduce([row.bounds(k, above=True) for row in q_rows])
     other = -math.expm1(math.fsum(n * math.log1p(-o.other) for o, n in found))
     return lower_law(rejoined(p, q, alone, other * (1.0 - 16.0 * UNIT * len(found))))
+
+
+def _up_to(top: float, losses: Array, p: Array, alone: float) -> tuple[Array, Array, float]:
+    """Return outcomes above where no loss is larger than one that is known to be the largest.
+
+    G is at most y e^top, too, and the less of two concave functions is one: the line up to where
+    they meet, which is an outcome of loss top, and from there on G as it was. They meet where the
+    outcomes of the largest losses come to P = e^top Q. Each adds p (1 - e^(top - l)) to what P has
+    too much, and of the one where that gets negative a part does. Sums of up to 2^20 terms are off
+    by 1e-10 of their moduli at most, and each is moved by 1e-9: more is at the top.
+    """
+    gain = -p * np.expm1(top - losses)
+    gain += 1e-9 * np.abs(gain)
+    excess = alone + np.cumsum(gain[::-1])
+    met = np.flatnonzero(excess <= 0.0)
+    if not len(met):
+        return np.array([top]), np.array([1.0]), 0.0
+    last = len(p) - 1 - int(met[0])
+    part = 1.0 - float(excess[met[0]]) / min(float(gain[last]), -TINY)
+    moved = float(p[last]) * min(1.0, part * (1.0 + 1e-9))
+    above = (alone + float(p[last + 1 :].sum()) + moved) * (1.0 + 1e-9)
+    kept = np.append(p[: last + 1], above)
+    kept[last] -= moved * (1.0 - UNIT)
+    return np.append(losses[: last + 1], top), kept, 0.0
 
 
 def _least(rows: Sequence[_Row], k: Integers, ends: Sequence[Array]) -> Array:

@@ -236,7 +236,8 @@ class LossLaw(ABC):
         The lower one says more: Q is a law R, and P >= w W for some w > 0, where testing W against
         R is testing N(mu, 1) against N(0, 1) (or P and Q exchange their roles). Then the tests
         z > x have P(z > x) >= w P(N > x - mu) and Q(z > x) = P(N > x), and come as near to mu as
-        one likes for large x. For compositions such lower ends add up as squares, as W and R do.
+        one likes for large x. The same holds behind a coin that everybody sees (`CoinCurve`), where
+        Q(z > x) is smaller. For compositions such lower ends add up as squares, as W and R do.
         """
         return 0.0, math.inf
 

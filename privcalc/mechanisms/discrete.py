@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Context, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from privcalc.spec.entry import QUERY, deviation, positive, share, whole
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.engine.terms import Terms
     from privcalc.losses.law import LossLaw
 
 # Below, nearly all mass is on one integer; above, tables of all outcomes get too long.
@@ -285,8 +287,11 @@ LEAST_VARIANCE, LARGEST_VARIANCE = exact(1e-3), exact(1e8)
             contribution=True,
             unit=QUERY,
         ),
+        whole("l1", "increases", default_text="from l2", contribution=True, unit=QUERY),
+        positive("l2", "increases", default_text="l1", contribution=True, unit=QUERY),
     ),
     one_of=(("variance",), ("standard_deviation",)),
+    excludes=(("sensitivity", "l1"), ("sensitivity", "l2")),
     example="skellam:variance=100,sensitivity=10",
 )
 class Skellam(Noise):
@@ -296,8 +301,11 @@ class Skellam(Noise):
     `sensitivity` bounds |f(x) - f(x')| over neighbouring x, x', whatever the relation in force. The
     noise of several clients adds up: its variance is the sum of theirs, of those that are sure to
     send it. The masses e^-V I_k(V) are log-concave, so that the pair of the noise and the noise
-    moved by the sensitivity dominates in every direction; two neighbours attain it. The noise is
-    one-dimensional: a query with several counts is a composition.
+    moved by the sensitivity dominates in every direction; two neighbours attain it.
+
+    Of several whole numbers, each with noise of its own, `l1` and `l2` bound the L1 and the L2 norm
+    of the change: above at each Renyi order by a linear programme (`renyi/whole_vectors.py`), below
+    by equal entries. Entries of 0 and 1 are a composition, and exact: `@k` for up to k of them.
     """
 
     def __init__(
@@ -306,9 +314,12 @@ class Skellam(Noise):
         variance: float | None = None,
         standard_deviation: float | None = None,
         sensitivity: int = 1,
+        l1: int | None = None,
+        l2: float | None = None,
     ) -> None:
-        """Take the variance or its root, and a whole sensitivity."""
+        """Take the variance or its root, and a whole sensitivity, or norms."""
         self.sensitivity = sensitivity
+        self.norms = _whole_norms(l1, l2)
         number = exact(given(variance, standard_deviation))
         self.variance = number if standard_deviation is None else number**2
         if self.variance < LEAST_VARIANCE:
@@ -325,7 +336,28 @@ class Skellam(Noise):
 
     def grouped(self, records: int) -> Skellam:
         """Return the mechanism for a group of records: its sensitivity adds up."""
+        if self.norms:
+            raise UnsupportedError("@group of l1 and l2 is not available; state those of the group")
         return self.changed(sensitivity=self.sensitivity * records)
+
+    def terms(self, adjacency: Adjacency) -> Terms:
+        """Return the law of one number, or what is known of several."""
+        if self.norms is None:
+            return super().terms(adjacency)
+        from privcalc.losses.whole_noise import SkellamNoise
+        from privcalc.renyi.whole_vectors import vector_terms
+
+        return vector_terms(SkellamNoise(self.variance), *self.norms)
+
+
+def _whole_norms(l1: int | None, l2: float | None) -> tuple[int | None, int] | None:
+    """Return the largest sum of sizes, or None, and of squares of whole ones; None without."""
+    if l1 is None and l2 is None:
+        return None
+    square = (l1 or 0) ** 2 if l2 is None else math.floor(exact(l2) ** 2)
+    if square == 0:
+        raise DomainError("l2 must be at least 1: whole numbers change by no less")
+    return l1, square
 
 
 @mechanism(

@@ -85,9 +85,10 @@ def _of_leaf(leaf: Leaf, relation: Relation) -> Iterator[Given]:
     known = entry(leaf.name)
     values = {key: each for key, each in leaf.parameters if isinstance(each, int | float)}
     for parameter in known.parameters:
-        if not parameter.contribution:
-            continue
+        instead = any(a == parameter.name and b in values for a, b in known.excludes)
         value, multiple = values.get(parameter.name), None
+        if not parameter.contribution or instead or (value is None and parameter.default is None):
+            continue
         for other, excluded in known.excludes:
             if excluded == parameter.name and other in values:
                 multiple = other, values[other]

@@ -215,17 +215,34 @@ class PoissonCurve(SampledCurve):
 class CoinCurve(DerivedCurve):
     """K of an event that takes place with probability q, as everybody may see: log(1 - q + q e^k).
 
+    That is at most k, so that a line above the event's divergences is above these. Of a pair that
+    is attained it is K of what attains the coin's.
+
     Attributes:
-        q: the probability, or a little more.
+        q: the probability, or a little more; or a little less for lower bounds.
     """
 
     q: float
 
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return that of the event."""
+        return self.base.line(c)
+
     def bound(self, c: Array, k: Array) -> Array:
         """Return the bound from k >= 0, of which a larger one has a larger bound."""
         del c
+        return self._of(k, 1.0)
+
+    def lower(self, c: Array) -> Array | None:
+        """Return that of lower bounds of the event, if it has any."""
+        k = self.base.lower(c)
+        return None if k is None else np.fmax(self._of(k, -1.0), 0.0)
+
+    def _of(self, k: Array, sign: float) -> Array:
+        """Return log(1 - q + q e^k), moved by 32 units, and by 4 |log q|, as e^(log q + k) is."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             near = np.log1p(self.q * np.expm1(np.minimum(k, 1.0)))
             far = np.logaddexp(np.log1p(-self.q), np.log(self.q) + k)
-        found: Array = np.where(k < 1.0, near, far) * (1.0 + 32.0 * UNIT)
+        units = 32.0 - 4.0 * math.log(self.q)
+        found: Array = np.where(k < 1.0, near, far) * (1.0 + sign * units * UNIT)
         return found

@@ -28,7 +28,6 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
 from privcalc.engine.profile import PrivacyProfile
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.exact import LARGEST
 from privcalc.numerics.normal import least_mu, log_tail_below, tail_quantile
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
@@ -37,42 +36,9 @@ from privcalc.record import field, mutable, record
 from privcalc.renyi.concentrated import normal_mu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from privcalc.engine.terms import Realized
-
-
-def gaussian_cap(composition: Composition) -> float:
-    """Return a mu of the whole: the root of the sum of squares of one of each law, rounded up.
-
-    Dong, Roth, Su 2022, Corollary 3.3. Infinity where a part has none.
-    """
-    if composition.curves:
-        return math.inf
-    return _root(((law.gaussian_range[1], n) for law, n in composition), 1.0)
-
-
-def gaussian_floor(composition: Composition) -> float:
-    """Return the same of the lower ends (`losses/law.py`), rounded down.
-
-    Laws without one may be ignored: more outputs only help to tell two laws apart.
-    """
-    return _root(((law.gaussian_range[0], n) for law, n in composition), -1.0)
-
-
-def _root(terms: Iterable[tuple[float, int]], sign: float) -> float:
-    """Return the root of a sum of squares, moved by 8 units, and by one of the smallest doubles.
-
-    Squares of doubles may leave their range: they are of parts of the largest mu. What underflows
-    then is negligible against 1, and what overflows only an upper end may be.
-    """
-    known = list(terms)
-    largest = max((mu for mu, _ in known), default=0.0)
-    if not 0.0 < largest < math.inf:
-        return largest
-    root = math.sqrt(math.fsum(n * (mu / largest) ** 2 for mu, n in known))
-    moved = largest * root * (1.0 + sign * 8.0 * UNIT) + sign * math.ulp(0.0)
-    return moved if sign > 0.0 else max(0.0, min(moved, LARGEST))
 
 
 @record
@@ -106,7 +72,7 @@ class LargeEpsilons:
         ]
         bounded = [each for each in composition if each not in unbounded]
         rest = Composition(tuple(bounded), composition.curves).max_loss().upper
-        return cls(gaussian_cap(Composition(tuple(unbounded))), max(0.0, rest))
+        return cls(Composition(tuple(unbounded)).gaussian_range[1], max(0.0, rest))
 
     @property
     def start(self) -> float:
@@ -491,8 +457,8 @@ def smallest_mu(
     normal = normal_mu(parts)
     if normal is not None:
         return GaussianEquivalent(normal, math.inf)
-    cap = max(gaussian_cap(part.upper) for part in parts)
-    floor = max((gaussian_floor(lower) for lower in lowers), default=0.0)
+    cap = max(part.upper.gaussian_range[1] for part in parts)
+    floor = max((lower.gaussian_range[0] for lower in lowers), default=0.0)
     if floor >= cap * (1.0 - SAME):
         return GaussianEquivalent(Bound(cap, min(floor, cap)), math.inf)
     searches = [MuSearch(part, max(tolerance, FINE), engine) for part in parts]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.record import replace
-from privcalc.relation import Adjacency, Relation
 from privcalc.spec.entry import share
 from privcalc.spec.registry import wrapper
 from privcalc.wrappers.base import Wrapper, refuse_runs, spelled
 from privcalc.wrappers.sampling import needs_others
 
 if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Terms
+    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.relation import Adjacency
     from privcalc.spec.tree import Wrapped
     from privcalc.wrappers.base import Walk
 
@@ -31,26 +32,25 @@ LEAST = 1e-100
         # At a lower rate the coin is a mixture of that at the higher one and of none.
         share("sampling_probability", "increases", short="q"),
     ),
-    relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
-    inner_relation=Relation.ADD_OR_REMOVE_ONE,
     example="gaussian:sigma=1@poisson:q=0.064@16@clients:q=0.5@20",
 )
 class ClientsSampled(Wrapper):
     """Whole clients, each with all its records, sampled independently with the same probability.
 
-    What is protected is one record of one client. What is wrapped is what the data of the sampled
-    clients goes through, such as steps on samples of their records; a count after it is a number of
-    rounds, each with a sample of its own. Where the client is what is protected, with all that it
-    has, clients are the records: then write `@poisson`.
+    What is protected is one record of one client, which is added, removed or replaced. What is
+    wrapped is what the data of the sampled clients goes through, such as steps on samples of their
+    records; a count after it is a number of rounds, each with a sample of its own. Where the client
+    is what is protected, with all that it has, clients are the records: then write `@poisson`.
 
     The record has no coin of its own here: its client is in the sample or not, and what else that
     client has may show which. So it is sampled by a coin that everybody may see. With M and P for
     the outputs with and without the record where its client is in, and R where the client is not,
     (1 - q) R + q M is compared with (1 - q) R + q P, of which the profile is at most q H_a(M, P) by
     joint convexity, for every a >= 1 and in either order; it is that where R has outputs of its
-    own. A pair (P, Q) that dominates the event gives q H_a(P, Q): it has the loss 0 with
-    probability 1 - q, and else the event's. The pair of a composition is the product of those of
-    its parts (Zhu, Dong, Wang 2022, Theorem 10); both ends are lists (`losses/composed.py`).
+    own. Where the record is replaced, P has the other one. A pair (P, Q) that dominates the event
+    gives q H_a(P, Q): it has the loss 0 with probability 1 - q, and else the event's. The pair of a
+    composition is the product of those of its parts (Zhu, Dong, Wang 2022, Theorem 10); both ends
+    are lists (`losses/composed.py`).
     """
 
     sampling = "Poisson of clients"
@@ -69,7 +69,6 @@ class ClientsSampled(Wrapper):
         from privcalc.losses.cells import coin
         from privcalc.losses.composed import composed
         from privcalc.losses.law import Term
-        from privcalc.renyi.sampled_poisson import CoinCurve
 
         if records > 1:
             raise UnsupportedError(
@@ -93,11 +92,12 @@ class ClientsSampled(Wrapper):
                 " doubles"
             )
         upper = coin(composed(above, above=True), high, above=True)
-        if upper.infinity_mass > 0.0 and not any(law.infinity_mass for law, _ in above):
-            # Of an unbounded loss the list has an infinite one.
-            inner = Composition(above).renyi_curve()
-            curve = CoinCurve(inner, inner.limit, high)
-            upper = replace(upper, mechanism_rdp_curve=curve, mu=(0.0, math.inf))
+        # Of an unbounded loss the list above has an infinite one, and the list below a finite one.
+        unbounded = (upper.infinity_mass or upper.lower_infinity_mass) and not any(
+            law.infinity_mass or law.lower_infinity_mass for law, _ in above
+        )
+        if unbounded:
+            upper = _as_curve(upper, Composition(above), high)
         below = tuple(
             (term.lower, n)
             for term, n in terms
@@ -105,4 +105,16 @@ class ClientsSampled(Wrapper):
         )
         if len(below) < len(terms):
             return [(Term(upper), 1)]
-        return [(Term(upper, coin(composed(below, above=False), low, above=False)), 1)]
+        lower = coin(composed(below, above=False), low, above=False)
+        if unbounded and low > 0.0:
+            lower = _as_curve(lower, Composition(below), low)
+        return [(Term(upper, lower), 1)]
+
+
+def _as_curve(law: AtomicLaw, event: Composition, q: float) -> AtomicLaw:
+    """Give a list the Renyi curve of the coin and the event, and the mu of the event."""
+    from privcalc.renyi.sampled_poisson import CoinCurve
+
+    inner = event.renyi_curve()
+    curve = CoinCurve(inner, inner.limit, q)
+    return replace(law, mechanism_rdp_curve=curve, mu=event.gaussian_range)

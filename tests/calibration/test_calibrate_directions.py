@@ -82,6 +82,8 @@ discrete_gaussian.clients discrete-gaussian:variance=0.5,clients={} 2 3 9 40
 skellam.variance skellam:variance={} 0.5 2 2.1 100
 skellam.standard_deviation skellam:sigma={},sensitivity=3 0.5 2 2.1 20
 skellam.sensitivity skellam:variance=9,sensitivity={} 1 2 3 9
+skellam.l1 skellam:variance=9,l1={},l2=3 1 2 3 9
+skellam.l2 skellam:variance=9,l1=9,l2={} 1 1.5 2 3 9
 binomial.n binomial:n={},p=0.3,sensitivity=3 40 80 81 900
 binomial.sensitivity binomial:n=60,p=0.3,sensitivity={} 1 2 3 9
 discrete_laplace.scale discrete-laplace:scale={},sensitivity=3 0.3 0.9 2 9

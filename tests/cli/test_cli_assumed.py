@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 # What the bound of one record is called, where it is no sensitivity.
-OTHERS = {"thresholded_counts": ("keys",), "posterior_regression": ("row_norm", "response")}
+OTHERS = {
+    "thresholded_counts": ("keys",),
+    "posterior_regression": ("row_norm", "response"),
+    "skellam": ("sensitivity", "l1", "l2"),
+}
 
 
 def leaf_of(entry: registry.Entry) -> Leaf:

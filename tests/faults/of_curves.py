@@ -7,6 +7,22 @@ from tests.faults.fault import Fault
 OF_CURVES = (
     # The lattice, single uses, orders, and the way back to epsilon.
     Fault(
+        "vector-line",
+        "renyi/whole_vectors.py",
+        "max(0.0, float((g - w * s).max())",
+        "max(0.0, float((g - w * s).min())",
+        "mechanisms",
+        "test_mechanisms_whole_noise.py",
+    ),
+    Fault(
+        "vector-entries",
+        "renyi/whole_vectors.py",
+        "min(total // s, square // (s * s))",
+        "min(total // s, square // s)",
+        "mechanisms",
+        "test_mechanisms_whole_noise.py",
+    ),
+    Fault(
         "rho-beyond-the-order",
         "renyi/concentrated.py",
         "if each <= last])",
@@ -362,7 +378,7 @@ OF_CURVES = (
     ),
     Fault(
         "mu-of-count",
-        "tradeoff/mu.py",
+        "engine/composition.py",
         "math.fsum(n * (mu / largest) ** 2 for mu, n in known)",
         "math.fsum((mu / largest) ** 2 for mu, n in known)",
         "tradeoff",

@@ -15,6 +15,22 @@ OF_RECORDS = (
         "test_clients.py::test_finite_mechanisms_are_sums_over_their_outcomes[rr:p=0.9-0.99-2]",
     ),
     Fault(
+        "largest-of-a-composition",
+        "losses/composed.py",
+        "top = math.fsum(tops) + 8.0",
+        "top = 0.9 * math.fsum(tops) + 8.0",
+        "wrappers",
+        "test_clients.py",
+    ),
+    Fault(
+        "clients-lower-curve",
+        "renyi/sampled_poisson.py",
+        "np.fmax(self._of(k, -1.0), 0.0)",
+        "np.fmax(k, 0.0)",
+        "wrappers",
+        "test_clients.py",
+    ),
+    Fault(
         "clients-curve",
         "renyi/sampled_poisson.py",
         "far = np.logaddexp(np.log1p(-self.q), np.log(self.q) + k)",

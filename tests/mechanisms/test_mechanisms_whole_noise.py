@@ -206,3 +206,37 @@ def test_a_record_is_replaced_by_coins_of_one_kind() -> None:
     tree = parse("binomial:n=9,p=0.3").tree
     with pytest.raises(PrivcalcError, match="supported for p=1/2"):
         compose(tree, deltas=[1e-2], relation=Relation.REPLACE_ONE)
+
+
+def _entries(total: int, square: int, most: int) -> list[list[int]]:
+    """Return all decreasing lists of positive whole numbers with these sums, or less."""
+    found: list[list[int]] = [[]]
+    for s in range(1, most + 1):
+        if s <= total and s * s <= square:
+            found += [[s, *rest] for rest in _entries(total - s, square - s * s, s)]
+    return found
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("case", range(64))
+def test_vectors_of_skellam_noise(case: int) -> None:
+    """Of every vector that the norms allow the divergence is a sum of Bessel functions."""
+    rng = random.Random(f"vectors {case}")
+    variance = rng.choice(("0.5", "1", "4", "9.5"))
+    l1, square = rng.randint(2, 9), rng.randint(2, 30)
+    with mp.workdps(40):
+        f = _masses(f"skellam:variance={variance}")
+        orders = (1.25, 2, 5, 12)
+        shifted = {
+            (s, a): mp.log(mp.fsum(f[k] ** a * f[k - s] ** (1 - a) for k in f if k - s in f))
+            for s in range(1, 6)
+            for a in orders
+        }
+        spec = f"skellam:variance={variance},l1={l1},l2={square**0.5 + 1e-9}"
+        answer = privcalc.convert(spec, to="rdp", orders=list(orders)).to_dict()
+        for a, row in zip(orders, answer["result"]["renyi_epsilon"], strict=True):
+            lists = _entries(l1, square, 5)
+            true = max(mp.fsum(shifted[s, a] for s in each) for each in lists) / (a - 1)
+            assert row["lower"] <= true * (1 + mpf("1e-9"))
+            assert true <= row["upper"] * (1 + mpf("1e-9"))
+            assert row["upper"] <= 1.6 * true

@@ -29,8 +29,6 @@ from privcalc.tradeoff.mu import (
     LargeEpsilons,
     MuSearch,
     corners,
-    gaussian_cap,
-    gaussian_floor,
     mu_at,
     smallest_mu,
 )
@@ -146,7 +144,7 @@ def test_roots_of_sums_of_squares_are_enclosed(mu: float) -> None:
     terms = [(mu, 3), (0.7 * mu, 5), (1e-170 * mu, 10**12)]
     square = sum(n * Fraction(each) ** 2 for each, n in terms)
     whole = Composition(tuple((GaussianLaw(each), n) for each, n in terms if each))
-    low, high = gaussian_floor(whole), gaussian_cap(whole)
+    low, high = whole.gaussian_range
     assert Fraction(low) ** 2 <= square
     assert math.isfinite(low)
     assert math.isfinite(high) == (mu < 1e308)

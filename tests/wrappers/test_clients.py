@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
+from random import Random
 from typing import TYPE_CHECKING, cast
 
 import mpmath
@@ -12,6 +14,7 @@ import pytest
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.errors import PrivcalcError
+from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.truths.brute import BruteForce
 from tests.truths.brute_pairs import outcomes_of
@@ -50,6 +53,55 @@ def test_samples_of_the_records_of_sampled_clients(text: str, remove: float, add
         assert bound.lower is not None
         assert bound.lower * (1 - 1e-5) <= known <= bound.upper * (1 + 1e-5)
         assert bound.upper <= bound.lower * (1 + 1e-4)
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("case", range(84))
+def test_random_events_of_sampled_clients(case: int) -> None:
+    """Records added, removed or replaced: outcomes of the coin and of all uses, written out."""
+    draw = Random(f"clients {case}")
+    replaced = case % 2 == 1
+    parts = draw.sample(
+        [f"rr:p={draw.choice((0.6, 0.75, 0.9))}", "pure:epsilon=0.7", "discrete-laplace:scale=3"],
+        draw.choice((1, 2)),
+    )
+    counts = [draw.choice((1, 2, 3)) for _ in parts]
+    q, uses = draw.choice(("0.02", "1/7", "0.5", "0.9")), draw.choice((1, 2, 3))
+    event = "+".join(f"{part}@{n}" for part, n in zip(parts, counts, strict=True))
+    once = BruteForce(outcomes_of(parse(event).tree, replaced=replaced)).outcomes
+    rate = mpmath.mpf(Fraction(q).numerator) / Fraction(q).denominator
+    pair = [(rate * p, rate * o) for p, o in once] + [(1 - rate, 1 - rate)]
+    both = [BruteForce([(each, uses)]) for each in (pair, [(o, p) for p, o in pair])]
+    relation = Relation.REPLACE_ONE if replaced else Relation.ADD_OR_REMOVE_ONE
+    tree = parse(f"({event})@clients:q={q}@{uses}").tree
+    deltas = (0.0, 1e-12, 1e-3)
+    epsilons = (0.1, 1.0, draw.uniform(0.0, 4.0))
+    found = [
+        *compose(tree, relation=relation, deltas=deltas).answers,
+        *compose(tree, relation=relation, epsilons=epsilons).answers,
+    ]
+    true = [max(each.epsilon(delta) for each in both) for delta in deltas]
+    true += [max(each.delta(epsilon) for each in both) for epsilon in epsilons]
+    for each, number in zip(found, true, strict=True):
+        bound = each.proved
+        assert (bound.lower or 0.0) <= number * (1 + mpmath.mpf("1e-12"))
+        assert number <= bound.upper * (1 + mpmath.mpf("1e-12"))
+    # At delta 0 the largest losses of all uses add up.
+    assert found[0].proved.upper <= true[0] * (1 + mpmath.mpf("1e-6"))
+
+
+def test_noise_of_sampled_clients_is_as_concentrated_as_without_the_coin() -> None:
+    """Whole orders grow as the event's, and tests far out are the event's: rho and mu of 5 uses."""
+    for text, square in (
+        ("gaussian:sigma=2@clients:q=0.1@5", 5 / 4),
+        ("(gaussian:sigma=1@2)@clients:q=0.3@2", 4),
+    ):
+        tree = parse(text).tree
+        for to, true in (("zcdp", square / 2), ("gdp", math.sqrt(square))):
+            (found,) = convert(tree, ConversionQuery(to=to)).answers
+            bound = cast("Bound", found.result["rho" if to == "zcdp" else "mu"])
+            assert true * (1 - 1e-6) <= (bound.lower or 0.0) <= true * (1 + 1e-12)
+            assert true * (1 - 1e-12) <= bound.upper <= true * (1 + 1e-6)
 
 
 @pytest.mark.few(8)

@@ -12,7 +12,7 @@ _privcalc_offers() {
         'truncated-laplace:') offers='scale= bound= sensitivity=' ;;
         'discrete-gaussian:') offers='sigma= variance= rho= sensitivity= clients=' ;;
         'discrete-laplace:') offers='scale= epsilon= sensitivity= bound=' ;;
-        'skellam:') offers='variance= sigma= sensitivity=' ;;
+        'skellam:') offers='variance= sigma= sensitivity= l1= l2=' ;;
         'binomial:') offers='n= p= sensitivity=' ;;
         'staircase:') offers='epsilon= gamma= sensitivity=' ;;
         'matrix-gaussian:') offers='sigma= sensitivity= file= strategy= steps= bands= participations= separation= pattern= completion=' ;;

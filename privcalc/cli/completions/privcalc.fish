@@ -20,7 +20,7 @@ function __privcalc_words
         case 'discrete-laplace:'
             printf '%s\n' scale= epsilon= sensitivity= bound=
         case 'skellam:'
-            printf '%s\n' variance= sigma= sensitivity=
+            printf '%s\n' variance= sigma= sensitivity= l1= l2=
         case 'binomial:'
             printf '%s\n' n= p= sensitivity=
         case 'staircase:'
