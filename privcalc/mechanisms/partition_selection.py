@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 SMALLEST_EPSILON, LARGEST_EPSILON, SMALLEST_DELTA = 1e-6, 100.0, 1e-200
 # Digits beyond those of epsilon and delta, which e^{n epsilon} - 1 and sums with delta lose.
 DIGITS = 60
-# Digits that powers by repeated products are carried with beyond those: of MOST_COUNTS they lose 6.
-SPARE = 8
 # Counts among which lower ends of compositions look for the costliest.
 TRIED = 32
 
@@ -151,21 +149,8 @@ class Probabilities:
 
     @cached_property
     def all(self) -> list[Fraction]:
-        """p(0), ..., p(last), by powers of e^epsilon, whose last SPARE digits are not kept."""
-        context = self._context.copy()
-        context.prec += SPARE
-        found: list[Decimal] = []
-        with localcontext(context):
-            growth, power = self._epsilon.exp(), Decimal(1)
-            for _ in range(self.first + 1):
-                found.append(self._c * (power - 1))
-                power *= growth
-            left = 1 - found[-1] + self._c
-            for _ in range(self.first + 1, self.last):
-                left /= growth
-                found.append(min(1 - (left - self._c), Decimal(1)))
-        with localcontext(self._context):
-            return [*(Fraction(+each) for each in found), Fraction(1)]
+        """p(0), ..., p(last)."""
+        return [self.at(n) for n in range(self.last + 1)]
 
     def edges(self, group: int = 1) -> list[Outcome]:
         """Return the edges of the hull of all corners, as masses with and without the people."""

@@ -7,10 +7,8 @@ Curves are often minima of several bounds, or known at a few orders only: they h
 objective has several local minima. So orders that are spread over the whole range come first, then
 the best local minima are narrowed down.
 
-`ManyEpsilons` does the same for many epsilons at once. Orders that were evaluated once serve for
-all. They begin with a grid, of which the best are found at some epsilons; between those the best
-orders lie between theirs, about. There the grid is made finer, and near each best order the minimum
-of a parabola is tried.
+`ManyEpsilons` does the same for many epsilons at once, which share the orders of a grid; near the
+best of these the minimum of a parabola is followed.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from privcalc.renyi.one_order import (
 
 if TYPE_CHECKING:
     from privcalc.losses.law import RenyiCurve
-    from privcalc.numerics.rounding import Array, Mask
+    from privcalc.numerics.rounding import Array
 
 # Mironov 2017; Balle et al. 2020; the joint range of one order (Asoodeh et al. 2021), which is its
 # trade-off function.
@@ -298,16 +296,19 @@ GRID: Array = 2.0 ** np.append([-40.0, -30.0], np.linspace(-20.0, 21.0, 100))
 # Maps orders minus 1, K there and epsilons, of one shape, to certified log deltas.
 ManyConversion: TypeAlias = Callable[["Array", "Array", "Array"], "Array"]
 
-# Of so many epsilons one is looked at with the whole grid; for the others so many steps of the grid
-# beyond the best of its neighbours are.
-STRIDE, MORE = 8, 1.5
-# Steps of the grid are divided by this where it holds a best order.
-FINER = 6
-STEP = float(GRID[-1] / GRID[-2])
+# Of so many orders of the grid one is looked at first, and how often the parabola around the best
+# order is followed.
+FEWER, LOOKS = 4, 3
 # Epsilons that are worked on at once.
 CHUNK = 256
 # What a positive delta below the range of doubles is raised to.
 TINY = 1e-300
+
+
+def _lowest_three(c: Array, values: Array) -> tuple[Array, Array]:
+    """Return the three rows around the least value of each column."""
+    rows = np.clip(values.argmin(axis=0), 1, len(c) - 2) + np.array([[-1], [0], [1]])
+    return np.take_along_axis(c, rows, axis=0), np.take_along_axis(values, rows, axis=0)
 
 
 class ManyEpsilons:
@@ -318,8 +319,7 @@ class ManyEpsilons:
         self._curve, self._convert = curve, convert
         corners = np.array(curve.corners)
         self._c = np.union1d(GRID, corners[corners > 0.0]) if len(corners) else GRID
-        self._k = curve.upper(self._c)
-        self._grid = self._c
+        self._k = bounds(curve, self._c)
 
     @np.errstate(all="ignore")
     def deltas(self, epsilons: Array) -> Array:
@@ -331,53 +331,30 @@ class ManyEpsilons:
     @np.errstate(all="ignore")
     def log_deltas(self, epsilons: Array) -> Array:
         """Return proved upper ends of the log of the finite part of delta, shape (n,)."""
-        order = np.argsort(epsilons)
-        found = np.empty(len(epsilons))
-        for i in range(0, len(order), CHUNK):
-            found[order[i : i + CHUNK]] = self._part(epsilons[order[i : i + CHUNK]])
-        least = np.minimum(found, log_delta_at_infinity(self._curve.limit, epsilons))
-        return np.minimum(least, 0.0)
+        parts = [self._part(epsilons[i : i + CHUNK]) for i in range(0, len(epsilons), CHUNK)]
+        limit = log_delta_at_infinity(self._curve.limit, epsilons)
+        return np.minimum(np.minimum(np.concatenate([*parts, np.zeros(0)]), limit), 0.0)
 
     def _part(self, epsilons: Array) -> Array:
-        """Return what the best orders prove at increasing epsilons."""
-        some = np.unique(np.append(np.arange(0, len(epsilons), STRIDE), len(epsilons) - 1))
-        on_grid = np.isin(self._c, self._grid)
-        values = self._values(epsilons[some], np.broadcast_to(on_grid, (len(some), len(self._c))))
-        anchors, at_anchors = self._c[values.argmin(axis=1)], values.min(axis=1)
-        after = np.minimum(np.searchsorted(some, np.arange(len(epsilons))), len(some) - 1)
-        before = np.maximum(after - 1, 0)
-        low = np.minimum(anchors[before], anchors[after]) / STEP**MORE
-        high = np.maximum(anchors[before], anchors[after]) * STEP**MORE
-        self._refine(float(low.min()), float(high.max()))
-        near: Mask = (self._c >= low[:, None]) & (self._c <= high[:, None])
-        values = self._values(epsilons, near)
-        best: Array = values.min(axis=1)
-        best[some] = np.fmin(best[some], at_anchors)
-        c = vertices(self._c, values)
-        good = np.flatnonzero(np.isfinite(c))
-        if len(good):
-            new = self._convert(c[good], self._curve.upper(c[good]), epsilons[good])
-            best[good] = np.fmin(best[good], new)
-        return best
+        """Return what the best orders prove at each epsilon, found on some of the grid first."""
+        some = slice(None, None, FEWER)
+        rough = self._values(self._c[some, None], self._k[some, None], epsilons)
+        first = np.clip((rough.argmin(axis=0) - 1) * FEWER, 0, len(self._c) - 2 * FEWER - 1)
+        place = first + np.arange(2 * FEWER + 1)[:, None]
+        values = self._values(self._c[place], self._k[place], epsilons)
+        c, values = _lowest_three(self._c[place], values)
+        for _ in range(LOOKS):
+            new = vertex(c, values)[0]
+            new = np.where(np.isfinite(new), new, c[1])
+            found = self._values(new, bounds(self._curve, new), epsilons)
+            c, values = np.insert(c, 1, new, axis=0), np.insert(values, 1, found, axis=0)
+            order = np.argsort(c, axis=0, kind="stable")
+            c, values = (np.take_along_axis(each, order, axis=0) for each in (c, values))
+            c, values = _lowest_three(c, values)
+        least: Array = values.min(axis=0)
+        return least
 
-    def _values(self, epsilons: Array, wanted: Mask) -> Array:
-        """Return what orders prove at each epsilon, shape (n, m); infinity where not wanted."""
-        shape = (len(epsilons), len(self._c))
-        rows, columns = np.nonzero(np.broadcast_to(wanted, shape) & (self._k < np.inf))
-        values = np.full(shape, np.inf)
-        found = self._convert(self._c[columns], self._k[columns], epsilons[rows])
-        values[rows, columns] = np.where(np.isnan(found), np.inf, found)
-        return values
-
-    def _refine(self, low: float, high: float) -> None:
-        """Divide the steps of the grid in a range of orders, where it has not been done."""
-        coarse = self._c[1:] / self._c[:-1] > STEP ** (1.5 / FINER)
-        inside = (self._c[1:] > low) & (self._c[:-1] < high) & (self._k[:-1] < np.inf)
-        starts = np.flatnonzero(coarse & inside)
-        share = np.arange(1, FINER) / FINER
-        ratio = self._c[starts + 1] / self._c[starts]
-        new = (self._c[starts, None] * ratio[:, None] ** share).ravel()
-        joined = np.concatenate([self._c, new])
-        order = np.argsort(joined, kind="stable")
-        self._c = joined[order]
-        self._k = np.concatenate([self._k, self._curve.upper(new)])[order]
+    def _values(self, c: Array, k: Array, epsilons: Array) -> Array:
+        """Return what orders prove at each epsilon, a column for each."""
+        found = self._convert(*np.broadcast_arrays(c, k, epsilons))
+        return np.where(np.isnan(found), np.inf, found)

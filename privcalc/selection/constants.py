@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from privcalc.numerics import search
 from privcalc.numerics.rounding import MARGIN, UNIT, non_negative
 from privcalc.record import record
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     LogDerivative: TypeAlias = Callable[[Array, Array], Bracket]
 
-# Smaller products of odds and H_1 are not refined.
-LEAST_ODDS = 1e-290
 # Points of a round of a search, rounds, and what is sought, relatively.
 POINTS, ROUNDS, FINE = 17, 16, 1e-9
 
@@ -61,22 +60,22 @@ def negative_binomial_paper(shape: float, odds: float, backward: Base) -> tuple[
     a minimum and rises from there. With V its value at 0, no better epsilon_1 exceeds log V. It
     is computed as log1p of e^x - 1 (off by 8 units) plus w H (off by 2): 20 units.
     """
-    best, place = math.inf, 0.0
-    places, right = np.zeros(1), 0.0
-    for _ in range(ROUNDS):
-        values = np.log1p(np.expm1(places) + odds * backward.upper(places))
+
+    def bracket(places: Array) -> Array:
+        found: Array = np.log1p(np.expm1(places) + odds * backward.upper(places))
+        return found
+
+    best, place = float(bracket(np.zeros(1))[0]), 0.0
+    left, right = 0.0, best
+    for _ in range(ROUNDS if 0.0 < best < math.inf else 0):
+        places = np.linspace(left, right, POINTS)
+        values = bracket(places)
         i = int(np.argmin(values))
         if values[i] < best:
             best, place = float(values[i]), float(places[i])
-        if not 0.0 < best < math.inf:
-            break
-        if len(places) == 1:
-            places = best * np.append(0.0, np.geomspace(0.5**8, 1.0, POINTS))
-            continue
-        left, right = float(places[max(i - 1, 0)]), float(places[min(i + 1, len(places) - 1)])
+        left, right = float(places[max(i - 1, 0)]), float(places[min(i + 1, POINTS - 1)])
         if right - left <= FINE * right:
             break
-        places = np.linspace(left, right, POINTS)
     return (shape + 1.0) * best * (1.0 + 24.0 * UNIT), place
 
 
@@ -112,9 +111,6 @@ def odds_root(base: Base, odds: float) -> float:
     The returned x is one at which `upper` was evaluated and the inequality holds, e^x - 1 rounded
     down by 10 units and the product up; or log(1 + odds H_1), because H_a does not increase in a;
     or the largest finite loss, beyond which H is the mass at infinity.
-
-    As H_a has slopes of at least -1, r = e^x - 1 is at least odds H_1 / (1 + odds) at the root,
-    where the search begins.
     """
     first = odds * float(base.upper(np.zeros(1))[0])
     if first == 0.0:
@@ -122,25 +118,17 @@ def odds_root(base: Base, odds: float) -> float:
     if not first < math.inf:
         return math.inf
     best = math.log1p(first) * (1.0 + 20.0 * UNIT)
-    if first < LEAST_ODDS:
-        return best
     top = non_negative(base.largest)
     if top < best and math.expm1(top) * (1.0 - 10.0 * UNIT) >= odds * base.infinity_mass:
         best = top
-    right = math.expm1(best)
-    left = 0.999 * min(first / (1.0 + odds), right)
-    for _ in range(ROUNDS):
-        if right - left <= FINE * right:
-            break
-        logs = np.log1p(np.geomspace(left, right, POINTS)[1:-1])
-        height = odds * base.upper(logs) * (1.0 + 2.0 * UNIT)
-        enough = np.expm1(logs) * (1.0 - 10.0 * UNIT) >= height
-        i = int(np.argmax(enough)) if enough.any() else len(logs)
-        if i < len(logs):
-            best, right = min(best, float(logs[i])), math.expm1(float(logs[i]))
-        if i > 0:
-            left = math.expm1(float(logs[i - 1]))
-    return best
+
+    def enough(x: float) -> bool:
+        height = odds * float(base.upper(np.array([x]))[0]) * (1.0 + 2.0 * UNIT)
+        return math.expm1(x) * (1.0 - 10.0 * UNIT) >= height
+
+    # As H_a has slopes of at least -1, e^x - 1 is at least odds H_1 / (1 + odds) at the root.
+    least = math.log1p(0.999 * first / (1.0 + odds))
+    return search.first(enough, min(least, best), best, width=FINE)[1]
 
 
 # The answer is sought to this, absolutely below 1 and relatively above.

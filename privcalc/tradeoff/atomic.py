@@ -91,13 +91,12 @@ class FewOutcomes:
         error = (MASS_ULPS + 8.0) * UNIT
         with np.errstate(over="ignore"):
             q = np.minimum(masses * np.exp(moved - losses) * (1.0 + error) + TINY, 1.0)
-        self._p, self._q = masses * (1.0 - error), q
-        self._mass = lower_mass
         # Behind the last outcome any test may go on to reject what is not listed.
-        self._power = np.concatenate([[0.0], np.cumsum(self._p)]) + lower_mass
-        self._size = np.concatenate([[0.0], np.cumsum(q)])
-        rest = (masses * (1.0 + error))[::-1]
-        self._after = np.concatenate([[0.0], np.cumsum(rest)])[::-1]
+        self._size = np.concatenate([[0.0], np.cumsum(q) * (1.0 + FEW), [2.0]])
+        power = np.concatenate([[0.0], np.cumsum(masses * (1.0 - error))]) + lower_mass
+        self._power = np.append(power, power[-1]) * (1.0 - FEW)
+        rest = np.cumsum((masses * (1.0 + error))[::-1])[::-1] * (1.0 + FEW)
+        self._after = np.append(rest, [0.0, 0.0])
 
     @classmethod
     def of(cls, composition: Composition) -> FewOutcomes | None:
@@ -110,28 +109,16 @@ class FewOutcomes:
     def tested(self, alphas: Array) -> tuple[Array, Array]:
         """Return a power that a test of type I error at most alpha has, and a beta.
 
-        The first k Q-masses, rounded up, have sums that increase with k. The largest sum that is
-        at most alpha leaves a part w of the next outcome to chance. What is not rejected are the
-        other outcomes.
+        Tests on the chords between neighbouring ones leave one outcome to chance. What is not
+        rejected are the other outcomes.
         """
-        size = self._size * (1.0 + FEW)
-        first = np.searchsorted(size, alphas, side="right") - 1
-        q, p = np.append(self._q, TINY), np.append(self._p, 0.0)
-        part = np.clip((alphas - size[first]) / q[first] * (1.0 - FEW), 0.0, 1.0)
-        power = self._power[first] + part * p[first]
-        later = np.append(self._after, 0.0)
-        beta = later[first + 1] + (1.0 - part) * (later[first] - later[first + 1])
-        return power * (1.0 - FEW), beta * (1.0 + FEW)
+        power, beta = (np.interp(alphas, self._size, each) for each in (self._power, self._after))
+        return power * (1.0 - FEW), beta * (1.0 + FEW) + TINY
 
     def spent(self, powers: Array) -> Array:
         """Return a Q-mass with which a test of at least such powers does: the inverse of `tested`.
 
-        Sums of P-masses are rounded down here. Where all there is does not do, it is 1.
+        Where all there is does not do, it is 1.
         """
-        sums = self._power * (1.0 - FEW)
-        count = np.searchsorted(sums, powers, side="left")
-        last = np.clip(count - 1, 0, len(self._p) - 1)
-        part = (powers - sums[last]) / np.maximum(self._p[last], TINY) * (1.0 + FEW)
-        found = self._size[last] + np.clip(part, 0.0, 1.0) * self._q[last]
-        found = np.where(count == 0, 0.0, found * (1.0 + FEW))
-        return np.where(count >= len(sums), 1.0, found)
+        found = np.interp(powers, self._power[:-1], self._size[:-1]) * (1.0 + FEW) + TINY
+        return np.where(powers >= self._power[-1], 1.0, found)
