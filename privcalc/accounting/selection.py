@@ -26,19 +26,13 @@ from privcalc.wrappers.select import runs_of
 
 if TYPE_CHECKING:
     from privcalc.accounting.directions import Answer, Quantity
-    from privcalc.numerics.rounding import Array
     from privcalc.relation import Relation
-    from privcalc.selection.methods import Proved
     from privcalc.selection.runs import Runs
     from privcalc.spec.tree import Node, Wrapped
 
 # Profiles of the base are asked for at this width at the narrowest: what a selection adds is
 # never known so well.
 BASE_TOLERANCE = 1e-7
-# Where delta is at least this, convexity of the profile matters.
-LARGE = 1e-3
-# Points of the hull, out to so many times the epsilon in question, or this one.
-HULL_POINTS, BEYOND, LEAST_END = 40, 2.0, 0.01
 
 
 @record
@@ -122,54 +116,22 @@ class SelectionBrackets:
             NotCertifiedError: no finite upper end could be proved.
         """
         base = self.base.answer(quantity, at)
-        each: dict[str, Proved] = {}
+        tables: list[dict[str, float]] = []
+        bounds: dict[str, Bound] = {}
         for number, (name, part) in enumerate(self.methods.items()):
             with share(len(self.methods) - number):
-                each[name] = part.proved(quantity, at)
-        hull = self._hull(quantity, at, list(each.values()))
-        bounds: dict[str, Bound] = {}
-        for name, found in each.items():
-            found.methods["pointwise"] = min(found.methods["pointwise"], hull)
-            bounds[name] = _bracket(min(found.methods.values()), found.lower)
+                found, lower = part.proved(quantity, at)
+            tables.append(found)
+            bounds[name] = _bracket(min(found.values()), lower)
         bound = reduce(Bound.maximum, bounds.values())
         if math.isinf(bound.upper):
             raise NotCertifiedError(self._why(quantity, at))
         if bound.lower is not None:
             bound = _bracket(bound.upper, max(bound.lower, self._one_run(base)))
         # A loss that is bounded in one direction only has a closed form there only.
-        tables = [found.methods for found in each.values()]
         names = [name for name in tables[0] if all(name in table for table in tables)]
         worst = {name: max(table[name] for table in tables) for name in names}
         return SelectionBound(bound, base, worst, bounds)
-
-    def _hull(self, quantity: Quantity, at: float, each: list[Proved]) -> float:
-        """Return what convexity in e^epsilon and the mirror image make of the pointwise bounds.
-
-        Only where delta is large does it matter. The bounds at other epsilons are taken as they
-        are, without finer grids. See `selection/node.py` for the hull.
-        """
-        from privcalc.engine.composition import Composition
-        from privcalc.engine.planner import certified_delta, certified_epsilon
-        from privcalc.losses.profiles import profile_law
-        from privcalc.selection.node import LARGEST_EPSILON, node_points
-
-        first = max(found.methods["pointwise"] for found in each)
-        delta, epsilon = (at, first) if quantity == "epsilon" else (first, at)
-        if delta < LARGE or first in (0.0, math.inf):
-            return math.inf
-
-        def evaluate(epsilons: Array) -> Array:
-            worst: Array = np.maximum.reduce([found.pointwise.present(epsilons) for found in each])
-            return worst
-
-        end = min(BEYOND * max(epsilon, LEAST_END), LARGEST_EPSILON)
-        places = np.linspace(0.0, end, HULL_POINTS)
-        solve = certified_epsilon if quantity == "epsilon" else certified_delta
-        try:
-            law = profile_law(node_points(evaluate, places))
-            return solve(Composition.of([(law, 1)]), at, BASE_TOLERANCE).bound.upper
-        except NotCertifiedError:
-            return math.inf
 
     def _one_run(self, base: Answer) -> float:
         """Return a lower end that one run proves.

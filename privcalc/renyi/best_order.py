@@ -333,7 +333,8 @@ class ManyEpsilons:
         """Return proved upper ends of the log of the finite part of delta, shape (n,)."""
         parts = [self._part(epsilons[i : i + CHUNK]) for i in range(0, len(epsilons), CHUNK)]
         limit = log_delta_at_infinity(self._curve.limit, epsilons)
-        return np.minimum(np.minimum(np.concatenate([*parts, np.zeros(0)]), limit), 0.0)
+        least: Array = np.minimum(np.concatenate([*parts, np.zeros(0)]), limit)
+        return np.minimum(least, 0.0)
 
     def _part(self, epsilons: Array) -> Array:
         """Return what the best orders prove at each epsilon, found on some of the grid first."""
@@ -356,5 +357,6 @@ class ManyEpsilons:
 
     def _values(self, c: Array, k: Array, epsilons: Array) -> Array:
         """Return what orders prove at each epsilon, a column for each."""
-        found = self._convert(*np.broadcast_arrays(c, k, epsilons))
+        c, k, epsilons = np.broadcast_arrays(c, k, epsilons)
+        found = self._convert(c, k, epsilons)
         return np.where(np.isnan(found), np.inf, found)

@@ -66,8 +66,10 @@ def negative_binomial_paper(shape: float, odds: float, backward: Base) -> tuple[
         return found
 
     best, place = float(bracket(np.zeros(1))[0]), 0.0
+    if not best < math.inf:
+        return math.inf, 0.0
     left, right = 0.0, best
-    for _ in range(ROUNDS if 0.0 < best < math.inf else 0):
+    for _ in range(ROUNDS if best > 0.0 else 0):
         places = np.linspace(left, right, POINTS)
         values = bracket(places)
         i = int(np.argmin(values))

@@ -37,21 +37,6 @@ COMPOSED, MOST_RUNS = 1e-6, 10_000
 
 
 @record
-class Proved:
-    """What is proved of one question in one direction.
-
-    Attributes:
-        methods: an upper end by each method.
-        lower: the cost of an explicit order of results; None where the base has no lower ends.
-        pointwise: the pointwise bound, on grids that suit the question.
-    """
-
-    methods: dict[str, float]
-    lower: float | None
-    pointwise: Pointwise
-
-
-@record
 class Methods:
     """What can be proved of a selection in one direction.
 
@@ -87,10 +72,11 @@ class Methods:
         constant = runs.tight(self.forward, self.backward)
         return _sum(constant, self.forward.epsilon(_share(runs, delta)))
 
-    def proved(self, quantity: str, at: float) -> Proved:
+    def proved(self, quantity: str, at: float) -> tuple[dict[str, float], float | None]:
         """Return what each method proves, and the lower end that an explicit order of results does.
 
-        Each question has grids of its own, so that it does not matter what was asked before.
+        There is none where the base has no lower ends. Each question has grids of its own, so that
+        it does not matter what was asked before.
 
         Args:
             quantity: epsilon at a delta, or delta at an epsilon.
@@ -106,7 +92,7 @@ class Methods:
         elif order.known and upper < math.inf:
             # At an infinite guess nothing would be found.
             lower = order.epsilon_lower(at, upper)
-        return Proved(found, lower, pointwise)
+        return found, lower
 
     def _order(self, quantity: str, at: float, pointwise: Pointwise) -> WorstOrder:
         """Return what finds lower ends of the base's pair, or of one that stands for an envelope.
