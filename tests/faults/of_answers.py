@@ -52,7 +52,7 @@ OF_ANSWERS = (
         "grouped(each, self.records)",
         "grouped(each, self.records - 1)",
         "accounting",
-        "test_chords.py::test_a_profile_along_a_chain_is_above_each_step",
+        "test_chords.py::test_a_chain_is_above_the_pair_that_is_known",
     ),
     Fault(
         "lower-end-unproved",
