@@ -576,3 +576,14 @@ def sampled_group(
         width = np.where(middle < last, width, 0.0)
         found = _moved(-np.log(total), width, 0.0, units, above=above)
     return _fewer(found, MOST, above=above)
+
+
+def largest_power(law: LossLaw, y: tuple[float, float]) -> tuple[float, float]:
+    """Bound the power function of noise at a y that is bounded, by lists below and above."""
+    ends = []
+    for above, at in zip((False, True), y, strict=True):
+        found = listed(law, above=above)
+        _, p, q = _sorted(found)
+        rise = np.interp(at, np.append(0.0, sums(q)), np.append(0.0, sums(p)))
+        ends.append(found.infinity_mass + float(rise))
+    return max(y[0], ends[0] * (1.0 - OFF * UNIT)), min(1.0, ends[1] * (1.0 + OFF * UNIT))

@@ -58,6 +58,7 @@ from privcalc.engine.terms import Realized, one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atoms import AtomicLaw, ProvedLaw, two_point
+from privcalc.losses.composed import largest_power
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.law import DirectedMembers, Term
@@ -235,10 +236,15 @@ def _of_group(
 def _grown(test: Mapping[str, Terms], y: tuple[float, float]) -> tuple[float, float]:
     """Return bounds on the largest probability, in either order, of events that have y without.
 
-    No less than y, and at most H(a) + a y for each a.
+    By lists for noise. Otherwise no less than y, and at most H(a) + a y for each a.
     """
     if y[1] >= 1.0:
         return y
+    laws = [one_law([(term.law, n) for term, n in each]) for each in test.values()]
+    closed = [law for law in laws if isinstance(law, GaussianLaw | LaplaceLaw)]
+    ends = [largest_power(law, y) for law in closed]
+    if len(ends) == len(test):
+        return min(low for low, _ in ends), max(high for _, high in ends)
     bases = _bases(Realized.directions(dict(test)))
     furthest = min(max(base.largest for base in bases), LARGEST_EPSILON)
     places = np.concatenate([[0.0], np.geomspace(1e-3, max(furthest, 1.0), TRIED)])

@@ -83,6 +83,26 @@ def test_points_of_profiles_that_are_refused(monkeypatch: pytest.MonkeyPatch) ->
         profile_law(())
 
 
+@pytest.mark.parametrize("y", [0.0, 1e-310, 1e-9, 0.3, 0.999, 1.0])
+def test_powers_of_normal_tests(y: float) -> None:
+    """P(N > z - mu) with P(N > z) = y, at 40 digits, from nothing to everything."""
+    low, high = composed.largest_power(GaussianLaw(0.7), (y, y))
+    with mp.workdps(40):
+        if y in (0.0, 1.0):
+            truth = mpf(y)
+        else:
+            z = (
+                mp.findroot(
+                    lambda t: mp.log(mp.ncdf(-t)) - mp.log(mpf(y)), (0.0, 38.0), solver="illinois"
+                )
+                if y < 0.5
+                else -mp.findroot(lambda t: mp.ncdf(-t) - (1 - mpf(y)), 3.0)
+            )
+            truth = mp.ncdf(mpf(0.7) - z)
+    assert low <= truth <= high
+    assert high - low <= max(1e-5 * float(truth), 1e-12)
+
+
 def test_a_term_of_a_curve_has_no_law() -> None:
     """What is known by its divergences only proves no upper end by a law."""
     with pytest.raises(AssertionError, match="only the Renyi curve is known"):
