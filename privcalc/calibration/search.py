@@ -84,6 +84,8 @@ ROUNDED = 1e-3
 # Excesses that are far for wide brackets, and for narrow ones; there values are asked with this
 # part of a question's work.
 FAR, NEAR, PARTS = 0.3, 0.01, 16.0
+# How the excess grows with x until two values tell: mu is in proportion to a noise multiplier.
+USUAL = 1.0
 # Where the first value is out of range, these multiples of it are tried, and these values.
 SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
 
@@ -110,7 +112,7 @@ class ValueSearch:
     tolerance: float
     work: float = QUESTION
     quick: bool = True
-    slope: float = 1.0
+    slope: float = USUAL
     probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
     high: int = 0
@@ -207,11 +209,10 @@ class ValueSearch:
         """Return about the x where the excess is 0: inverse interpolation of the nearest probes.
 
         Costs grow with x: where a costlier value seems to cost no more, the wider bracket misleads.
-        Where two had all their work, others do not count.
+        Where some had all their work, others say only how fast costs grow, if nothing else does.
         """
-        probes = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
-        whole = [p for p in probes if p.whole]
-        probes = whole if len(whole) > 1 else probes
+        every = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
+        probes = [p for p in every if p.whole] or every
         known = [
             p
             for p in probes
@@ -227,6 +228,9 @@ class ValueSearch:
         # Next to each other they say nothing of what is far away.
         others = [(u, v) for u, v in others if (u - x) * (v - y) > ROUNDED * abs((u - x) * y)][:2]
         if not others:
+            for p in every if self.slope == USUAL else ():
+                if (p.x - x) * (p.excess[end] - y) > ROUNDED * abs((p.x - x) * y):
+                    self.slope = (p.excess[end] - y) / (p.x - x)
             return x - y / self.slope
         (x1, y1), *third = others
         inverse = (x1 - x) / (y1 - y)
