@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -16,12 +17,12 @@ from privcalc.record import record
 from privcalc.relation import Adjacency, Relation
 from privcalc.renyi import sampled_poisson as poisson
 from privcalc.renyi import sampled_without_replacement as without_replacement
-from privcalc.renyi.curve import stated
+from privcalc.renyi.curve import PointsCurve, stated
 from privcalc.renyi.sampled_sums import BaseCurve, phase_transition
 from privcalc.spec import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from privcalc.numerics.rounding import Array
     from privcalc.spec.tree import Node, Wrapped
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 # A Renyi divergence narrower than this counts as found, whatever its size.
 FLOOR = 1e-300
+# Bounds are formed at so many times the largest order asked for, too, unless that is this large.
+BEYOND, FARTHEST = np.array([2.0, 4.0]), 1e4
 
 
 @record
@@ -88,12 +91,17 @@ def amplification(
         lower = np.where(at_least > 1.0, lower, 0.0)
     tight, reasons["tight"] = _tight(base, above, at, fixed=fixed)
     if fixed:
-        upper = without_replacement.bound(base.curve, above, at, exact=base.symmetric)
+        upper = convex(
+            lambda orders: without_replacement.bound(
+                base.curve, above, orders, exact=base.symmetric
+            ),
+            at,
+        )
         reasons["upper"] = "Wang, Balle, Kasiviswanathan 2019, Theorem 9"
         if base.symmetric:
             reasons["upper"] += ", with forward differences where they are smaller"
     else:
-        upper = poisson.general_bound(base.curve, above, at)
+        upper = convex(lambda orders: poisson.general_bound(base.curve, above, orders), at)
         reasons["upper"] = (
             "any mechanism with the base curve (Zhu, Wang 2019; Zhu 2023, Theorem 2.3.1), with"
             " smaller constants and caps"
@@ -116,6 +124,24 @@ def amplification(
         or all(bound.within_tolerance(tolerance, FLOOR) for bound in exact),
         sampling_probability=q,
     )
+
+
+def convex(bound: Callable[[Array], Array], at: Array) -> Array:
+    """Return the convex curve that bounds at these orders, and at some beyond, prove.
+
+    (order - 1) times a divergence is convex and 0 at order 1, and each bound holds by itself. The
+    constants of a general bound weigh less at larger orders, where it may be the smaller one.
+    """
+    largest = float(at.max())
+    orders = np.unique(np.append(at, largest * BEYOND if largest <= FARTHEST else largest))
+    values = bound(orders)
+    c = orders - 1.0
+    products = values * c * (1.0 + 4.0 * UNIT)
+    points = [
+        each for each in zip(c.tolist(), products.tolist(), strict=True) if each[1] < math.inf
+    ]
+    hull = PointsCurve(tuple(points)).upper(at - 1.0) / (at - 1.0) * (1.0 + 4.0 * UNIT)
+    return np.minimum(hull, values[np.searchsorted(orders, at)])
 
 
 def _lower(
@@ -162,7 +188,7 @@ def _tight(base: BaseCurve, q: float, at: Array, *, fixed: bool) -> tuple[Array 
         "proved here, as adding and removing have one privacy loss (Zhu 2023, Theorem 2.3.4;"
         " Mironov, Talwar, Zhang 2019, Theorem 5)"
     )
-    return poisson.tight_bound(base.curve, q, at), reason
+    return convex(lambda orders: poisson.tight_bound(base.curve, q, orders), at), reason
 
 
 def _exact(
