@@ -94,6 +94,7 @@ def test_each_digit_and_key_counts(run: Run, tmp_path: Path) -> None:
         assert check(signed(twice)).word == "refused"
 
 
+@pytest.mark.slow
 def test_another_question_is_refused(run: Run, tmp_path: Path) -> None:
     """The answer is no answer to a question that costs more, or that the check does not know."""
     text = written(run, QUESTIONS[0], tmp_path)

@@ -98,10 +98,10 @@ def test_any_unicode_parses_or_points(text: str) -> None:
 
 
 def test_mutated_json_reads_or_is_refused() -> None:
-    """Three thousand small changes to valid JSON text: SpecError is the only exception."""
+    """A thousand small changes to valid JSON text: SpecError is the only exception."""
     rng = random.Random(12)
     pieces = ('"', "{", "}", "[", ",", ":", "_", "1e999", "NaN", "null", "true", "-1", "0.5", '"x"')
-    for _ in range(3_000):
+    for _ in range(1_000):
         text = json.dumps(to_json(random_tree(rng, depth=3)))
         at = rng.randrange(1, len(text) + 1)
         text = text[:at] + rng.choice(pieces) + text[at + rng.randint(0, 3) :]

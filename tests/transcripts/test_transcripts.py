@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SLIPS = [each for each in entries(HERE / "slips.txt") if each.status]
 # Of files whose lines cost more a few lines are asked each time, and of others all.
 DEAR = ("calibrate", "compose", "convert", "notes", "reasons", "select", "subsample")
-EVERY, FIRST = 24, 4
+EVERY, FIRST = 32, 4
 ENTRIES = [
     pytest.param(
         each,

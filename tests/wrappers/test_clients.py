@@ -31,17 +31,13 @@ def answer(
     return compose(parse(text).tree, deltas=deltas, epsilons=epsilons).answers[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "remove", "add"),
     [
         # By the inversion of a density, and on a lattice.
         ("gaussian:sigma=1@poisson:q=0.064@16@clients:q=0.5", 2.127558, 0.6479961548),
-        pytest.param(
-            "gaussian:sigma=1@poisson:q=0.064@16@clients:q=0.5@20",
-            5.88639,
-            3.8259,
-            marks=pytest.mark.slow,
-        ),
+        ("gaussian:sigma=1@poisson:q=0.064@16@clients:q=0.5@20", 5.88639, 3.8259),
     ],
 )
 def test_samples_of_the_records_of_sampled_clients(text: str, remove: float, add: float) -> None:
@@ -138,6 +134,7 @@ def test_divergences_are_those_of_the_coin() -> None:
         assert true <= bound.upper * (1 + 1e-12) <= true * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_all_clients_or_none_and_more_cost_more() -> None:
     """At rate 1 the event itself, at rate 0 nothing, and between them more with the rate."""
     event = "(laplace:scale=2+gaussian:sigma=3)"
