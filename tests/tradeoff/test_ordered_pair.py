@@ -57,6 +57,11 @@ def test_a_kink_costs_nothing() -> None:
     logs = np.log(np.array([0.5, 1.0, 3.0, 4.0]))
     values = np.abs(np.exp(logs) - 2.0) + 1.0
     assert least(Brackets(logs, values, values), 0.0, 0.0) == pytest.approx(1.0, rel=1e-10)
+    # Lines start from upper ends: a wide bracket farther out only lowers the bound.
+    for place in (0, 3):
+        low = values.copy()
+        low[place] -= 0.4
+        assert least(Brackets(logs, low, values), 0.0, 0.0) <= 1.0
 
 
 def test_points_far_apart_are_not_connected() -> None:
