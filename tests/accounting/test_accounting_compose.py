@@ -181,6 +181,7 @@ def test_the_profile_of_a_selection_alone(monkeypatch: pytest.MonkeyPatch) -> No
     assert any("privcalc select" in note for note in answer.method.notes)
 
 
+@pytest.mark.slow
 def test_the_profile_of_a_selection_beside_other_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the other part is the worse, its profile and the errors of its proof are the answer."""
     monkeypatch.setattr(module, "PROFILE_POINTS", 2)

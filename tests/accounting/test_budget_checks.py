@@ -49,6 +49,7 @@ def test_against_known_values(row: dict[str, Any]) -> None:
         assert mpmath.mpf(bound.lower or 0.0) <= truth <= mpmath.mpf(bound.upper)
 
 
+@pytest.mark.slow
 def test_it_stops() -> None:
     """Where all digits take some time, they are asked for only if a coarse bracket is undecided."""
     tree = parse("laplace:scale=10@3000").tree

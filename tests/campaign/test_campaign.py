@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Where examples are to be the same each time, so are these.
 SEED = 41 if settings().derandomize else secrets.randbelow(10**9)
-FEW, MANY = 25, 2000
+FEW, MANY = 12, 2000
 # Of each law, a specification of which it says something.
 EXAMPLES: dict[Law, str] = {
     laws.order_of_parts: "gaussian:sigma=3@2+laplace:scale=4",

@@ -70,6 +70,7 @@ def test_up_to_a_megabyte(
     assert error["message"].startswith("a specification has at most 1,000,000 characters")
 
 
+@pytest.mark.slow
 def test_histories_keep_their_name(
     run: Callable[..., Outcome],
     accounting: FakeAccounting,

@@ -47,7 +47,7 @@ def note_of(run: Callable[..., Outcome], spec: str, *more: str) -> list[str]:
         (f"{PURE}@wor:n=60000,m=256@2", Fraction(512, 60000)),
         (f"({G}@poisson:q=3/400@7+{G}@poisson:q=5/400)@9", Fraction(9 * (21 + 5), 400)),
         (f"{G}@poisson:q=1/235@470", Fraction(2)),
-        (f"{G}@poisson:q=0.01,max=300,n=20000@50", Fraction(1, 2)),
+        (f"{G}@poisson:q=0.01,max=300,n=20000@5", Fraction(1, 20)),
         (f"{G}@poisson:q=3/400@1000@group:k=2", Fraction(3000, 400)),
         (f"{G}@poisson:q=2/7@700000000", Fraction(200_000_000)),
     ],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Of the lines that each test runs; a failure prints it with the number of the line, and
 # `python -m tests.fuzz SEED NUMBER` shows that line.
 SEED = 36
-FEW, MANY = 150, 20_000
+FEW, MANY = 100, 20_000
 # Processor time of one line. What takes longer is left to the tests of work.
 SECONDS = 1.0
 ALL = Line(["compose", "pure:epsilon=1", "--delta", "0", "--json"])

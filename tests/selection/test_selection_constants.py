@@ -193,6 +193,7 @@ def edge_maximum(runs: Runs, start: tuple[float, float], stop: tuple[float, floa
     return best
 
 
+@pytest.mark.dear("geometric-given0]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("family", "given"), RUNS[:7])
 def test_generic_constant_agrees_with_the_closed_one(family: str, given: dict[str, Any]) -> None:

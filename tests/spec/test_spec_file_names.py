@@ -54,6 +54,7 @@ def test_names(written: str, name: str, canonical: str) -> None:
     assert from_json(json.loads(json.dumps(to_json(tree)))) == tree
 
 
+@pytest.mark.slow
 @given(st.from_regex(PATH, fullmatch=True))
 def test_any_name_comes_back(name: str) -> None:
     """Whatever a tree may have for a name is read again from text and JSON."""

@@ -100,6 +100,7 @@ def test_noise_of_sampled_clients_is_as_concentrated_as_without_the_coin() -> No
             assert true * (1 - 1e-12) <= bound.upper <= true * (1 + 1e-6)
 
 
+@pytest.mark.dear("rr:p=0.7+rr:p=0.8-1e-4-2]", "rr:p=0.9@poisson:q=0.3-0.5-3]")
 @pytest.mark.few(8)
 @pytest.mark.parametrize(("q", "uses"), [("0.1", 1), ("0.5", 3), ("1e-4", 2), ("0.99", 2)])
 @pytest.mark.parametrize(

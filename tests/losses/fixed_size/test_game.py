@@ -303,6 +303,7 @@ def test_the_moment_is_that_of_removing_or_more() -> None:
     assert game._rest(30, 4, one) >= math.comb(30, 4) * truth**26
 
 
+@pytest.mark.slow
 def test_a_game_adds_the_bends_to_its_chords(monkeypatch: pytest.MonkeyPatch) -> None:
     """What its kernels are made of is above all members between nodes, which chords alone are not,
     near a = 1 by parabolas and far from it by what time values rise.
