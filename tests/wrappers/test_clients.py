@@ -93,9 +93,10 @@ def test_noise_of_sampled_clients_is_as_concentrated_as_without_the_coin() -> No
         ("(gaussian:sigma=1@2)@clients:q=0.3@2", 4),
     ):
         tree = parse(text).tree
-        for to, true in (("zcdp", square / 2), ("gdp", math.sqrt(square))):
-            (found,) = convert(tree, ConversionQuery(to=to)).answers
-            bound = cast("Bound", found.result["rho" if to == "zcdp" else "mu"])
+        asked = ConversionQuery(to="zcdp"), ConversionQuery(to="gdp")
+        for query, name, true in zip(asked, ("rho", "mu"), (square / 2, square**0.5), strict=True):
+            (found,) = convert(tree, query).answers
+            bound = cast("Bound", found.result[name])
             assert true * (1 - 1e-6) <= (bound.lower or 0.0) <= true * (1 + 1e-12)
             assert true * (1 - 1e-12) <= bound.upper <= true * (1 + 1e-6)
 
