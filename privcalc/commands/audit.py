@@ -198,8 +198,8 @@ def read_scores(file: str) -> tuple[list[float], list[float]]:
 
 EXAMPLES = """\
   privcalc audit gaussian:sigma=0.7 --design runs --counts 500,500,50,950
-  privcalc audit --design one-run --canaries 1000 --guesses 100 --correct 95 \\
-      --delta 1e-5"""
+  privcalc audit --design runs --counts 500,500,50,950 --delta 1e-5 --max-epsilon 3
+  privcalc audit --design one-run --scores c.csv --top 40 --bottom 40 --delta 0"""
 
 
 @command(
