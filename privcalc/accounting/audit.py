@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Epsilons at which a specification is asked for its delta, each of which is two lines below f.
 POINTS = 160
+# Cells of each of several tests, at least.
+FEWEST = 40
 NAMES = {"posteriors": "posterior-coupling", "recursion": "f-recursion"}
 
 
@@ -139,12 +141,13 @@ def _runs(
 
     share = math.nextafter(level / len(tests), 0.0)
     name = "fisher" if len(tests) == 1 else "fisher-at-ranks"
-    cells = runs.CELLS + runs.SPLITS
+    splits = runs.SPLITS if len(tests) == 1 else FEWEST - runs.CELLS
+    cells = runs.CELLS + splits
     found = _Found({"test": name, "cells": cells})
     if delta is not None:
         at = delta
         values = {
-            words: runs.least(test, share, lambda corner: corner.epsilon(at))
+            words: runs.least(test, share, lambda corner: corner.epsilon(at), splits)
             for words, test in tests.items()
         }
         best = max(values, key=values.__getitem__)
@@ -154,7 +157,7 @@ def _runs(
     if parts is not None:
         from privcalc.tradeoff.function import trade_off
 
-        levels = runs.claim_levels(share)
+        levels = runs.claim_levels(max(FEWEST, runs.CLAIM_CELLS // len(tests)))
         alphas = {words: runs.alphas(test, levels) for words, test in tests.items()}
         asked = sorted({x for each in alphas.values() for x in each})
         curve = trade_off(parts, asked, TOLERANCE).worst

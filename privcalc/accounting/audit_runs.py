@@ -38,10 +38,10 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# Cells to begin with, and how often one is split; for a claim, cells down to c, and from there on
-# down to the least product.
-CELLS, SPLITS, CLAIM_CELLS, BEYOND = 8, 40, 48, 16
-LEAST = 1e-12
+# Cells to begin with, and how often one is split; cells for a claim.
+CELLS, SPLITS, CLAIM_CELLS = 4, 60, 160
+# Between these deviations: a level of nearly 1, and one of 1e-12, below which no product is told.
+FIRST, LAST = -4.0, 7.0
 # Of a few operations and elementary functions, relatively, to the safe side.
 ABOVE = 1.0 + 32.0 * UNIT
 
@@ -131,37 +131,45 @@ def least(
         splits: how often.
     """
     log_c = math.log(product(level))
+    least = _quantile(math.exp(0.5 * log_c))
 
-    def cell(top: float, bottom: float, near: Corner | None) -> tuple[float, float, float, Corner]:
+    def log_level(t: float) -> float:
+        """Return a log of a level, from 0 to log c: even in deviations, for p0 and then for p1."""
+        if t > 0.5:
+            return log_c - log_level(1.0 - t)
+        return _log_tail(FIRST + 2.0 * t * (least - FIRST)) if t > 0.0 else 0.0
+
+    def cell(start: float, end: float, near: Corner | None) -> tuple[float, float, float, Corner]:
         # The second level is c / l_{j-1}, and less by the rounding of a difference of logs.
-        corner = _corner(test, bottom, log_c - top - 8.0 * UNIT * abs(log_c), near)
-        return value(corner), top, bottom, corner
+        above = log_c - log_level(start) - 8.0 * UNIT * abs(log_c)
+        corner = _corner(test, log_level(end), above, near)
+        return value(corner), start, end, corner
 
     cells: list[tuple[float, float, float, Corner]] = []
     for j in range(CELLS):
         near = cells[-1][3] if cells else None
-        cells.append(cell(log_c * j / CELLS, log_c * (j + 1) / CELLS, near))
+        cells.append(cell(j / CELLS, (j + 1) / CELLS, near))
     for _ in range(splits):
         lowest = min(cells, key=itemgetter(0))
-        _, top, bottom, corner = lowest
-        middle = 0.5 * (top + bottom)
-        halves = [cell(top, middle, corner), cell(middle, bottom, corner)]
+        _, start, end, corner = lowest
+        middle = 0.5 * (start + end)
         cells.remove(lowest)
-        cells += halves
+        cells += [cell(start, middle, corner), cell(middle, end, corner)]
     return min(each[0] for each in cells)
+
+
+def _log_tail(z: float) -> float:
+    """Return about log P(N > z): which levels are taken is free."""
+    return math.log(0.5 * math.erfc(z / math.sqrt(2.0)))
 
 
 def _inside(x: float | None) -> float | None:
     return x if x is not None and x < 1.0 else None
 
 
-def claim_levels(level: float) -> list[float]:
-    """Return the logs of levels at which a claim is compared: to c evenly, and beyond it."""
-    log_c = math.log(product(level))
-    rest = min(math.log(LEAST), 2.0 * log_c) - log_c
-    return [log_c * j / CLAIM_CELLS for j in range(1, CLAIM_CELLS + 1)] + [
-        log_c + rest * j / BEYOND for j in range(1, BEYOND + 1)
-    ]
+def claim_levels(cells: int = CLAIM_CELLS) -> list[float]:
+    """Return the logs of levels at which a claim is compared, evenly in deviations."""
+    return [_log_tail(FIRST + (LAST - FIRST) * j / cells) for j in range(1, cells + 1)]
 
 
 def alphas(test: Sequence[int], levels: Sequence[float]) -> list[float]:

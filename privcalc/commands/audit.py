@@ -198,7 +198,7 @@ def read_scores(file: str) -> tuple[list[float], list[float]]:
 
 EXAMPLES = """\
   privcalc audit gaussian:sigma=0.7 --design runs --counts 500,500,50,950
-  privcalc audit --design runs --counts 500,500,50,950 --delta 1e-5 --max-epsilon 3
+  privcalc audit --design runs --counts 90,9,9,90 --delta 1e-5 --max-epsilon 3
   privcalc audit --design one-run --scores c.csv --top 40 --bottom 40 --delta 0"""
 
 
