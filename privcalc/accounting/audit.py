@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Epsilons at which a specification is asked for its delta, each of which is two lines below f.
 POINTS = 160
-# Cells of each of several tests, at least.
+# As few cells of each of several tests, and as few epsilons of a Renyi curve.
 FEWEST = 40
 NAMES = {"posteriors": "posterior-coupling", "recursion": "f-recursion"}
 
@@ -221,7 +221,8 @@ def _one_run(
     if parts is not None:
         above = {name: Realized(part.upper, None) for name, part in parts.items()}
         directions = Directions(above, TOLERANCE)
-        epsilons = [*profile_points(directions, POINTS)]
+        slow = any(part.upper.curves for part in parts.values())
+        epsilons = [*profile_points(directions, FEWEST if slow else POINTS)]
         bounds, method = directions.profile(epsilons)
         pairs = [(e, bound.upper) for e, bound in zip(epsilons, bounds, strict=True)]
         p, bound = run.p_value(pairs, level)

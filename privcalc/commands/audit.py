@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from privcalc.spec.read import Question
 
 DESIGNS = (
-    "say how the attack was made: --design runs (many trainings, with and without one record) or"
-    " --design one-run (one training with many canaries, each in by its own fair coin)"
+    "audit needs --design runs (many trainings, with and without one record) or --design one-run"
+    " (one training with many canaries, each in by its own fair coin)"
 )
 # Which options each design takes: other numbers are no evidence for it.
 USES = {
@@ -63,7 +63,7 @@ def _prepared(values: Values) -> Values:
     """Make evidence of what was given, and refuse what is none for its design."""
     design = values.pop("design", "").replace("_", "-")
     if not design:
-        raise UsageError(f"audit needs its design: {DESIGNS}")
+        raise UsageError(DESIGNS)
     for name in (each for uses in USES.values() for each in uses if each in values):
         if name not in USES[design]:
             raise UsageError(f"--{name} has no effect with --design {design}: {WHY[name]}")

@@ -156,7 +156,7 @@ def read_whole(name: str, given: object) -> int:
 
 def read_counts(name: str, given: object) -> tuple[int, ...]:
     """Read true positives, false negatives, false positives and true negatives."""
-    pieces = split(name, given) if isinstance(given, str) else listed(name, given)
+    pieces = given.split(",") if isinstance(given, str) else listed(name, given)
     if len(pieces) != 4:
         raise UsageError(f"{name} takes four counts TP,FN,FP,TN, got {len(pieces)}")
     return tuple(read_whole(name, each) for each in pieces)
@@ -164,7 +164,9 @@ def read_counts(name: str, given: object) -> tuple[int, ...]:
 
 def read_confidence(name: str, given: object) -> float:
     """Read a confidence."""
-    return _within(name, given, lambda value: 0.5 < value < 1, "must be above 0.5 and below 1")
+    return _within(
+        name, given, lambda value: 0.5 < value < 1, "must be above 0.5 and below 1, such as 95%"
+    )
 
 
 def read_text(name: str, given: object) -> str:

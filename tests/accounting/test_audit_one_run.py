@@ -176,7 +176,7 @@ def test_the_published_bound(run: OneRun, level: float, epsilon: float) -> None:
     ("sigma", "p", "refuted"), [(1, 0.02353678, True), (2, 7.69e-7, True), (0.5, 1, False)]
 )
 def test_a_gaussian_by_its_curve(sigma: float, p: float, refuted: bool) -> None:
-    """The p-value of the curve itself, and at most 1 % more, as lines at some points stand for it."""
+    """The p-value of the curve itself, and at most 1 % more, as some lines stand for it."""
     found = audit(parse(f"gaussian:sigma={sigma}").tree, OneRun(1000, 200, 195))
     assert found.p_value is not None
     assert p * 0.999 <= found.p_value <= p * 1.01

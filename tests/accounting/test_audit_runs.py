@@ -182,6 +182,31 @@ def test_ranks() -> None:
     assert found.epsilon == pytest.approx(2.236, abs=0.01)
 
 
+def test_delta_counts_in_both_inequalities() -> None:
+    """Each has it, and the mirror is what is seen where few members are missed."""
+    corner = runs.Corner(0.6, 0.01)
+    assert corner.epsilon(0.1) == pytest.approx(math.log(0.3 / 0.01), rel=1e-12)
+    assert runs.Corner(0.01, 0.6).epsilon(0.1) == pytest.approx(math.log(0.3 / 0.01), rel=1e-12)
+    assert runs.Corner(1.0, 1.0).epsilon(0.0) == 0.0
+
+
+def test_the_p_value_of_several_tests() -> None:
+    """It is the least, as often as there are tests."""
+    tests = {"one": (90, 10, 60, 40), "other": (50, 50, 30, 70)}
+    found = audit(parse("gdp:mu=0.5").tree, tests).p_value
+    alone = [p_value(test, gaussian(0.5), runs.CLAIM_CELLS // 2) for test in tests.values()]
+    assert found == pytest.approx(2 * min(alone), rel=1e-4)
+
+
+def test_the_level_is_that_of_the_confidence() -> None:
+    """A p-value between 2.5 and 5 percent refutes at 95 percent, and does not at 97.5."""
+    tree, tests = parse("rr:epsilon=2").tree, {"": (500, 500, 50, 950)}
+    found = audit(tree, tests)
+    assert found.p_value is not None
+    assert 0.025 < found.p_value < 0.05
+    assert [audit(tree, tests, confidence=each).refuted for each in (0.95, 0.975)] == [True, False]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [50, 500])
 @pytest.mark.parametrize("claim", [1, 2, 3], ids=["pure", "gdp", "approx"])
