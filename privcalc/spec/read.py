@@ -176,6 +176,8 @@ def guaranteed(answer: Mapping[str, object]) -> tuple[object, Relation]:
     Raises:
         SpecError: an object with a schema is no answer, or none that guarantees something.
     """
+    if answer.get("command") == "audit":
+        raise SpecError("an audit says what evidence shows, and guarantees nothing")
     for message, hint in _faults(answer):
         raise SpecError(message, hint=hint)
     relations = {relation.value: relation for relation in Relation}
@@ -192,8 +194,6 @@ def _faults(answer: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         failed = "an error has no specification: the command before this one failed"
         hint = failed if schema == "privcalc/error/v1" else ""
         yield f'an answer has the schema "{RESULT_SCHEMA}"', hint
-    if answer.get("command") == "audit":
-        yield "an audit says what evidence shows, and guarantees nothing", ""
     if not {"spec", "relation"} <= set(answer):
         yield 'an answer has the fields "spec" and "relation"', ""
     if "caution" in answer:
