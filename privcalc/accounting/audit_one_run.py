@@ -48,6 +48,7 @@ delta), for each of several, puts below it.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from privcalc.numerics.binomials import log_below
@@ -242,22 +243,26 @@ def published(run: OneRun, delta: float, level: float) -> float:
     return _last(lambda each: tail(each) <= level, 0.0, lambda each: min(LARGEST, 2 * each + 1))
 
 
-def right_guesses(scores: Sequence[float], member: Sequence[bool], top: int, bottom: int) -> int:
+def right_guesses(members: Sequence[float], others: Sequence[float], top: int, bottom: int) -> int:
     """Return how many guesses by rank are right: the top ones "in", the bottom ones "out".
 
     Of a tie across a cut as many as possible count as wrong, as any of the tied may have been
     guessed; by the order of a file, which may list members first, they might all be right.
+
+    Args:
+        members: scores of canaries that were in.
+        others: scores of those that were out.
+        top: how many of all are guessed in.
+        bottom: how many are guessed out.
     """
     right = 0
-    pairs = sorted(zip(scores, member, strict=True))
-    for count, sign, truth in ((top, 1, True), (bottom, -1, False)):
-        side = pairs[::-sign][:count]
-        if not side:
+    for count, sign, good, bad in ((top, 1, members, others), (bottom, -1, others, members)):
+        if not count:
             continue
-        cut = side[-1][0]
-        sure = [in_ for score, in_ in side if score != cut]
-        tied = [in_ for score, in_ in pairs if score == cut]
-        wrong = sum(in_ is not truth for in_ in tied)
-        room = count - len(sure)
-        right += sum(in_ is truth for in_ in sure) + max(0, room - wrong)
+        true, false = sorted(sign * x for x in good), sorted(sign * x for x in bad)
+        cut = sorted(true + false)[-count]
+        sure = len(true) - bisect_right(true, cut)
+        tied = bisect_right(false, cut) - bisect_left(false, cut)
+        room = count - sure - (len(false) - bisect_right(false, cut))
+        right += sure + max(0, room - tied)
     return right

@@ -27,6 +27,7 @@ with the record. Several ranks share the level (Bonferroni).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 # Cells to begin with, and how often one is split; cells for a claim.
 CELLS, SPLITS, CLAIM_CELLS = 4, 60, 160
-# Between these deviations: a level of nearly 1, and one of 1e-12, below which no product is told.
-FIRST, LAST = -4.0, 7.0
+# Between these deviations: a level of nearly 1, and one of 1e-19, below which no product is told.
+FIRST, LAST = -4.0, 9.0
 # Of a few operations and elementary functions, relatively, to the safe side.
 ABOVE = 1.0 + 32.0 * UNIT
 
@@ -215,8 +216,6 @@ def rank_tests(members: Sequence[float], others: Sequence[float]) -> dict[str, t
         members: scores with the record.
         others: scores without.
     """
-    from bisect import bisect_left, bisect_right
-
     inside, outside = sorted(members), sorted(others)
     m, n = len(inside), len(outside)
     found: dict[str, tuple[int, ...]] = {}

@@ -255,6 +255,8 @@ def _audit(command: Command, given: Mapping[str, Any], output: Output) -> Asking
     if given.get("sweep") is not None and not given.get("specs"):
         raise UsageError("--sweep is over a number of SPEC, and there is none")
     ask = command.asking(given, verbose=output.verbose)
+    if output.plot or output.plot_file is not None:
+        raise UsageError("audit draws no picture; convert SPEC --to tradeoff --plot has the curve")
     if not given.get("specs") and "delta" not in ask.values:
         raise UsageError("without SPEC audit answers epsilon of the evidence: add --delta D")
     if output.terse and "delta" not in ask.values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from privcalc.bounds import Verdict, round_up
+from privcalc.bounds import Verdict, round_down, round_up
 from privcalc.commands.command import command
 from privcalc.errors import DomainError, UsageError
 from privcalc.exact import exact
@@ -153,8 +153,7 @@ def _of_one_run(
                 " coins, each by its own, and one run without them is no evidence"
             )
         notes = (HALVES,) * (2 * len(inside) == canaries)
-        member = [True] * len(inside) + [False] * len(outside)
-        correct = right_guesses([*inside, *outside], member, top, bottom)
+        correct = right_guesses(inside, outside, top, bottom)
     if canaries is None or guesses is None or correct is None:
         raise UsageError("--design one-run needs all of --canaries M --guesses R --correct V")
     if not correct <= guesses <= canaries or not guesses:
@@ -259,7 +258,7 @@ def audit(
     how = {"fisher": "Fisher's product of exact binomial tests"}
     how["fisher-at-ranks"] = f"{how['fisher']} at each rank, the level shared"
     test = str(found.method.test["test"])
-    percent = f"{100 * float(confidence):.10g} %"
+    percent = f"{round_down(100 * exact(confidence))} %"
     yield Report(
         spec=question.tree,
         relation=found.relation,

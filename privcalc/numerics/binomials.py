@@ -256,6 +256,8 @@ def upper_limit(n: int, k: int, log_level: float, start: float | None = None) ->
     x = (k + 1.0) / (n + 1.0) if start is None else start
     best = 1.0
     for _ in range(STEPS):
+        if x == 1.0:
+            break
         value, share = log_below(n, k, x)
         if value <= log_level:
             best = min(best, x)

@@ -125,7 +125,11 @@ def test_the_p_value_is_that_of_the_curve_in_closed_form(mu: float) -> None:
     y = norm.cdf(norm.ppf(1 - x) - mu)
     largest = float((binom.cdf(50, 1000, x) * binom.cdf(500, 1000, y)).max())
     # Cells are 0.07 deviations wide.
-    assert runs.of_product(largest) * (1 - 1e-6) <= found <= max(runs.of_product(min(1.0, 1.35 * largest)), 4e-11)
+    assert (
+        runs.of_product(largest) * (1 - 1e-6)
+        <= found
+        <= max(runs.of_product(min(1.0, 1.35 * largest)), 4e-11)
+    )
 
 
 TRUE: list[tuple[str, Claim]] = [

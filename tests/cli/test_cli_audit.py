@@ -218,6 +218,7 @@ LINES = {
     "pure:epsilon=_ --design runs --counts 1,1,1,1": "free parameter",
     "pure:epsilon=1 --design runs --counts 1,1,1,1 --fpr 0.1": "write --counts",
     "--design runs --counts 1,1,1,1 --delta 0 --level 0.05": "write --confidence",
+    "pure:epsilon=1 --design runs --counts 1,1,1,1 --plot": "audit draws no picture",
     "--design runs --scores none.csv --delta 0": "cannot be read",
 }  # fmt: skip
 

@@ -625,7 +625,7 @@ OF_ANSWERS = (
     Fault(
         "audit-ties-of-guesses",
         "accounting/audit_one_run.py",
-        "max(0, room - wrong)",
+        "max(0, room - tied)",
         "room",
         "accounting",
         "test_audit_one_run.py::test_ties_count_as_wrong_as_far_as_they_may",
