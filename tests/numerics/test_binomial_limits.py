@@ -63,4 +63,4 @@ def test_a_limit_is_outside_and_near(n: int, k: int, level: float) -> None:
     with mpmath.workdps(40):
         assert truth(n, k, limit) <= level * (1 + 1e-15)
         assert truth(n, k, limit * (1 - 1e-8)) > level
-    assert upper_limit(n, n, math.log(level)) == 1.0
+    assert upper_limit(n, n, math.log(level)) == 1.0 == upper_limit(3, 2, -60.0)
