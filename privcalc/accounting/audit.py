@@ -1,8 +1,7 @@
 """An attack's record against what a specification proves: the entry function of `audit`.
 
-A verdict has two values. "Refuted" rests on lower ends of the trade-off function and on upper ends
-of delta, and so on what the specification proves; evidence that is compatible with it proves
-nothing.
+"Refuted" rests on lower ends of the trade-off function and on upper ends of delta, and so on what
+the specification proves; evidence that is compatible with it proves nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from privcalc.accounting.audit_one_run import OneRun
+from privcalc.accounting import audit_runs as runs
+from privcalc.accounting.audit_one_run import OneRun, published
 from privcalc.accounting.directions import Directions, Method, profile_points
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import TOLERANCE, Proof
@@ -18,7 +18,7 @@ from privcalc.engine.terms import Realized
 from privcalc.errors import NotCertifiedError, UsageError
 from privcalc.exact import decimal_above, exact
 from privcalc.numerics.work import QUESTION, allowance
-from privcalc.record import field, record, replace
+from privcalc.record import record, replace
 from privcalc.relation import Relation
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     # Counts TP, FN, FP, TN of each test that shares the level, by what it is called.
     Tests = Mapping[str, tuple[int, ...]]
+    Parts = Mapping[str, Realized]
 
-# Epsilons at which a specification is asked for its delta, each of which is two lines below f.
-POINTS = 160
-# As few cells of each of several tests, and as few epsilons of a Renyi curve.
-FEWEST = 40
+# Epsilons at which a specification is asked for its delta, each of which is two lines below f. As
+# few where they come of a Renyi curve, and as few cells where several tests share the level.
+POINTS, FEWEST = 160, 40
 NAMES = {"posteriors": "posterior-coupling", "recursion": "f-recursion"}
 
 
@@ -41,33 +41,22 @@ class Audited:
     """What the evidence says.
 
     Attributes:
-        relation: the neighbouring relation in force.
+        method: how it was found, with the test.
         epsilon: a lower confidence bound at the delta that was asked about; None where none was.
-        claimed: an upper end of the specification's epsilon there.
-        p_value: of the specification, from above.
-        refuted: whether that is at most 1 - confidence; None without a specification.
-        method: how the numbers were obtained, with the test.
+        p_value: of the specification, from above; None where there is none.
         details: for -v.
+        refuted: whether the p-value is at most 1 - confidence; None without a specification.
+        claimed: an upper end of the specification's epsilon at the delta.
+        relation: the neighbouring relation in force.
     """
 
-    relation: Relation
-    epsilon: float | None
-    claimed: float | None
-    p_value: float | None
-    refuted: bool | None
     method: Method
+    epsilon: float | None
+    p_value: float | None
     details: tuple[str, ...]
-
-
-@record
-class _Found:
-    """What one design says: of epsilon, and of a specification."""
-
-    test: dict[str, str | int]
-    epsilon: float | None = None
-    p_value: float | None = None
-    proof: Proof = Proof.CLOSED_FORM
-    details: tuple[str, ...] = field(default=())
+    refuted: bool | None = None
+    claimed: float | None = None
+    relation: Relation = Relation.ADD_OR_REMOVE_ONE
 
 
 @allowance(QUESTION)
@@ -99,23 +88,15 @@ def audit(
         raise UsageError(words, hint="1e-5, or 0, say")
     level = math.nextafter(float(1 - exact(confidence)), 0.0)
     at = None if delta is None else decimal_above(exact(delta))
-    parts, force = None, relation or Relation.ADD_OR_REMOVE_ONE
-    if tree is not None:
-        force = relation or default_relation(tree)
-        parts = {name: each.for_curves for name, each in realize(tree, force).items()}
-    if isinstance(evidence, OneRun):
-        found = _one_run(evidence, parts, at, level, verbose=verbose)
-    else:
-        found = _runs(evidence, parts, at, level, verbose=verbose)
-    return Audited(
-        force,
-        found.epsilon,
-        None if tree is None or delta is None else _claimed(tree, delta, force),
-        found.p_value,
-        None if found.p_value is None else found.p_value <= level,
-        Method(found.proof, tolerance_met=True, test=found.test),
-        found.details,
-    )
+    design = _one_run if isinstance(evidence, OneRun) else _runs
+    if tree is None:
+        return design(evidence, {}, at, level, verbose=verbose)  # type: ignore[arg-type]
+    relation = relation or default_relation(tree)
+    parts = {name: part.for_curves for name, part in realize(tree, relation).items()}
+    found = design(evidence, parts, at, level, verbose=verbose)  # type: ignore[arg-type]
+    refuted = found.p_value is not None and found.p_value <= level
+    claimed = None if delta is None else _claimed(tree, delta, relation)
+    return replace(found, refuted=refuted, claimed=claimed, relation=relation)
 
 
 def _claimed(tree: Node, delta: float, relation: Relation) -> float:
@@ -129,109 +110,71 @@ def _claimed(tree: Node, delta: float, relation: Relation) -> float:
 
 
 def _runs(
-    tests: Tests,
-    parts: Mapping[str, Realized] | None,
-    delta: float | None,
-    level: float,
-    *,
-    verbose: bool,
-) -> _Found:
+    tests: Tests, parts: Parts, delta: float | None, level: float, *, verbose: bool
+) -> Audited:
     """Audit independent runs; several tests have equal parts of the level."""
-    from privcalc.accounting import audit_runs as runs
-
     share = math.nextafter(level / len(tests), 0.0)
-    name = "fisher" if len(tests) == 1 else "fisher-at-ranks"
-    splits = runs.SPLITS if len(tests) == 1 else FEWEST - runs.CELLS
-    cells = runs.CELLS + splits
-    found = _Found({"test": name, "cells": cells})
+    several = len(tests) > 1
+    cells = FEWEST if several else runs.CELLS + runs.SPLITS
+    epsilon, p, proof, details = None, None, Proof.CLOSED_FORM, []
     if delta is not None:
         at = delta
-        values = {
+        splits = cells - runs.CELLS
+        found = {
             words: runs.least(test, share, lambda corner: corner.epsilon(at), splits)
             for words, test in tests.items()
         }
-        best = max(values, key=values.__getitem__)
-        found = replace(found, epsilon=values[best])
+        best = max(found, key=found.__getitem__)
+        epsilon = found[best]
         if verbose:
-            found = replace(found, details=tuple(_boxed(best, tests[best], share, at, cells)))
-    if parts is not None:
+            box = runs.box(tests[best], share)
+            mu = runs.least(tests[best], share, lambda corner: corner.mu)
+            details += [f"threshold {best}, level {share:.4g}"] if several else []
+            details.append(
+                f"limits of the usual box: false positive rate at most {box.x:.10g}, true positive"
+                f" rate at least {1.0 - box.miss:.10g}; epsilon at least {box.epsilon(at):.10g}"
+            )
+            details.append(f"{cells} cells; not mu-GDP for any mu below {mu:.6g}")
+    if parts:
         from privcalc.tradeoff.function import trade_off
 
-        levels = runs.claim_levels(max(FEWEST, runs.CLAIM_CELLS // len(tests)))
+        cells = runs.CLAIM_CELLS // 2 if several else runs.CLAIM_CELLS
+        levels = runs.claim_levels(cells)
         alphas = {words: runs.alphas(test, levels) for words, test in tests.items()}
         asked = sorted({x for each in alphas.values() for x in each})
         curve = trade_off(parts, asked, TOLERANCE).worst
         below = {x: bound.lower or 0.0 for x, bound in zip(asked, curve.beta, strict=True)}
-        ps = {
-            words: runs.p_value(test, levels, [below[x] for x in alphas[words]])
+        ps = [
+            (runs.p_value(test, levels, [below[x] for x in alphas[words]]), words)
             for words, test in tests.items()
-        }
-        least = min(ps, key=ps.__getitem__)
-        words = f"p-value {ps[least]:.4g} with {len(levels)} cells"
-        if len(ps) > 1:
-            words += f", {least}; times {len(ps)} tests"
-        found = replace(
-            found,
-            p_value=min(1.0, ps[least] * len(ps) * runs.ABOVE),
-            proof=curve.proof,
-            test={"test": name, "cells": len(levels)},
-            details=(*found.details, words),
-        )
-    return found
-
-
-def _boxed(words: str, test: tuple[int, ...], level: float, delta: float, cells: int) -> list[str]:
-    """Say what other tools print, and what mu the evidence shows."""
-    from privcalc.accounting import audit_runs as runs
-
-    box = runs.box(test, level)
-    mu = runs.least(test, level, lambda corner: corner.mu)
-    usual = (
-        f"limits of the usual box: false positive rate at most {box.x:.10g}, true positive rate at"
-        f" least {1.0 - box.miss:.10g}; epsilon at least {box.epsilon(delta):.10g} by it"
-    )
-    return [
-        *([f"threshold {words}, level {level:.4g}"] if words else []),
-        usual,
-        f"Fisher's product, {cells} cells; not mu-GDP for any mu below {mu:.6g}",
-    ]
+        ]
+        least, words = min(ps)
+        p, proof = min(1.0, least * len(ps) * runs.ABOVE), curve.proof
+        details.append(f"p-value {p:.4g} with {cells} cells{f', {words}' if several else ''}")
+    test = {"test": "fisher-at-ranks" if several else "fisher", "cells": cells}
+    return Audited(Method(proof, tolerance_met=True, test=test), epsilon, p, tuple(details))
 
 
 def _one_run(
-    run: OneRun,
-    parts: Mapping[str, Realized] | None,
-    delta: float | None,
-    level: float,
-    *,
-    verbose: bool,
-) -> _Found:
+    run: OneRun, parts: Parts, delta: float | None, level: float, *, verbose: bool
+) -> Audited:
     """Audit one run with many canaries."""
-    found = _Found({})
+    epsilon, p, proof, bound, details = None, None, Proof.CLOSED_FORM, "", []
     if delta is not None:
         epsilon, bound = run.epsilon(delta, level)
-        found = replace(found, epsilon=epsilon, test={"test": NAMES[bound]})
         if verbose:
-            from privcalc.accounting.audit_one_run import published
-
-            words = (
+            details.append(
                 f"epsilon at least {published(run, delta, level):.10g} by the bound of Steinke,"
                 " Nasr, Jagielski 2023 (published, not certified here)"
             )
-            found = replace(found, details=(words,))
-    if parts is not None:
+    if parts:
         above = {name: Realized(part.upper, None) for name, part in parts.items()}
         directions = Directions(above, TOLERANCE)
         slow = any(part.upper.curves for part in parts.values())
-        epsilons = [*profile_points(directions, FEWEST if slow else POINTS)]
+        epsilons = profile_points(directions, FEWEST if slow else POINTS)
         bounds, method = directions.profile(epsilons)
-        pairs = [(e, bound.upper) for e, bound in zip(epsilons, bounds, strict=True)]
-        p, bound = run.p_value(pairs, level)
-        words = f"p-value {p:.4g} by {NAMES[bound]}, from delta at {len(pairs)} epsilons"
-        found = replace(
-            found,
-            p_value=p,
-            proof=method.proof,
-            test={"test": NAMES[bound]},
-            details=(*found.details, words),
-        )
-    return found
+        pairs = [(e, each.upper) for e, each in zip(epsilons, bounds, strict=True)]
+        (p, bound), proof = run.p_value(pairs, level), method.proof
+        details.append(f"p-value {p:.4g} by {NAMES[bound]}, from delta at {len(pairs)} epsilons")
+    method = Method(proof, tolerance_met=True, test={"test": NAMES[bound]})
+    return Audited(method, epsilon, p, tuple(details))

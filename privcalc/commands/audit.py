@@ -85,6 +85,7 @@ def _of_runs(
     file: str | None, counts: tuple[int, ...] = (), threshold: float | None = None
 ) -> Evidence:
     data: dict[str, float | str] = {"design": "runs"}
+    tests = {"": counts}
     if file is not None:
         from privcalc.accounting.audit_runs import rank_tests
 
@@ -92,31 +93,26 @@ def _of_runs(
         if not inside or not outside:
             raise DomainError(f"{file} needs runs with the record (member 1) and without (0)")
         if threshold is None:
-            data |= {"members": len(inside), "others": len(outside)}
-            words = f"scores of {len(inside)} members and {len(outside)} others"
-            inside, outside = sorted(inside), sorted(outside)
             tests = rank_tests(inside, outside)
-            words += f", at {len(tests)} ranks (independent runs)"
-            return Evidence(
-                tests,
-                data,
-                words,
-                (REVERSED,) * (inside[len(inside) // 2] < outside[len(outside) // 2]),
+            data |= {"members": len(inside), "others": len(outside)}
+            words = (
+                f"scores of {len(inside)} members and {len(outside)} others, at {len(tests)} ranks"
             )
-        hits, alarms = (sum(x > threshold for x in each) for each in (inside, outside))
-        counts = (hits, len(inside) - hits, alarms, len(outside) - alarms)
-        data["threshold"] = threshold
-    hits, misses, alarms, rejections = counts
-    if not (hits + misses and alarms + rejections):
+        else:
+            hits, alarms = (sum(x > threshold for x in each) for each in (inside, outside))
+            tests = {"": (hits, len(inside) - hits, alarms, len(outside) - alarms)}
+            data["threshold"] = threshold
+    # Of ranks the first is about the middle of the scores.
+    hits, misses, alarms, rejections = counts = next(iter(tests.values()))
+    members, others = hits + misses, alarms + rejections
+    if not (members and others):
         raise DomainError("--counts needs runs with the record (TP + FN) and without (FP + TN)")
-    names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
-    data |= dict(zip(names, counts, strict=True))
-    words = (
-        f"{hits} of {hits + misses} members and {alarms} of {alarms + rejections} others called"
-        " members (independent runs)"
-    )
-    reverse = hits * (alarms + rejections) < alarms * (hits + misses)
-    return Evidence({"": counts}, data, words, (REVERSED,) * reverse)
+    if "members" not in data:
+        names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
+        data |= dict(zip(names, counts, strict=True))
+        words = f"{hits} of {members} members and {alarms} of {others} others called members"
+    notes = (REVERSED,) * (hits * others < alarms * members)
+    return Evidence(tests, data, f"{words} (independent runs)", notes)
 
 
 REVERSED = (
@@ -249,11 +245,11 @@ def audit(
         relation=relation,
         verbose=verbose,
     )
-    result: dict[str, Any] = {
-        "epsilon": End(found.epsilon, is_upper=False) if found.epsilon is not None else None,
-        "claimed_epsilon": End(found.claimed) if found.claimed is not None else None,
-        "p_value": End(found.p_value) if found.p_value is not None else None,
-    }
+    ends = (
+        ("epsilon", found.epsilon),
+        ("claimed_epsilon", found.claimed),
+        ("p_value", found.p_value),
+    )
     query = {**({} if delta is None else {"delta": delta}), "confidence": confidence}
     how = {"fisher": "Fisher's product of exact binomial tests"}
     how["fisher-at-ranks"] = f"{how['fisher']} at each rank, the level shared"
@@ -263,7 +259,7 @@ def audit(
         spec=question.tree,
         relation=found.relation,
         query=query,
-        result={name: value for name, value in result.items() if value is not None},
+        result={k: End(x, is_upper=k != "epsilon") for k, x in ends if x is not None},
         method=found.method,
         check=_check(
             text if len(text) <= SHOWN else brief(question.tree, text),

@@ -577,8 +577,8 @@ OF_ANSWERS = (
     Fault(
         "audit-shared-p",
         "accounting/audit.py",
-        "p_value=min(1.0, ps[least] * len(ps) * runs.ABOVE)",
-        "p_value=min(1.0, ps[least] * runs.ABOVE)",
+        "min(1.0, least * len(ps) * runs.ABOVE)",
+        "min(1.0, least * runs.ABOVE)",
         "accounting",
         "test_audit_runs.py::test_the_p_value_of_several_tests",
     ),
