@@ -139,7 +139,7 @@ def _runs(
         from privcalc.tradeoff.function import trade_off
 
         cells = runs.CLAIM_CELLS // 2 if several else runs.CLAIM_CELLS
-        levels = runs.claim_levels(cells)
+        levels = runs.claim_levels(share, cells)
         alphas = {words: runs.alphas(test, levels) for words, test in tests.items()}
         asked = sorted({x for each in alphas.values() for x in each})
         curve = trade_off(parts, asked, TOLERANCE).worst

@@ -168,9 +168,15 @@ def _inside(x: float | None) -> float | None:
     return x if x is not None and x < 1.0 else None
 
 
-def claim_levels(cells: int = CLAIM_CELLS) -> list[float]:
-    """Return the logs of levels at which a claim is compared, evenly in deviations."""
-    return [_log_tail(FIRST + (LAST - FIRST) * j / cells) for j in range(1, cells + 1)]
+def claim_levels(level: float, cells: int = CLAIM_CELLS) -> list[float]:
+    """Return the logs of levels at which a claim is compared, even in deviations.
+
+    Half of them are between 1/2 and c, where both p-values matter to a verdict.
+    """
+    quarter, middle = cells // 4, _quantile(product(level))
+    ends = ((FIRST, 0.0, quarter), (0.0, middle, 2 * quarter), (middle, LAST, quarter))
+    points = [low + (high - low) * j / n for low, high, n in ends for j in range(1, n + 1)]
+    return [_log_tail(each) for each in points]
 
 
 def alphas(test: Sequence[int], levels: Sequence[float]) -> list[float]:

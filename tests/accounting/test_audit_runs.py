@@ -39,13 +39,13 @@ def p_value(test: tuple[int, ...], claim: Claim, cells: int = 40) -> float:
     """Return the p-value of a claim in closed form."""
     # A little below, as a lower end is.
     betas = [max(0.0, claim(x) - 1e-13) for x in alphas(test[2], test[3], cells)]
-    return runs.p_value(test, runs.claim_levels(cells), betas)
+    return runs.p_value(test, runs.claim_levels(0.05, cells), betas)
 
 
 @cache
 def alphas(alarms: int, rejections: int, cells: int) -> list[float]:
     """Return where a claim is asked, once for all counts of true positives."""
-    return runs.alphas((0, 0, alarms, rejections), runs.claim_levels(cells))
+    return runs.alphas((0, 0, alarms, rejections), runs.claim_levels(0.05, cells))
 
 
 def reference(test: tuple[int, ...], delta: float, level: float, cells: int) -> float:
@@ -124,11 +124,11 @@ def test_the_p_value_is_that_of_the_curve_in_closed_form(mu: float) -> None:
     x = np.linspace(1e-6, 1 - 1e-6, 20_001)
     y = norm.cdf(norm.ppf(1 - x) - mu)
     largest = float((binom.cdf(50, 1000, x) * binom.cdf(500, 1000, y)).max())
-    # Cells are 0.07 deviations wide.
+    # Cells are up to 0.16 deviations wide.
     assert (
         runs.of_product(largest) * (1 - 1e-6)
         <= found
-        <= max(runs.of_product(min(1.0, 1.35 * largest)), 4e-11)
+        <= max(runs.of_product(min(1.0, 1.7 * largest)), 4e-11)
     )
 
 
@@ -200,7 +200,7 @@ def test_the_p_value_of_several_tests() -> None:
     tests = {"one": (90, 10, 60, 40), "other": (50, 50, 30, 70)}
     found = audit(parse("gdp:mu=0.5").tree, tests).p_value
     alone = [p_value(test, gaussian(0.5), runs.CLAIM_CELLS // 2) for test in tests.values()]
-    assert found == pytest.approx(2 * min(alone), rel=1e-4)
+    assert found == pytest.approx(2 * min(alone), rel=0.03)
 
 
 def test_the_level_is_that_of_the_confidence() -> None:
