@@ -63,7 +63,7 @@ def options(command: str) -> list[Option]:
 WIDTH = 78
 EXAMPLES = 3
 # Options that have a line each; the others are named in a paragraph.
-ROWS = {"": 9, "compose": 3, "convert": 2, "subsample": 4, "select": 6, "calibrate": 5}
+ROWS = {"": 9, "compose": 3, "convert": 2, "subsample": 4, "select": 6, "calibrate": 5, "audit": 4}
 # Choices that are longer are named, not listed; formats are what people look for.
 MOST_CHOICES, MOST_FORMATS, NAMES = 44, 54, 20
 

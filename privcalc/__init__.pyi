@@ -30,6 +30,7 @@ __all__ = [
     "UsageError",
     "Verdict",
     "__version__",
+    "audit",
     "calibrate",
     "calibrations",
     "check",
@@ -168,6 +169,21 @@ def select(
 def calibrate(*specs: _Spec, **target: Unpack[_One]) -> Result: ...
 @overload
 def calibrate(*specs: _Spec, **targets: Unpack[_Targets]) -> Result | Results: ...
+def audit(
+    *specs: _Spec,
+    design: Literal["runs", "one-run"],
+    counts: str | Sequence[int] | None = ...,
+    canaries: int | str | None = ...,
+    guesses: int | str | None = ...,
+    correct: int | str | None = ...,
+    scores: str | None = ...,
+    threshold: _Number | None = ...,
+    top: int | str | None = ...,
+    bottom: int | str | None = ...,
+    delta: _Number | None = ...,
+    confidence: _Number = ...,
+    relation: str | None = ...,
+) -> Result: ...
 def calibrations(*specs: _Spec, **targets: Unpack[_Targets]) -> Results: ...
 def check(
     file: str | PathLike[str],

@@ -41,7 +41,7 @@ class Proof(Enum):
 
 
 class Verdict(Enum):
-    """Outcome of a budget check. Only WITHIN passes.
+    """Outcome of a budget check, of which only WITHIN passes, or of an audit.
 
     >>> import privcalc
     >>> privcalc.compose("pure:epsilon=0.1@3", delta=0).epsilon.verdict(0.3)
@@ -51,6 +51,13 @@ class Verdict(Enum):
     WITHIN = "within"
     EXCEEDED = "exceeded"
     UNDECIDED = "undecided"
+    REFUTED = "refuted"
+    COMPATIBLE = "compatible"
+
+    @property
+    def passes(self) -> bool:
+        """Whether a check with this outcome passes."""
+        return self in (Verdict.WITHIN, Verdict.COMPATIBLE)
 
 
 @record

@@ -72,6 +72,7 @@ class Method:
         conversion: how it was converted: classic, balle, optimal or trade_off; "" for none.
         theorems: what proves each column of a curve, or why it is left out.
         kind: of a conversion, lossless or lossy.
+        test: of an audit: its name, and the number of cells that it looked at.
     """
 
     proof: Proof
@@ -82,6 +83,7 @@ class Method:
     conversion: str = ""
     theorems: Mapping[str, str] = field(factory=dict)
     kind: str = ""
+    test: Mapping[str, str | int] = field(factory=dict)
 
     @property
     def engine(self) -> str:

@@ -25,7 +25,6 @@ from privcalc.cli.failure import (
 from privcalc.cli.output import DOCUMENTS, OPTIONS, OUTPUT, Printer, read_output
 from privcalc.commands.command import COMMANDS, Asking, limited, load
 from privcalc.commands.options import FLAG, TEXTS, spelt
-from privcalc.commands.questions import joined
 from privcalc.errors import UsageError
 from privcalc.record import replace
 
@@ -251,12 +250,27 @@ def _calibrate(command: Command, given: Mapping[str, Any], output: Output) -> As
     return ask
 
 
+def _audit(command: Command, given: Mapping[str, Any], output: Output) -> Asking:
+    """Check a line of `audit`."""
+    if given.get("sweep") is not None and not given.get("specs"):
+        raise UsageError("--sweep is over a number of SPEC, and there is none")
+    ask = command.asking(given, verbose=output.verbose)
+    if output.plot or output.plot_file is not None:
+        raise UsageError("audit draws no picture; convert SPEC --to tradeoff --plot has the curve")
+    if not given.get("specs") and "delta" not in ask.values:
+        raise UsageError("without SPEC audit answers epsilon of the evidence: add --delta D")
+    if output.terse and "delta" not in ask.values:
+        raise UsageError("-t prints epsilon of the evidence: add --delta D")
+    return ask
+
+
 CHECKS = {
     "compose": _compose,
     "convert": _convert,
     "subsample": _subsample,
     "select": _select,
     "calibrate": _calibrate,
+    "audit": _audit,
 }
 
 
@@ -353,7 +367,7 @@ def _status(
     """Answer the sum of the specifications, or where SPEC is `-` each line of standard input."""
     if "-" not in specs:
         _check_jobs(output)
-        asked = joined(specs, holes=ask.holes, relation=ask.relation)
+        asked = ask.asked(specs)
         reports = _watching(lambda: ask(asked), output)
         if certificate is not None:
             _certify(reports, certificate)

@@ -8,7 +8,6 @@ from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Verdict
 from privcalc.cli.failure import ExitStatus, abandon, complain
 from privcalc.commands.options import option
 from privcalc.commands.values import read_count
@@ -203,7 +202,7 @@ class Printer:
         lines = () if self._output.quiet else tuple(self._lines(reports, text))
         said = tuple(self._messages(reports, place))
         checks = [report.check for report in reports if report.check is not None]
-        failed = any(check.verdict is not Verdict.WITHIN for check in checks)
+        failed = any(not check.verdict.passes for check in checks)
         status = ExitStatus.BUDGET if failed else ExitStatus.OK
         notes = tuple(self._notes(reports))
         return Printed(lines, said, status, checked=bool(checks), line=line, notes=notes)

@@ -47,7 +47,6 @@ contain the number.
 Examples:
   privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5
   privcalc calibrate laplace:scale=_@100 --epsilon 2 --delta 1e-6
-  privcalc convert gaussian:sigma=2 --to tradeoff --plot
 """
 
 

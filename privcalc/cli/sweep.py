@@ -15,6 +15,7 @@ from privcalc.commands.values import read_count, read_number, split
 from privcalc.errors import DomainError, UsageError
 from privcalc.exact import decimal_text, exact
 from privcalc.record import record, replace
+from privcalc.render.report import End
 from privcalc.render.words import written
 from privcalc.spec.entry import snake_case, word_text
 from privcalc.spec.parse import parse
@@ -254,7 +255,7 @@ def _at(report: Report, name: str, value: float) -> Report:
     if report.command != "calibrate":
         # Tables of methods, one for each value, are no table.
         shown = tuple(key for key, found in report.result.items() if not isinstance(found, str))
-        numbers = tuple(key for key in shown if isinstance(report.result[key], Bound))
+        numbers = tuple(key for key in shown if isinstance(report.result[key], Bound | End))
         tables = (numbers or shown[:1],)
         places = ", ".join(f"{key} {written(found)}" for key, found in asked.items())
         remarks += [("at", places)] if places else []

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from privcalc.bounds import Bound
 from privcalc.commands.options import TEXTS, Option, option
-from privcalc.commands.questions import joined, relation_in_force
+from privcalc.commands.questions import joined, relation_in_force, unstated
 from privcalc.commands.values import is_several
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record, replace
 from privcalc.render.words import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from privcalc.commands.result import Result, Results
     from privcalc.relation import Relation
@@ -37,6 +37,7 @@ COMMANDS = {
     "subsample": "What sampling buys: the amplified Renyi curve.",
     "select": "The best of a random number of runs: private selection.",
     "calibrate": "The value of a free parameter that meets a target.",
+    "audit": "An attack's record: what it refutes, and the epsilon it shows.",
 }
 # What a line of the command line says besides its question, or what has a way of its own in Python.
 ON_LINES = (
@@ -83,6 +84,12 @@ class Asking:
         """Whether specifications may have free parameters."""
         return self.command == "calibrate"
 
+    def asked(self, specs: Sequence[object]) -> Question:
+        """Read specifications as one question; of evidence alone there may be none."""
+        if self.command == "audit" and not specs:
+            return unstated()
+        return joined(specs, holes=self.holes, relation=self.relation)
+
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question, and explain what is wide."""
         from privcalc.accounting.realize import explaining
@@ -122,6 +129,8 @@ class Asking:
 
 def _needs_none(report: Report) -> bool:
     """Say whether nothing is to be explained for certain: the tolerance is that of all numbers."""
+    if report.evidence:
+        return True
     columns = (each if isinstance(each, list) else (each,) for each in report.result.values())
     uppers = (cell.upper for column in columns for cell in column if isinstance(cell, Bound))
     whole = report.command in ("compose", "convert") and report.method.tolerance_met
@@ -186,7 +195,7 @@ class Command:
             if row.read is not None and given.get(row.name) is not None
         }
         for limit, needed in (("max_epsilon", "delta"), ("max_delta", "epsilon")):
-            if limit in values and not values.get(needed):
+            if limit in values and values.get(needed) in (None, ()):
                 flag, where = f"--{limit.replace('_', '-')}", f"--{needed} {needed[0].upper()}"
                 both = [given.get(name) for name in ("max_epsilon", "max_delta")]
                 hint = "" if None in both else "write --max-epsilon {} --delta {}".format(*both)
@@ -205,7 +214,7 @@ class Command:
         from privcalc.commands.result import Result, Results
 
         ask = self.in_python(given)
-        reports = ask(joined(specs, holes=ask.holes, relation=ask.relation))
+        reports = ask(ask.asked(specs))
         if any(is_several(given.get(row.name)) for row in self._places(given)):
             return Results(map(Result, reports))
         return Result(reports[-1])

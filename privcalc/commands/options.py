@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from privcalc.commands.values import (
     read_all,
+    read_confidence,
     read_count,
+    read_counts,
     read_delta,
     read_epsilon,
+    read_number,
     read_order,
     read_ratio,
     read_relation,
     read_text,
     read_texts,
     read_tolerance,
+    read_whole,
 )
 from privcalc.record import record
 
@@ -138,6 +142,17 @@ OPTIONS = (
     _numbers("delta", "D", read_delta, "Delta at which --epsilon holds.", commands=("calibrate",)),
     _numbers("fpr", "F", read_delta,
         "False positive rate at which --tpr holds.", commands=("calibrate",)),
+    Option("specs", "SPEC...", TEXTS,
+        "What the attacked system is said to do; several are one sum. Without it: epsilon of the "
+        "evidence at --delta. - reads questions from standard input.", commands=("audit",)),
+    Option("delta", "D", TEXT, "Answer epsilon of the evidence at this delta, in [0, 1).",
+        commands=("audit",), read=read_delta),
+    Option("max_epsilon", "E", TEXT,
+        "Exit with 1 if the evidence shows that epsilon is above this. Needs --delta; in place of "
+        "SPEC.", commands=("audit",), read=read_epsilon),
+    Option("counts", "TP,FN,FP,TN", TEXT,
+        "Runs with the record called in and out, then without. Of --design runs.",
+        read=read_counts),
     # The same keywords in other commands, and all others.
     Option("specs", "SPEC...", TEXTS,
         "What was done with the data; several are one sum. - reads questions from standard input,"
@@ -249,6 +264,25 @@ OPTIONS = (
     _numbers("advantage", "A", read_delta,
         "Advantage of a membership attack. True minus false positive rate."),
     _numbers("tpr", "T", read_delta, "True positive rate of a membership attack. Needs --fpr."),
+    Option("design", "", TEXT,
+        "runs: many trainings, with and without one record. one-run: one training with many "
+        "canaries, each in by its own fair coin.", choices=("runs", "one-run"), read=read_text),
+    Option("canaries", "M", TEXT, "Canaries of the one run, guessed or not. Of one-run.",
+        read=read_whole),
+    Option("guesses", "R", TEXT, "Canaries guessed in or out; a number fixed beforehand.",
+        read=read_whole),
+    Option("correct", "V", TEXT, "Right guesses among them.", read=read_whole),
+    Option("scores", "FILE", TEXT,
+        "CSV with the header score,member. A line for each run, or for each canary of the one run; "
+        "member is 1 or 0, and a higher score says member.", read=read_text),
+    Option("threshold", "T", TEXT,
+        "Call scores above it members; named before the scores were seen. Of --design runs; "
+        "without it: thresholds at ranks.", read=read_number),
+    Option("top", "K", TEXT, "Of one-run: guess the K largest scores in.", read=read_whole),
+    Option("bottom", "K", TEXT, "Of one-run: guess the K least scores out.", read=read_whole),
+    Option("confidence", "C", TEXT,
+        "Confidence of the answer, above 0.5 and below 1. What is refuted wrongly is so in at most"
+        " 1 - C of all audits.", read=read_confidence),
     Option("ratio", "A,B,...", TEXT,
         "Ratio of the values of several free parameters. In order of appearance.",
         read=partial(read_all, read_ratio)),

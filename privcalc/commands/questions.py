@@ -106,6 +106,14 @@ def joined(
         raise
 
 
+def unstated() -> Question:
+    """Return a question about evidence alone: of a sum of nothing, which no format shows."""
+    from privcalc.spec.read import Question
+    from privcalc.spec.tree import Composed
+
+    return Question(Composed(()), None, "")
+
+
 def summed(questions: Sequence[Question]) -> Question:
     """Return the sum of questions; those that bring different relations have none."""
     if len(questions) == 1:

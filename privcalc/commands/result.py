@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from privcalc.bounds import Bound
 from privcalc.record import record
+from privcalc.render.report import End
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -130,7 +132,10 @@ class Result(_Shown):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the budget of a file is kept: within, exceeded or undecided; see `check`."""
+        """Whether the budget of a file is kept: within, exceeded or undecided; see `check`.
+
+        Of an audit: refuted or compatible.
+        """
         if self.report.check is None:
             raise AttributeError("no budget was checked; that of a bracket is bound.verdict(3)")
         return self.report.check.verdict
@@ -160,7 +165,7 @@ class Result(_Shown):
         Raises:
             AttributeError: the answer has no such bracket.
         """
-        return _printed(self._found(name, Bound))
+        return _printed(self._found(name, Bound | End))
 
     def to_json(self) -> str:
         """Return the line that `--json` prints."""
@@ -183,7 +188,7 @@ class Result(_Shown):
     @property
     def _brief(self) -> str:
         """The first number on a few words, for a prompt."""
-        from privcalc.render.words import bracket, number, written
+        from privcalc.render.words import bracket, number, one_sided, written
 
         result, places = self.report.result, self.report.query.items()
         first, *others = result
@@ -193,6 +198,8 @@ class Result(_Shown):
         for name, value in result.items():
             if isinstance(value, Bound):
                 return f"{name} {bracket(value)}{at}"
+            if isinstance(value, End):
+                return f"{name} at {'most' if value.is_upper else 'least'} {one_sided(value)}{at}"
             if isinstance(value, list):
                 return f"{', '.join(others)} at {len(value)} values of {first}"
         return first
@@ -231,6 +238,8 @@ class Results(tuple[Result, ...], _Shown):
 def _printed(cell: object) -> Bound:
     """Return a bracket with the ends that JSON has: they read back as what is proved."""
     found = getattr(cell, "printed", cell)
+    if isinstance(cell, End):
+        return Bound(cell.printed) if cell.is_upper else Bound(math.inf, cell.printed)
     if isinstance(cell, Bound):
         lower, upper = cell.printed
         return Bound(upper, lower, cell.exact)

@@ -137,6 +137,38 @@ def read_count(name: str, given: object) -> int:
     return _scanned(name, given, what, whole=True).whole or 1
 
 
+# Counts up to this are exact, and so are their sums.
+LARGEST_COUNT = 10**15
+
+
+def read_whole(name: str, given: object) -> int:
+    """Read a whole number of at least 0, such as how often something happened."""
+    given = plain(given)
+    text = given.strip().replace("_", "") if isinstance(given, str) else given
+    if isinstance(text, bool) or not isinstance(text, str | int):
+        raise UsageError(f"{name} takes a whole number such as 950, got {type(given).__name__}")
+    if not re.fullmatch("[0-9]{1,18}", f"{text}") or int(text) > LARGEST_COUNT:
+        words = f"takes a whole number from 0 to {LARGEST_COUNT}, got {str(given)[:_LONGEST]}"
+        error = DomainError if re.fullmatch("-?[0-9]+", f"{text}") else UsageError
+        raise error(f"{name} {words}")
+    return int(text)
+
+
+def read_counts(name: str, given: object) -> tuple[int, ...]:
+    """Read true positives, false negatives, false positives and true negatives."""
+    pieces = given.split(",") if isinstance(given, str) else listed(name, given)
+    if len(pieces) != 4:
+        raise UsageError(f"{name} takes four counts TP,FN,FP,TN, got {len(pieces)}")
+    return tuple(read_whole(name, each) for each in pieces)
+
+
+def read_confidence(name: str, given: object) -> float:
+    """Read a confidence."""
+    return _within(
+        name, given, lambda value: 0.5 < value < 1, "must be above 0.5 and below 1, such as 95%"
+    )
+
+
 def read_text(name: str, given: object) -> str:
     """Read a text, or refuse what is none."""
     if not isinstance(given, str):

@@ -188,3 +188,84 @@ def binomial_tails(n: int, k: int, p: float) -> tuple[tuple[float, float], tuple
     low, high = scale * total * (1.0 - units), min(1.0, scale * (total + rest) * (1.0 + units))
     other = (1.0 - high) * (1.0 - UNIT), min(1.0, (1.0 - low) * (1.0 + 2.0 * UNIT))
     return ((low, high), other) if above else (other, (low, high))
+
+
+# Terms of a tail are summed in blocks of a part of the deviation, as far as this.
+BLOCKS, FAR = 64.0, 9.0
+# Of a search for a limit, and how near it may stop, relatively.
+STEPS, CLOSE = 60, 1e-10
+
+
+def log_below(n: int, k: int, p: float) -> tuple[float, float]:
+    """Return an upper bound on log P(X <= k), X ~ Binomial(n, p), and about P(X = k) / P(X <= k).
+
+    With t(j) = P(X = j), the quotients r_j = t(j-1) / t(j) = 1 + d_j fall with j, so that a block
+    of B terms from j downwards is at most t(j) (r_j^B - 1) / d_j, and all terms from j downwards at
+    most t(j) / -d_j where d_j < 0. Where B is a part b of the deviation, that is too much by about
+    b^2 / 6. d_j = (j - (n+1) p) / ((n-j+1) p) is off by 3 units of (n+1) / (n-j+1) and 4 of itself,
+    and is rounded up; the block's sum rises with it, and is off by 30 units.
+
+    Args:
+        n: from 0 to LARGEST.
+        k: below 0 the tail is empty.
+        p: in [0, 1], exactly.
+    """
+    if k < 0 or (p >= 1.0 and k < n):
+        return -math.inf, 1.0
+    mean, deviation = n * p, math.sqrt(n * p * (1.0 - p))
+    span = FAR * deviation + OUTCOMES
+    if k >= n or p < LEAST_PROBABILITY or k > mean + span:
+        return 0.0, 0.0
+    size = max(1, int(deviation / BLOCKS))
+    starts = np.arange(float(k), max(-1.0, min(float(k), mean) - span), -size)
+    logs, wrong = log_probabilities(np.full(len(starts), float(n)), starts, p)
+    left = n - starts + 1.0
+    d = (starts - (n + 1.0) * p) / (left * p)
+    d += UNIT * (8.0 * (n + 1.0) / left + 8.0 * np.abs(d))
+    blocks = np.ones(len(starts))
+    if size > 1:
+        safe = np.where(d == 0.0, 1.0, d)
+        blocks = np.where(d == 0.0, float(size), np.expm1(size * np.log1p(d)) / safe)
+    if starts[-1] >= size:
+        if not d[-1] < 0.0:
+            return 0.0, 0.0
+        blocks[-1] = -1.0 / d[-1]
+    logs += wrong
+    top = float(logs.max())
+    total = float((np.exp(logs - top) * blocks).sum())
+    value = top + math.log(total)
+    value += UNIT * (len(starts) + 120.0 + 2.0 * float(np.abs(logs).max()) + 8.0 * abs(value))
+    return min(0.0, value), math.exp(min(0.0, float(logs[0]) - value))
+
+
+def upper_limit(n: int, k: int, log_level: float, start: float | None = None) -> float:
+    """Return a p with P(X <= k) <= level, X ~ Binomial(n, p): Clopper-Pearson's limit, or above.
+
+    log P is concave in p, being that of the tail of a beta distribution with a log-concave density.
+    A tangent is above it, and so the zero of one of log P - log level is never below the limit:
+    Newton's steps reach it from above. What is returned was put to the test.
+
+    Args:
+        n: from 1 to LARGEST.
+        k: how many there were, at least 0.
+        log_level: below 0.
+        start: where to begin, inside (0, 1).
+    """
+    if k >= n:
+        return 1.0
+    x = (k + 1.0) / (n + 1.0) if start is None else start
+    best = 1.0
+    for _ in range(STEPS):
+        if x == 1.0:
+            break
+        value, share = log_below(n, k, x)
+        if value <= log_level:
+            best = min(best, x)
+        slope = share * (n - k) / (1.0 - x)
+        step = (value - log_level) / slope if slope > 0.0 else 1.0 - x
+        if value <= log_level and -step <= CLOSE * x:
+            break
+        # Beyond the zero by what rounding may have moved it.
+        following = x + step + 0.25 * CLOSE * x
+        x = following if 0.0 < following < 1.0 else 0.5 * (x + (1.0 if step > 0.0 else 0.0))
+    return best

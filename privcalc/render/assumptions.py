@@ -38,6 +38,8 @@ _OF = {
 def assumptions(reports: Sequence[Report], *, paper: bool = False) -> tuple[tuple[str, str], ...]:
     """Say what the numbers assume; every table shows these lines, and so does a paper."""
     report, noise = reports[0], sensitivities(reports)
+    if not report.text:
+        return report.facts
     count = ""
     if report.sampling != "none" and not paper:
         from privcalc.render.passes import passes
@@ -51,6 +53,7 @@ def assumptions(reports: Sequence[Report], *, paper: bool = False) -> tuple[tupl
         *(((NAME, noise),) if noise else ()),
         ("sampling", sampling_words(report, paper=paper) + count),
         *((("caution", report.caution),) if report.caution else ()),
+        *report.facts,
     )
 
 

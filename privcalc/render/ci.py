@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, Verdict
 from privcalc.errors import UsageError
 from privcalc.render.assumptions import NAME, sampling_name, sensitivities
-from privcalc.render.report import Estimate, OneSided
+from privcalc.render.report import End, Estimate, OneSided
 from privcalc.render.words import (
     COLUMNS,
     METHODS,
@@ -42,7 +42,8 @@ def github(report: Report) -> Iterator[str]:
     """Render one answer: an error if it fails its check, a notice otherwise."""
     if report.check is not None:
         level = "error" if report.failed else "notice"
-        yield annotation(level, "privacy budget", sentence(report), report.source)
+        about = "privacy audit" if report.evidence else "privacy budget"
+        yield annotation(level, about, sentence(report), report.source)
     elif report.caution:
         yield annotation("warning", "no privacy guarantee", sentence(report))
     else:
@@ -52,7 +53,9 @@ def github(report: Report) -> Iterator[str]:
 def sentence(report: Report) -> str:
     """Say what was found, and of what, on one line: what a check proved, or the numbers."""
     about = f"{title([report])}; relation {report.relation.text}, sampling {sampling_name(report)}"
+    about = about if report.text else ""
     about = f"{report.name}: {about}" if report.name else about
+    about = "; ".join(filter(None, (about, *(words for _, words in report.facts))))
     if given := sensitivities([report]):
         about += f", {NAME} {given}"
     why = "".join(f"; {reason}" for reason in report.reasons)
@@ -89,6 +92,8 @@ def _words(name: str, value: object) -> str:
         ends = [str(bracket(item)) for item in value if isinstance(item, Bound)]
         ends += [one_sided(item) for item in value if isinstance(item, OneSided)]
         return f"{name} from {ends[0]} to {ends[-1]}" if ends else ""
+    if isinstance(value, End):
+        return f"{name} at {'most' if value.is_upper else 'least'} {one_sided(value)}"
     return f"{name} {one_sided(value) if isinstance(value, OneSided) else value}"
 
 
@@ -126,8 +131,10 @@ def junit(reports: Sequence[Report]) -> Iterator[str]:
 
 def _name(report: Report) -> str:
     """Name what was asked: `epsilon at delta 1e-5 of gaussian:sigma=2`, or of a file."""
-    quantity = next(iter(report.result)) if report.check is None else report.check.name[4:]
+    quantity = report.check.name[4:] if report.check is not None else ""
+    quantity = quantity or next(iter(report.result))
     of = title([report]) if report.source is None else normpath(report.source[0])
+    of = of or "the evidence"
     return f"{quantity}{at(report)} of {of}"
 
 

@@ -19,7 +19,7 @@ from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.render.assumptions import NAME, STATED, assumed, sensitivities, stated
 from privcalc.render.notes import said
-from privcalc.render.report import Estimate, OneSided
+from privcalc.render.report import End, Estimate, OneSided
 from privcalc.render.words import least, number, sample, title
 from privcalc.spec.json import to_json
 from privcalc.version import __version__
@@ -48,10 +48,8 @@ def as_object(report: Report) -> dict[str, object]:
         "version": __version__,
         "command": report.command,
         **({"name": report.name} if report.name else {}),
-        "spec": to_json(report.spec),
-        "text": report.text,
-        "relation": report.relation.value,
-        "assumed": assumed(report),
+        **(_stated(report) if report.text else {}),
+        **({"evidence": dict(report.evidence)} if report.evidence else {}),
         "query": dict(report.query),
         "result": dict(report.result),
         "method": {
@@ -62,6 +60,7 @@ def as_object(report: Report) -> dict[str, object]:
             **_renyi(method),
             **({"kind": method.kind} if method.kind else {}),
             **({"theorems": dict(method.theorems)} if method.theorems else {}),
+            **method.test,
         },
     }
     if notes := said(report):
@@ -71,8 +70,19 @@ def as_object(report: Report) -> dict[str, object]:
     if report.caution:
         data["caution"] = report.caution
     if (check := report.check) is not None:
-        data["check"] = {check.name: least(check.budget), "verdict": check.verdict.value}
+        budget = {check.name: least(check.budget)} if check.name else {}
+        data["check"] = {**budget, "verdict": check.verdict.value}
     return data
+
+
+def _stated(report: Report) -> dict[str, object]:
+    """Return the specification, and what it assumes."""
+    return {
+        "spec": to_json(report.spec),
+        "text": report.text,
+        "relation": report.relation.value,
+        "assumed": assumed(report),
+    }
 
 
 def _renyi(method: Method) -> dict[str, object]:
@@ -103,6 +113,8 @@ def encoded(value: object) -> object:
         return encoded(ends)
     if isinstance(value, Estimate):
         return {"estimate": encoded(value.value)}
+    if isinstance(value, End):
+        return {"upper" if value.is_upper else "lower": encoded(value.printed)}
     if isinstance(value, OneSided):
         return encoded(value.printed)
     if isinstance(value, Mapping):
@@ -130,10 +142,12 @@ def csv_lines(report: Report) -> Iterator[str]:
     alone = sample(report) and " and " not in report.sampling
     sampling = f"{report.sampling}, {sample(report)}" if alone else report.sampling
     before = (title([report]), report.relation.text, STATED if stated(report) else sampling)
+    before = before if report.text else ("", "", "")
     said = sensitivities([report])
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]
     if report.check is not None:
-        after[2:] = [number(least(report.check.budget)), report.check.verdict.value]
+        budget = number(least(report.check.budget)) if report.check.name else ""
+        after[2:] = [budget, report.check.verdict.value]
     for given, at, name, value in numbers(report):
         # What else was fixed, such as the delta of a sweep.
         fixed = {key: found for key, found in report.query.items() if key != given}

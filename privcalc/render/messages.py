@@ -84,6 +84,8 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
 
 def subject(report: Report, *, unproved: bool = False) -> str:
     """Name what was asked, such as `epsilon at delta 1e-5`; or what of it lacks a lower end."""
+    if report.evidence:
+        return "the evidence"
     if "parameter" in report.result:
         return f"{report.result['parameter']}"
     if report.place is None:

@@ -49,6 +49,7 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
         from privcalc.render.passes import slips
 
         yield from dict.fromkeys((each, "") for report in reports for each in slips(report))
+    yield from dict.fromkeys((each, "") for report in reports for each in report.notes)
     found = given(reports)
     replaced = [each for each in found if each.relation is Relation.REPLACE_ONE]
     changes = "a record that is replaced changes a sum of records clipped to norm C by up to 2 C"

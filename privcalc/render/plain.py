@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, Verdict, round_up
 from privcalc.errors import UsageError
 from privcalc.render.assumptions import assumptions
-from privcalc.render.report import Estimate, OneSided
+from privcalc.render.report import End, Estimate, OneSided
 from privcalc.render.words import (
     COLUMNS,
     METHODS,
@@ -42,12 +42,17 @@ if TYPE_CHECKING:
 
 _GAP = "  "
 _BOLD, _DIM = "1", "2"
-_COLOURS = {Verdict.WITHIN: "32", Verdict.EXCEEDED: "31", Verdict.UNDECIDED: "33"}
+_COLOURS = {
+    **dict.fromkeys((Verdict.WITHIN, Verdict.COMPATIBLE), "32"),
+    **dict.fromkeys((Verdict.EXCEEDED, Verdict.REFUTED), "31"),
+    Verdict.UNDECIDED: "33",
+}
 
 
 def lines(reports: Sequence[Report], *, colour: bool = False) -> Iterator[str]:
     """Render the answers to one question; verdicts stand last."""
-    about = (*names(reports), ("spec", title(reports)), *assumptions(reports))
+    spec = title(reports)
+    about = (*names(reports), *([("spec", spec)] if spec else []), *assumptions(reports))
     for index, line in enumerate(aligned(about)):
         yield _painted(line, _DIM if index else _BOLD, colour=colour)
     for grid in grids(reports):
@@ -82,7 +87,7 @@ def aligned(rows: Sequence[_Cells]) -> Iterator[str]:
         yield _GAP.join(padded).rstrip()
 
 
-_STYLES = {Verdict.WITHIN: "green", Verdict.EXCEEDED: "bold red", Verdict.UNDECIDED: "yellow"}
+_STYLES = {"32": "green", "31": "bold red", "33": "yellow"}
 
 
 def boxed(reports: Sequence[Report], *, colour: bool, width: int) -> str:
@@ -108,7 +113,8 @@ def boxed(reports: Sequence[Report], *, colour: bool, width: int) -> str:
     )
     with console.capture() as capture:
         name = f"{reports[0].name}: " if reports[0].name else ""
-        console.print(Text(f"{name}{title(reports)}", style="bold"), soft_wrap=True)
+        heading = f"{name}{title(reports) or reports[0].command}"
+        console.print(Text(heading, style="bold"), soft_wrap=True)
         for grid in grids(reports):
             table = Table(box=box.ROUNDED, show_edge=True)
             needed = 1
@@ -125,7 +131,7 @@ def boxed(reports: Sequence[Report], *, colour: bool, width: int) -> str:
             console.print(Text(f"{name}: {words}", style="dim"), soft_wrap=True)
         for report in reports:
             if report.check is not None:
-                style = _STYLES[report.check.verdict]
+                style = _STYLES[_COLOURS[report.check.verdict]]
                 console.print(Text(report.check.sentence, style=style), soft_wrap=True)
     return capture.get()
 
@@ -133,7 +139,7 @@ def boxed(reports: Sequence[Report], *, colour: bool, width: int) -> str:
 def markdown_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Render the answers to one question as tables, assumptions and verdicts."""
     name = f"{reports[0].name}: " if reports[0].name else ""
-    yield f"**{name}`{title(reports)}`**"
+    yield f"**{name}`{title(reports) or reports[0].command}`**"
     for grid in grids(reports):
         yield ""
         yield markdown_row(grid[0])
@@ -163,6 +169,9 @@ def terse_line(report: Report) -> str:
     sufficient = report.result.get("sufficient")
     if isinstance(sufficient, int | float):
         return number(sufficient)
+    ends = [value for value in report.result.values() if isinstance(value, End)]
+    if ends:
+        return short_exponent(one_sided(ends[0]))
     values = [value for value in report.result.values() if isinstance(value, Bound)]
     if not values or isinstance(next(iter(report.result.values())), list):
         raise UsageError("-t prints one number: give --delta or --epsilon, and no --engine afa")

@@ -39,6 +39,11 @@ class OneSided:
         return upper if self.is_upper or lower is None else lower
 
 
+@record
+class End(OneSided):
+    """One end that is proved of a number whose other end nobody looks for: `{"lower": x}`."""
+
+
 Number = Bound | OneSided | float
 # A row has columns of its own.
 Row = dict[str, Number | str]
@@ -50,10 +55,10 @@ Quantity = Number | str | list[Number | Row] | Named
 
 @record
 class Check:
-    """The outcome of one budget check.
+    """The outcome of one budget check, or of an audit.
 
-    Its name is max_epsilon or max_delta; the sentence is the verdict in words, with the bracket and
-    what would settle it.
+    Its name is max_epsilon or max_delta, or "" for that of a specification; the sentence is the
+    verdict in words, with the bracket and what would settle it.
     """
 
     name: str
@@ -77,6 +82,9 @@ class Report:
         reasons: sentences on why an end is infinite, missing or far from the other, and what would
             change that; every format has them.
         candidates: further specifications that numbers are about.
+        evidence: of an audit what was seen, as data, and `facts` the same in words; then the
+            specification may be empty.
+        notes: what a reader should know of the evidence.
         written: the text that the specification was read from, or "" where it says something else.
     """
 
@@ -100,6 +108,9 @@ class Report:
     reasons: tuple[str, ...] = ()
     name: str = ""
     command: str = ""
+    evidence: Mapping[str, float | str] = field(factory=dict)
+    facts: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -142,7 +153,7 @@ class Report:
     @property
     def failed(self) -> bool:
         """Whether it has a check that does not pass."""
-        return self.check is not None and self.check.verdict is not Verdict.WITHIN
+        return self.check is not None and not self.check.verdict.passes
 
     @property
     def place(self) -> tuple[str, float] | None:

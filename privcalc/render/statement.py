@@ -47,6 +47,8 @@ def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> 
     values = [value for report in reports for value in report.result.values()]
     if any(isinstance(value, Estimate) for value in values):
         raise UsageError("a statement needs a proved number; --engine afa gives an estimate only")
+    if first.evidence:
+        raise UsageError("a statement is about a guarantee, and an audit about evidence")
     if first.caution:
         raise UsageError(f"a statement is about a guarantee; this is {first.caution}")
     if any(isinstance(value, Bound) and isinf(value.upper) for value in values):

@@ -35,6 +35,8 @@ VERDICTS = {
     Verdict.WITHIN: "within budget",
     Verdict.EXCEEDED: "over budget",
     Verdict.UNDECIDED: "undecided",
+    Verdict.REFUTED: "refuted",
+    Verdict.COMPATIBLE: "compatible",
 }
 _CONVERSIONS = {
     "classic": "converted as in Mironov 2017",

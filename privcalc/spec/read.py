@@ -176,6 +176,8 @@ def guaranteed(answer: Mapping[str, object]) -> tuple[object, Relation]:
     Raises:
         SpecError: an object with a schema is no answer, or none that guarantees something.
     """
+    if answer.get("command") == "audit":
+        raise SpecError("an audit says what evidence shows, and guarantees nothing")
     for message, hint in _faults(answer):
         raise SpecError(message, hint=hint)
     relations = {relation.value: relation for relation in Relation}

@@ -49,6 +49,11 @@ SAME: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
      ("pure:epsilon=1",), {"runs": "poisson:mean=2", "delta": 1e-5}),
     ("calibrate gaussian:sigma=_ --epsilon 1 --delta 1e-5",
      ("gaussian:sigma=_",), {"epsilon": 1, "delta": 1e-5}),
+    ("audit pure:epsilon=1 --design runs --counts 9,1,3,7 --delta 0 --confidence 0.9",
+     ("pure:epsilon=1",),
+     {"design": "runs", "counts": [9, 1, 3, 7], "delta": 0, "confidence": 0.9}),
+    ("audit --design one-run --canaries 9 --guesses 5 --correct 4 --delta 1e-5",
+     (), {"design": "one_run", "canaries": 9, "guesses": 5, "correct": 4, "delta": 1e-5}),
     (f"calibrate {HOLES} --mu 1 --ratio 1,2", (HOLES,), {"mu": 1, "ratio": (1, 2)}),
 ]  # fmt: skip
 

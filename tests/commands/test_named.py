@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 GAUSSIAN = "gaussian:sigma=5"
 WANTED = "gaussian:sigma=_"
-FUNCTIONS = ("compose", "convert", "subsample", "select", "calibrate", "check")
+FUNCTIONS = ("compose", "convert", "subsample", "select", "calibrate", "audit", "check")
 
 
 def called(name: str) -> Callable[..., object]:
@@ -41,6 +41,13 @@ def called(name: str) -> Callable[..., object]:
         ("select", [GAUSSIAN], {"delta": 1e-5}, "select needs runs (such as runs='geometric:"),
         ("select", [GAUSSIAN], {"runs": 30, "delta": 1e-5}, "runs takes a text, got int"),
         ("calibrate", [WANTED], {"target_epsilon": 1, "delta": 1e-5}, "write epsilon"),
+        (
+            "audit",
+            [],
+            {"counts": (1, 1, 1, 1), "delta": 0},
+            "audit needs design runs (many trainings",
+        ),
+        ("audit", [], {"design": "runs", "fpr": 0.1}, "write counts"),
         ("check", [{"budget": 3}], {}, "file takes a text, got dict"),
     ],
 )

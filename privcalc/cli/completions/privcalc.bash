@@ -125,7 +125,7 @@ _privcalc() {
     read -r -a words <<< "${line%"$word"}"
     for each in "${words[@]:1}"; do
         case $each in
-            compose|convert|subsample|select|calibrate) command=$each; break ;;
+            compose|convert|subsample|select|calibrate|audit) command=$each; break ;;
         esac
     done
     if (( ${#words[@]} )); then
@@ -276,6 +276,33 @@ _privcalc() {
             return
             ;;
         calibrate:--epsilon|calibrate:--delta|calibrate:--mu|calibrate:--rho|calibrate:--advantage|calibrate:--tpr|calibrate:--fpr|calibrate:--ratio|calibrate:--sweep|calibrate:--tolerance|calibrate:--jobs) return ;;
+        audit:--design)
+            COMPREPLY=($(compgen -W 'runs one-run' -- "$value"))
+            return
+            ;;
+        audit:--scores)
+            compopt -o filenames 2> /dev/null
+            COMPREPLY=($(compgen -f -- "$value"))
+            return
+            ;;
+        audit:--relation)
+            COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
+            return
+            ;;
+        audit:--format)
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
+            return
+            ;;
+        audit:--color)
+            COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
+            return
+            ;;
+        audit:--plot-file)
+            compopt -o filenames 2> /dev/null
+            COMPREPLY=($(compgen -f -- "$value"))
+            return
+            ;;
+        audit:--counts|audit:--canaries|audit:--guesses|audit:--correct|audit:--threshold|audit:--top|audit:--bottom|audit:--delta|audit:--confidence|audit:--max-epsilon|audit:--sweep|audit:--jobs) return ;;
     esac
     if [[ $word == --*=* ]]; then
         return
@@ -287,10 +314,11 @@ _privcalc() {
         subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         select:-*) COMPREPLY=($(compgen -W '--runs --delta --epsilon --max-epsilon --max-delta --exit-zero --thresholds --epsilon-q --sweep --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         calibrate:-*) COMPREPLY=($(compgen -W '--epsilon --delta --mu --rho --advantage --tpr --fpr --ratio --sweep --relation --tolerance --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
-        :*) COMPREPLY=($(compgen -W 'compose convert subsample select calibrate' -- "$word")); return ;;
+        audit:-*) COMPREPLY=($(compgen -W '--design --counts --canaries --guesses --correct --scores --threshold --top --bottom --delta --confidence --max-epsilon --exit-zero --sweep --relation --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
+        :*) COMPREPLY=($(compgen -W 'compose convert subsample select calibrate audit' -- "$word")); return ;;
     esac
     case $command in
-        compose|convert|subsample|select|calibrate) _privcalc_call "$word" '' ;;
+        compose|convert|subsample|select|calibrate|audit) _privcalc_call "$word" '' ;;
     esac
 }
 
