@@ -117,6 +117,7 @@ def test_approx_rows_match_the_sum_of_kairouz_oh_viswanath() -> None:
     assert abs(e - mp.mpf("31.3584746751281")) < 1e-13
 
 
+@pytest.mark.slow
 def test_one_sampled_use_matches_a_direct_integral() -> None:
     """(1, 0.5, 1): delta is the integral of the positive part of dP - e^epsilon dQ."""
     (row,) = (row for row in ROWS["reach.json"] if row["text"].endswith("@poisson:q=0.5"))

@@ -182,6 +182,7 @@ def test_the_profile_of_a_selection_alone(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_profile_of_a_selection_beside_other_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the other part is the worse, its profile and the errors of its proof are the answer."""
     monkeypatch.setattr(module, "PROFILE_POINTS", 2)

@@ -70,6 +70,7 @@ class TestLaws:
         )
         not_more(few, many)
 
+    @pytest.mark.slow
     @laws
     @given(
         st.sampled_from(["geometric", "logarithmic", "tnb:shape=-0.5", "tnb:shape=3"]),
@@ -136,6 +137,7 @@ def test_a_candidate_that_is_known_from_above_only() -> None:
         assert all(below) is within
 
 
+@pytest.mark.slow
 @pytest.mark.dear("fixed:n=2]")
 @pytest.mark.parametrize("runs", ["fixed:n=2", "binomial:n=3,mean=2"])
 def test_a_bounded_number_of_runs_may_be_composed(runs: str) -> None:

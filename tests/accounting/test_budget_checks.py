@@ -50,6 +50,7 @@ def test_against_known_values(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_it_stops() -> None:
     """Where all digits take some time, they are asked for only if a coarse bracket is undecided."""
     tree = parse("laplace:scale=10@3000").tree

@@ -27,6 +27,7 @@ def gaussian(epsilon: Any, mu: float) -> Any:
     return normal_delta(mu, epsilon)
 
 
+@pytest.mark.slow
 def test_a_chain_is_above_the_pair_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of Gaussian noise, whose group and whose replaced record have pairs of their own."""
     monkeypatch.setattr(module, "POINTS", 200)
@@ -74,6 +75,7 @@ def test_a_chain_ends_at_the_largest_losses(delta: float) -> None:
     assert delta > 0.0 or found.upper >= 0.4
 
 
+@pytest.mark.slow
 def test_a_profile_along_a_chain_is_above_each_step() -> None:
     """It falls, is above that of one answer, and is the same as delta at each epsilon."""
     tree = parse("max(rr:epsilon=0.2,laplace:scale=5)").tree

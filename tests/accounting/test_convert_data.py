@@ -117,6 +117,7 @@ def test_counts_and_local_sensitivities(tmp_path: Path) -> None:
     assert answer.result["epsilon"] == Bound(0.0, 0.0, Fraction(0))
 
 
+@pytest.mark.slow
 def test_confident_aggregation_adds_up(tmp_path: Path) -> None:
     """A screening and the votes of the same queries: no less than any neighbour, no more than all.
 

@@ -108,6 +108,7 @@ def test_quotients_and_groups(a: Written, b: Written, records: int, n: int) -> N
     assert_exactly(epsilon(text), 2 * n * s / scale)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 999), st.integers(1, 20), st.integers(0, 999), st.integers(1, 20), small(3))
 def test_masses_at_infinity(d: int, n: int, g: int, m: int, a: Written) -> None:

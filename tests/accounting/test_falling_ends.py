@@ -73,6 +73,7 @@ class TestFalling:
         assert found[0].exact == Fraction(1, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.dear("laplace:scale=1.5@poisson:q=0.9@2-Relation.REPLACE_ONE]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(

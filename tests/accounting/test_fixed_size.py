@@ -67,6 +67,7 @@ def test_epsilon_grows(less: str, more: str) -> None:
     assert ends(less)[1] < ends(more)[0]
 
 
+@pytest.mark.slow
 def test_a_sample_of_everything_is_no_sample() -> None:
     """With m = n, and nearly so with m next to n."""
     whole = ends("gaussian:sigma=3@wor:n=100,m=100@20", 1e-6)

@@ -110,6 +110,7 @@ def test_select(runs: str) -> None:
 
 
 @pytest.mark.dear("gaussian:sigma=_@poisson:q=0.01@1000-target0]")
+@pytest.mark.dear("gaussian:sigma=_@poisson:q=0.01@1000-target0]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("spec", "target"),

@@ -62,6 +62,7 @@ def gaussian_and_answers(sigma: float, p: float, uses: int, epsilon: Number) -> 
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.dear("200]")
 @pytest.mark.parametrize("k", FIGURE)
 def test_alternating_gaussian_and_answers(k: int) -> None:
@@ -83,6 +84,7 @@ def test_gaussian_and_answers_at_small_delta(uses: int, delta: float) -> None:
     assert bound.width <= 1e-6 * bound.upper
 
 
+@pytest.mark.dear("5.0-100-1e-12]")
 @pytest.mark.dear("5.0-100-1e-12]")
 @pytest.mark.parametrize(
     ("scale", "uses", "delta"),

@@ -26,6 +26,7 @@ PROVED = [
 ]
 
 
+@pytest.mark.dear("GAME]")
 @pytest.mark.parametrize(("proof", "text", "question"), PROVED, ids=[p.name for p, _, _ in PROVED])
 def test_a_proof_has_a_name(proof: Proof, text: str, question: dict[str, float]) -> None:
     """JSON has the words for people, and the engine as scripts have always read it."""

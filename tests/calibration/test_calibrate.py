@@ -107,6 +107,7 @@ def test_noise_of_private_training() -> None:
     assert found.relation is Relation.ADD_OR_REMOVE_ONE
 
 
+@pytest.mark.slow
 def test_count_is_the_largest() -> None:
     """Of counts, one more fails."""
     found = solve("gaussian:sigma=1@poisson:q=0.01@_", target(2.0, 1e-5))

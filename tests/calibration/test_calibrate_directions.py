@@ -186,6 +186,7 @@ def test_every_number_is_decided_on() -> None:
     assert silent == NOT_MONOTONE
 
 
+@pytest.mark.dear("zcdp.omega]")
 @pytest.mark.dear("gaussian.standard_deviation]")
 @pytest.mark.few(5)
 @pytest.mark.parametrize(("place", "ladder"), LADDERS.items(), ids=[".".join(k) for k in LADDERS])

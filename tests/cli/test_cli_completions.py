@@ -55,6 +55,7 @@ def test_fish(tmp_path: Path) -> None:
         assert offered == sorted(kept + word for word in words), line
 
 
+@pytest.mark.slow
 def test_sweep_has_no_action_in_zsh(tmp_path: Path) -> None:
     """What it takes is no list of words, and nothing is offered in its place."""
     needs("zsh")

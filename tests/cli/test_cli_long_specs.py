@@ -71,6 +71,7 @@ def test_up_to_a_megabyte(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_histories_keep_their_name(
     run: Callable[..., Outcome],
     accounting: FakeAccounting,

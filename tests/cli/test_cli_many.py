@@ -164,6 +164,7 @@ def test_failures_of_many_processes() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_closed_pipe_and_an_answer_at_once() -> None:
     """Nobody waits for input that does not come, nor for a reader who is gone."""
     command = [sys.executable, "-m", "privcalc", *ASK, "-t", "--jobs", "2"]

@@ -246,6 +246,7 @@ def check_pipe(found: Printed, command: str, options: list[str], run: Run) -> bo
 QUICK = (("compose", "convert"), ("subsample", "compose"))
 
 
+@pytest.mark.dear("subsample-compose]")
 @pytest.mark.parametrize(
     ("command", "following"),
     [

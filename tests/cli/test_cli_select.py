@@ -28,6 +28,7 @@ def in_order(result: dict[str, Any], quantity: str = "epsilon") -> None:
     assert methods["tight"] <= methods["paper"]
 
 
+@pytest.mark.slow
 def test_a_guarantee_at_two_points(run: Callable[..., Outcome], tmp_path: Path) -> None:
     """One point is for the constant, the other for the tail: delta / mean."""
     file = tmp_path / "points.csv"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.cli.test_cli_schema import objects
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ ORDERS = "2,8,32,128,512"
 Run = "Callable[..., Outcome]"
 
 
+@pytest.mark.slow
 def test_the_exact_epsilon_is_that_of_compose(run: Callable[..., Outcome]) -> None:
     """One question in two commands has one answer."""
     found = objects(run("subsample", GAUSSIAN, "--q", "0.001", "--delta", "1e-6", "--count",

@@ -66,6 +66,7 @@ def random_terms(rng: random.Random) -> list[tuple[AtomicLaw, int]]:
     return terms
 
 
+@pytest.mark.dear("0]", "16]")
 @pytest.mark.dear("8]", "24]")
 @pytest.mark.few(5)
 @pytest.mark.parametrize("seed", range(40))

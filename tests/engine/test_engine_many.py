@@ -24,6 +24,7 @@ from tests.truths import meet, relative
 TOLERANCE = 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "text",

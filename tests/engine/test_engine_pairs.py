@@ -161,6 +161,7 @@ def test_engines_meet(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert batch(seed, QUICK) == []
 
 
+@pytest.mark.slow
 def test_generator_covers_the_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every mechanism and wrapper occurs among a few hundred, and most of these are read."""
     monkeypatch.chdir(tmp_path)

@@ -162,6 +162,7 @@ def test_points_of_both_orders_are_a_law() -> None:
     assert found[[2, 7]] == pytest.approx(truth[[2, 7]], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_composed_tests_are_a_law() -> None:
     """The law of many tests has at each epsilon what its tests prove, and is near the profile."""
     law = law_below(Slots(100, 1, 100), 0.5, remove=True)

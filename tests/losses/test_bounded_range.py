@@ -346,6 +346,7 @@ def test_renyi_divergences_are_maxima_over_offsets(eta: float) -> None:
             assert true <= mpf(c) * (mpf(c) + 1) * mpf(eta) ** 2 / 8
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [1e-14, 6.95e-25])
 def test_deltas_far_below_what_laws_keep(delta: float) -> None:
@@ -359,6 +360,7 @@ def test_deltas_far_below_what_laws_keep(delta: float) -> None:
     assert upper - lower < 1e-5
 
 
+@pytest.mark.dear("noisy-max:noise=laplace,scale=1,candidates=2-10000000.0]")
 @pytest.mark.parametrize(
     ("text", "work"),
     [

@@ -121,6 +121,7 @@ def test_members_of_a_screened_group_are_of_one_direction(adjacency: Adjacency) 
     assert sorted(chosen(term.back)) == pytest.approx(sorted(-loss for loss in own))
 
 
+@pytest.mark.slow
 def test_sampled_ranges_keep_one_use_exact() -> None:
     """One use of a sampled exponential mechanism is attained; more have two ends."""
     one = bracket("exponential:epsilon=1@poisson:q=0.2", epsilon=0.05)

@@ -103,6 +103,7 @@ def test_tilted_variation_bounds_the_variation_on_a_fine_grid(*, remove: bool) -
     assert seen <= bound <= 1.05 * seen
 
 
+@pytest.mark.dear("4.0-True]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize("remainder", [True, False])
 @pytest.mark.parametrize("exponent", [4.0, 1.5, -2.0])

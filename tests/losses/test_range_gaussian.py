@@ -114,6 +114,7 @@ def asked(values: Sequence[float], *, delta: float | None = None, at: float | No
     return compose(spec, deltas=deltas, epsilons=points).answers[0].proved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "width"), [(40, 0.12), pytest.param(150, 0.05, marks=SLOW)])
 def test_brackets_of_many_hold_what_is_attained(n: int, width: float) -> None:
     """Ranges on a lattice, the widest one last, attain no more than the upper end."""

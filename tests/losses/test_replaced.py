@@ -148,6 +148,7 @@ def test_groups_of_replaced_records_are_a_chain() -> None:
 
 
 @pytest.mark.dear("2.0-0.01-gaussian]")
+@pytest.mark.dear("2.0-0.01-gaussian]")
 @pytest.mark.parametrize(("moved", "q", "noise"), [(0.3, 0.6, "laplace"), (2.0, 0.01, "gaussian")])
 def test_renyi_divergences_are_those_of_the_densities(noise: str, moved: float, q: float) -> None:
     """K at real orders, from cells, against quadrature."""

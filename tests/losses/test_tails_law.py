@@ -43,6 +43,7 @@ def density(u: mp.mpf) -> mp.mpf:
     return mp.sech(u) / mp.pi
 
 
+@pytest.mark.slow
 def test_one_use_two_uses_and_a_sample() -> None:
     """Deltas by quadrature of densities."""
     law, a, e = secant(1.25), mp.mpf(1.25), mp.mpf(0.5)

@@ -39,6 +39,7 @@ def pair(others: int, q: float, sigma: float, places: list[float]) -> list[tuple
     return list(zip(*found, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.dear("30-0.999999999-0.5-False")
 @pytest.mark.few(2)
 @pytest.mark.parametrize("remove", [True, False])

@@ -68,6 +68,7 @@ def chances(
     return found
 
 
+@pytest.mark.dear("gaussian-sizes4-2-0.32675]")
 @pytest.mark.parametrize(
     ("noise", "sizes", "cutoff", "largest"),
     [
@@ -154,6 +155,7 @@ def test_nonnegative_streams_cost_at_most_their_bound(cutoff: int) -> None:
         assert four.lower <= any_length.lower * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_streams_of_any_length_below_a_high_threshold() -> None:
     """Few answers are "above": epsilon is finite, and not twice what one stream costs."""
     found = epsilon_of("svt:noise=gaussian,threshold_noise=4,query_noise=8,threshold=40", 1e-6)
@@ -161,6 +163,7 @@ def test_streams_of_any_length_below_a_high_threshold() -> None:
     assert found.lower <= found.upper <= 2.0 * found.lower
 
 
+@pytest.mark.slow
 def test_several_uses_and_groups() -> None:
     """Uses compose within the sum of their guarantees, and a group multiplies the sensitivity."""
     several = epsilon_of("svt:threshold_noise=10,query_noise=20@10", 1e-6)

@@ -36,6 +36,7 @@ def chi_square_delta(uses: int, epsilon: float, ratio: Any) -> Any:
     return below[0] - mp.exp(e) * below[1]
 
 
+@pytest.mark.slow
 def test_variances_two_and_one() -> None:
     """Epsilon and delta are finite, and right, though from order 2 on RDP is infinite."""
     uses, ratio = 5, Fraction(ROOT) ** 2

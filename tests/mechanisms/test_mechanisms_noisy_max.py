@@ -40,6 +40,7 @@ def ends(text: str, delta: float) -> tuple[float, float]:
     return bracket(text, delta=delta)
 
 
+@pytest.mark.dear("100-2.707606-1.29268-None-None]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("m", "general", "monotone", "vector", "vector_monotone"), TABLE)
 def test_published_bounds(

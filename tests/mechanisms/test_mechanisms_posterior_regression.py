@@ -133,6 +133,7 @@ def test_refusals(text: str, words: str) -> None:
         asked_epsilon(text, 1e-5)
 
 
+@pytest.mark.slow
 def test_relations_and_wrappers(run: Callable[..., Outcome]) -> None:
     """Zeroing a record out is removing it; replacing is refused; samples and groups are not."""
     text = "ops:gamma=1,lambda=200,n=100"

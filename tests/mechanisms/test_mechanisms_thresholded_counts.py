@@ -80,6 +80,7 @@ def test_mixtures_of_new_and_old_keys_are_refused_where_they_may_cost_more() -> 
         epsilon(text, 1e-3)
 
 
+@pytest.mark.slow
 def test_a_group_with_losses_beyond_all_doubles() -> None:
     """e^-700 is more than any probability may be below, though one person's losses are 20."""
     text = "thresholded-counts:noise=discrete-laplace,scale=0.05,threshold=31"

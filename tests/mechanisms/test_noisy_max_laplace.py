@@ -101,12 +101,14 @@ def test_equal_scores_attain() -> None:
     assert upper <= lower * 1.05
 
 
+@pytest.mark.slow
 def test_many_candidates_are_as_near() -> None:
     """Of some counts of equal scores the best is close to what all of them may cost."""
     lower, upper = bracket("scale=2,candidates=1000000", 0.99)
     assert upper < 1.45 * lower
 
 
+@pytest.mark.dear("100]")
 @pytest.mark.parametrize("candidates", [9, 100])
 def test_what_is_cut_off_of_many_candidates_counts(candidates: int) -> None:
     """A probability of 2^-50 is all of it at a loss of 39: the bound of Laplace noise is left."""

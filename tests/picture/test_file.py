@@ -39,6 +39,7 @@ def test_each_format_is_written(suffix: str, tmp_path: Path, run: Callable[..., 
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_words_of_a_picture(tmp_path: Path, run: Callable[..., Outcome]) -> None:
     """It names the specification, the relation, the sampling, delta, and how wide the band is."""
     pytest.importorskip("matplotlib")

@@ -63,6 +63,7 @@ def moment(p: mpf, rest: mpf, q: mpf, away: mpf, c: mpf) -> mpf:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_lost_mass_only_weakens() -> None:
     """(P, Q) with P(L = infinity) = m: brute force over pairs of the rest, and all of m on top."""
     c, k, q = 3.0, 1.0, np.array([0.01, 0.2, 0.7])
@@ -89,6 +90,7 @@ PAIRS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.dear("gaussian:sigma=1+laplace:scale=2-zcdp")
 @pytest.mark.parametrize(("law", "curve"), PAIRS)
 def test_a_curve_says_no_less_than_its_law(law: str, curve: str) -> None:
@@ -124,6 +126,7 @@ def test_unequal_orders_take_the_larger_curve() -> None:
     assert two[1] < one[1]
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_largest_losses_bound_both_orders() -> None:
     """A divergence of order infinity is pure differential privacy."""

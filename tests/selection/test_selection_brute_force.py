@@ -69,6 +69,7 @@ def uniform_bound(base: FiniteBase, runs: Runs, constant: float, epsilon: float)
     return runs.mean.upper * float(base.upper(np.array([epsilon - constant]))[0]) + none
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "cases"), [(1, 4), *(pytest.param(k, 40, marks=pytest.mark.slow) for k in (2, 3))]
 )

@@ -193,6 +193,7 @@ def edge_maximum(runs: Runs, start: tuple[float, float], stop: tuple[float, floa
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.dear("geometric-given0]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("family", "given"), RUNS[:7])

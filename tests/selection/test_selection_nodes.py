@@ -93,6 +93,7 @@ class TestAlone:
         assert bound.lower is not None
         assert 3.46 < bound.lower <= bound.upper
 
+    @pytest.mark.slow
     def test_spellings(self) -> None:
         """A count of 1 and parentheses change nothing; a group of results is a result of groups."""
         text = node("gaussian:sigma=4", "geometric,mean=30")

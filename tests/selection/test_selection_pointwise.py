@@ -109,6 +109,7 @@ def test_one_run_is_the_base() -> None:
     assert (found <= exact_deltas * (1.0 + 1e-3)).all()
 
 
+@pytest.mark.slow
 def test_a_price_for_places_helps() -> None:
     """Where many outcomes want the same places the bound gets better, and stays above an order."""
     runs = make_runs("poisson", mean=300.0)

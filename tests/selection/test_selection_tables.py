@@ -151,6 +151,7 @@ def in_order(found: Selected) -> None:
         assert found.bound.lower <= answer
 
 
+@pytest.mark.slow
 def test_the_difference_in_candidates() -> None:
     """At what the paper charges for 30 runs, six times as many are proved to cost no more."""
     tree, runs = parse("gaussian:sigma=4").tree, read_runs("geometric:mean=30")

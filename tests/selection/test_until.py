@@ -47,6 +47,7 @@ def _ends(
     return bound.lower or 0.0, bound.upper
 
 
+@pytest.mark.dear("1.0-0.1]", "0.5-0.5]")
 @pytest.mark.dear("1.0-0.01]")
 @pytest.mark.parametrize(("epsilon", "gamma"), [(1.0, 0.1), (1.0, 0.01), (4.99, 0.01), (0.5, 0.5)])
 def test_a_pure_mechanism(epsilon: float, gamma: float) -> None:

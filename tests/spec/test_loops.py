@@ -19,6 +19,7 @@ LOOPS = loops()
 SPECS = sorted({loop.spec for loop in LOOPS})
 
 
+@pytest.mark.dear("gaussian:sigma=1.1@allocation:t=234,k=3@20]")
 @pytest.mark.dear("gaussian:sigma=1.1@batches:t=2")
 @pytest.mark.few(3)
 @pytest.mark.parametrize("spec", SPECS)

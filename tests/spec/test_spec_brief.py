@@ -106,6 +106,7 @@ def test_lists() -> None:
     assert few(["a"] * 1000, "{} others") == [*["a"] * 8, "992 others"]
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_descriptions_are_short(seed: int) -> None:

@@ -105,6 +105,7 @@ def test_words_that_are_no_names(words: str, named: str) -> None:
         page("frobnicate")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("extra")
 def test_every_page_explains_its_entry() -> None:
     """A page has the parameters with ranges, the rules, the relations and an example."""

@@ -55,6 +55,7 @@ def test_names(written: str, name: str, canonical: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @given(st.from_regex(PATH, fullmatch=True))
 def test_any_name_comes_back(name: str) -> None:
     """Whatever a tree may have for a name is read again from text and JSON."""

@@ -236,6 +236,7 @@ def test_spaces_and_capitals_change_nothing() -> None:
     assert plain == parse("RANDOMIZED_response:Probability=0.6@Poisson-Sampled:Q=0.5").tree
 
 
+@pytest.mark.slow
 def test_every_span_holds_the_text_of_its_part() -> None:
     """The text under the span of a node reads back as that node, wherever it stands."""
     rng = random.Random(4)

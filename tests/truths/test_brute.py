@@ -81,6 +81,7 @@ def test_probabilities_sum_to_one(make: Callable[[], Pair]) -> None:
             assert abs(mp.fsum(column) - 1) < mp.mpf(10) ** -70
 
 
+@pytest.mark.slow
 def test_definitions_have_their_guarantees() -> None:
     """At the stated epsilon delta vanishes, and it does not below."""
     for pair, epsilon in (

@@ -42,6 +42,7 @@ ROWS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row", [row if row in ROWS[:1] else pytest.param(row, marks=pytest.mark.slow) for row in ROWS]
 )
@@ -138,6 +139,7 @@ def test_one_step_of_anything(wrapper: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_divergences_of_an_epoch() -> None:
     """Below those of one step, above the exact one of order 2: (e^{v^2} - 1) / t + 1."""
     tree = parse("gaussian:sigma=1@allocation:t=100").tree

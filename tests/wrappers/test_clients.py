@@ -86,6 +86,7 @@ def test_random_events_of_sampled_clients(case: int) -> None:
     assert found[0].proved.upper <= true[0] * (1 + mpmath.mpf("1e-6"))
 
 
+@pytest.mark.slow
 def test_noise_of_sampled_clients_is_as_concentrated_as_without_the_coin() -> None:
     """Whole orders grow as the event's, and tests far out are the event's: rho and mu of 5 uses."""
     for text, square in (
@@ -101,6 +102,7 @@ def test_noise_of_sampled_clients_is_as_concentrated_as_without_the_coin() -> No
             assert true * (1 - 1e-12) <= bound.upper <= true * (1 + 1e-6)
 
 
+@pytest.mark.dear("rr:p=0.7+rr:p=0.8-1e-4-2]", "rr:p=0.9@poisson:q=0.3-0.5-3]")
 @pytest.mark.dear("rr:p=0.7+rr:p=0.8-1e-4-2]", "rr:p=0.9@poisson:q=0.3-0.5-3]")
 @pytest.mark.few(8)
 @pytest.mark.parametrize(("q", "uses"), [("0.1", 1), ("0.5", 3), ("1e-4", 2), ("0.99", 2)])

@@ -104,6 +104,7 @@ def test_all_samples_of_four_records(others: tuple[float, ...], most: int) -> No
         assert 0.999 * known <= bound.lower <= known * (1.0 + 1e-6)
 
 
+@pytest.mark.slow
 def test_where_the_cap_binds_others_pull_the_other_way() -> None:
     """They attain the upper end, but for what intervals of outputs do not tell apart."""
     low, high = epsilon("gaussian:sigma=1@poisson:q=0.3,max=200,n=1000@100")

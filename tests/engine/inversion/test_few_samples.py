@@ -17,6 +17,7 @@ from tests.truths import meet
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
+@pytest.mark.dear("0]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_engines_meet(seed: int) -> None:

@@ -96,6 +96,7 @@ def excess(played: tuple[Game, list[Array]], sides: triples.Sides, shift: int) -
     return worst
 
 
+@pytest.mark.dear("0.0-False]")
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("y", [0.0, 0.15, 0.5, 0.85, 1.0])
 def test_a_step_of_either_family_is_below(
@@ -106,6 +107,7 @@ def test_a_step_of_either_family_is_below(
     assert excess(played, sides, 0) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_step_of_any_triple_is_below(played: tuple[Game, list[Array]]) -> None:
     """Triangles at random, none of whose sides is longer than 1."""
     rng = np.random.default_rng(3)
@@ -236,6 +238,7 @@ def member(q: float, mu: float, tau: float, losses: Array) -> tuple[Array, Array
     return time_values(q, mu, tau * tau, losses, fine=0.004, under=0.004)
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.dear("0.3-1.5-3e-06")
 @pytest.mark.parametrize(
@@ -303,6 +306,7 @@ def test_the_moment_is_that_of_removing_or_more() -> None:
     assert game._rest(30, 4, one) >= math.comb(30, 4) * truth**26
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_game_adds_the_bends_to_its_chords(monkeypatch: pytest.MonkeyPatch) -> None:
     """What its kernels are made of is above all members between nodes, which chords alone are not,
