@@ -12,6 +12,7 @@ import pytest
 MOST = {"closed form": (38, 51), "DP-SGD": (57, 74)}
 
 
+@pytest.mark.dear("DP-SGD]")
 @pytest.mark.parametrize("question", MOST)
 def test_few_files_are_entered(question: str) -> None:
     """Whoever follows a question from its line to its bracket opens no more."""

@@ -169,6 +169,7 @@ def test_noise_of_one_record_and_of_a_group_of_them() -> None:
     assert either == apart
 
 
+@pytest.mark.slow
 def test_the_profile_of_a_selection_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """It falls, and ends at E[K] times the mass."""
     monkeypatch.setattr(module, "PROFILE_POINTS", 2)

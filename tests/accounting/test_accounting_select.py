@@ -93,6 +93,7 @@ class TestLaws:
 
 
 class TestGuarantees:
+    @pytest.mark.slow
     def test_a_pure_guarantee(self) -> None:
         """At delta 0: 0.5 + 2 log((1 + 10 e^0.5) / (10 + e^0.5)), and not three times 0.5."""
         found = asked("approx:epsilon=0.5,delta=0", "geometric:mean=10", 0.0)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 delta = partial(asked.delta, tolerance=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.dear("1e-08]", "0.0002]")
 @pytest.mark.parametrize("mu", [1e-3, 1e-8, 2e-4])
 def test_little_risk_is_written_in_every_format(mu: float, run: Callable[..., Outcome]) -> None:

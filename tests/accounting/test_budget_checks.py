@@ -29,6 +29,7 @@ def rows() -> list[dict[str, Any]]:
     return [row for row in found if row["maximum"] not in ("0", "0.0", "Infinity")]
 
 
+@pytest.mark.dear("gaussian:sigma=1.0@poisson:q=0.01@1000 {'delta': 1e-05}]")
 @pytest.mark.few(3)
 @pytest.mark.parametrize("row", rows()[::3], ids=lambda row: f"{row['text']} {row['query']}")
 def test_against_known_values(row: dict[str, Any]) -> None:
@@ -70,6 +71,7 @@ def test_it_stops() -> None:
     assert near.bound.width < 1e-6 * exact.upper
 
 
+@pytest.mark.slow
 def test_what_takes_no_time_has_all_digits() -> None:
     """A check of a common run says what the question without a budget says."""
     tree = parse(MNIST).tree

@@ -123,6 +123,7 @@ def test_masses_at_infinity(d: int, n: int, g: int, m: int, a: Written) -> None:
     assert_exactly(bound, mass)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(small(10), COUNTS, small(10), COUNTS)
 def test_sums_of_rho_and_squares(a: Written, n: int, b: Written, m: int) -> None:

@@ -78,6 +78,7 @@ def test_a_sample_of_everything_is_no_sample() -> None:
     assert near[1] > 0.8 * plain[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["laplace:scale=5", "discrete-gaussian:sigma=4"])
 def test_other_noise_keeps_the_glued_pair(event: str) -> None:
     """What is proved of triples is proved of Gaussian noise."""

@@ -73,6 +73,7 @@ def apart() -> dict[str, tuple[Realized, Any]]:
     }
 
 
+@pytest.mark.dear("listed members]")
 @pytest.mark.parametrize("name", apart())
 def test_lower_ends_are_those_of_what_is_below(name: str) -> None:
     """No lower end is above the cost of the mechanism that proves it, whatever is above that."""

@@ -92,6 +92,7 @@ def test_gaussian_noise_is_that_of_the_closed_form(
     check_both_ends(found)
 
 
+@pytest.mark.slow
 def test_noise_of_private_training() -> None:
     """It takes few questions, and is below what prv_accountant 0.2.0 finds.
 
@@ -409,6 +410,7 @@ class TestRatio:
             solve("rdp:order=_,epsilon=1+rdp:order=_,epsilon=2", target(1.0, 1e-5), ratio=ratio)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("units", [pytest.param(10.0, marks=pytest.mark.slow), 1e4])
 def test_a_search_without_work_says_so(units: float) -> None:
     """What a first probe spends may be all there is; the search ends in words, or a value."""

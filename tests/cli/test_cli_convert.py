@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 GAUSSIAN = "gaussian:sigma=1"
 
 
+@pytest.mark.slow
 def test_curves_do_not_tell_everything(run: Callable[..., Outcome]) -> None:
     """A Gaussian and an answer with one Renyi curve: what is true of both is above both."""
     gaussian = result(run, "convert", GAUSSIAN, "--delta", "0.3")["epsilon"]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 @pytest.mark.dear("compose gaussian:sigma=5 --delta 1e-5 --max-epsilon 0.1]")
 @pytest.mark.parametrize(
     "line",

@@ -96,6 +96,7 @@ def test_histories_keep_their_name(
     assert accounting.calls[0]["tree"] == accounting.calls[-1]["tree"]
 
 
+@pytest.mark.slow
 def test_calibrations(run: Callable[..., Outcome]) -> None:
     """The value that was found is in the table; the answer in JSON is what the check is of."""
     noises = "+".join(f"gaussian:sigma={k + 100}" for k in range(60))

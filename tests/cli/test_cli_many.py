@@ -141,6 +141,7 @@ def test_order_is_kept(forks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == [f"{n}{n}" for n in range(300)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_failures_of_many_processes() -> None:
     """A process that ends early, a reader that is gone, questions that cannot be read."""

@@ -50,6 +50,7 @@ LEFT_TO_TYPER = [
 ]
 
 
+@pytest.mark.slow
 def test_mistakes_are_told_alike(
     run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,12 +120,14 @@ class TestPipes:
         done = shell(f"{arguments} >&-")
         assert (done.returncode, done.stderr) == (2, "privcalc: Bad file descriptor\n")
 
+    @pytest.mark.slow
     def test_closed_standard_output_is_not_missed_where_nothing_is_printed(self) -> None:
         """With -q the exit status is the answer."""
         check = f"compose {CHEAP} --delta 1e-5 --max-epsilon"
         assert shell(f"{check} 3 -q >&-").returncode == 0
         assert shell(f"{check} 2 -q >&-").returncode == 1
 
+    @pytest.mark.slow
     @pytest.mark.few(1)
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     @pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-", "2> >(exec true)"])
@@ -134,6 +136,7 @@ class TestPipes:
         for arguments in ("compose foo", "compose", "compose - --delta 1 <<< foo"):
             assert shell(f"{arguments} {stderr}").returncode == 2
 
+    @pytest.mark.slow
     def test_verdict_does_not_depend_on_the_reader(self) -> None:
         """A budget that is exceeded stays exceeded when the reader of the table has gone."""
         check = f"compose {CHEAP} --delta 1e-5 --max-epsilon"

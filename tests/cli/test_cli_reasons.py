@@ -96,6 +96,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.dear("exponential:epsilon=0.1@poisson:q=0.1@9-0]")
 @pytest.mark.dear("gaussian:sigma=1@poisson:q=0.064@16@clients:q=0.5@20-0]")
 @pytest.mark.dear("gaussian:sigma=1@poisson:q=0.064@16@clients:q=0.5@20-0]")
 @pytest.mark.dear("exponential:epsilon=0.1@poisson:q=0.1@9-1]")

@@ -65,6 +65,7 @@ def test_what_is_recorded(part: int) -> None:
             validator("spec").validate(json.loads(entry.out.splitlines()[0])["spec"])
 
 
+@pytest.mark.dear("bound0]")
 @pytest.mark.parametrize("bound", [Bound(math.inf, math.inf), Bound(math.inf, 0.0)])
 def test_infinite_ends(
     bound: Bound, run: Callable[..., Outcome], accounting: FakeAccounting

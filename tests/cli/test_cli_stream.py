@@ -167,6 +167,7 @@ class TestAnswersAsQuestions:
             done = run("compose", "-", "--delta", "1e-5", "-t", stdin=stdin)
             assert len(done.stdout.split()) == count
 
+    @pytest.mark.slow
     def test_the_rounds_of_a_sample(self, run: Callable[..., Outcome]) -> None:
         """A budget that a million rounds exceed does not pass by way of one of them."""
         printed = run("subsample", "gaussian:sigma=1", "--q", "0.01", "--count", "1000000",

@@ -46,6 +46,7 @@ def test_each_value_is_a_question(
     assert found == one
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_bytes(run: Callable[..., Outcome]) -> None:
     """In the same order, errors too."""
     line = ("compose", SPEC, *AT, "--sweep", "q=0.1,2,0.2,0.3,7", "--json")

@@ -46,6 +46,7 @@ def marked(gap: dict[str, Any]) -> Any:
     return pytest.param(gap, id=gap["title"], marks=pytest.mark.slow if gap.get("slow") else ())
 
 
+@pytest.mark.dear("The best of several runs]")
 @pytest.mark.dear("Report noisy max, Laplace noise]")
 @pytest.mark.few(16)
 @pytest.mark.parametrize("gap", [marked(each) for each in GAPS])

@@ -66,6 +66,7 @@ def test_every_public_name_has_an_example(name: str) -> None:
     assert doctest.DocTestRunner().run(found).failed == 0
 
 
+@pytest.mark.slow
 def test_examples_of_the_package_and_the_readme() -> None:
     """They are run, too."""
     assert doctest.testmod(privcalc).failed == 0

@@ -148,6 +148,7 @@ def test_a_census_of_many_variances() -> None:
         assert abs(gaussian_delta(precision, mpmath.mpf(found[0].upper)) / delta - 1) < 0.5
 
 
+@pytest.mark.dear("discrete-gaussian:sigma=20000@1000000-1e-06-1e-05]")
 @pytest.mark.parametrize(
     ("text", "delta", "most"),
     [

@@ -104,6 +104,7 @@ def test_epsilon_of_very_many_uses_is_no_vacuous_bracket(spec: str) -> None:
     assert found.lower > 0.999 * found.upper
 
 
+@pytest.mark.slow
 def test_an_epsilon_between_doubles_where_a_curve_says_more() -> None:
     """The double below has the upper end of the curve, and the one above a lattice's lower end."""
     text = "noisy-max:noise=gumbel,scale=3.42,candidates=7,monotone=true@group:k=4@2020"

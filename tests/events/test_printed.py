@@ -214,6 +214,7 @@ def test_numbers_of_tensorflow() -> None:
             read(f"GaussianDpEvent(noise_multiplier={wrong})")
 
 
+@pytest.mark.slow
 def test_long_histories_are_read_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand entries of a schedule, as Python prints them, are one question."""
     steps = [(1.0 + 1e-5 * k, 0.01, 1) for k in range(10_000)]

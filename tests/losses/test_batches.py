@@ -61,6 +61,7 @@ def test_records_in_no_slot_have_the_profile(
         assert found < 0.95 * least(sigma, len(sizes), epsilon, remove=remove)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "cell", [(4.0, 100, 0.08, False), (1.0, 1000, 2.5, True), (1.0, 234, 3.5, True)]
@@ -173,6 +174,7 @@ def test_composed_tests_are_a_law() -> None:
     assert (composed <= proved * (1.0 + 1e-6)).all()
 
 
+@pytest.mark.slow
 def test_both_orders_of_the_tests_are_one_pair() -> None:
     """P and Q change places."""
     first, second = (law_below(Slots(50, 1, 50), 0.4, remove=each).atoms for each in (True, False))

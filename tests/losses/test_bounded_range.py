@@ -143,6 +143,7 @@ def test_brackets_are_the_best_offsets(
         assert upper - lower < 1e-6 * true
 
 
+@pytest.mark.dear("up-kinds0]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kinds", [((1.0, 3),), ((0.3, 2), (0.5, 1))])
 @pytest.mark.parametrize("side", ["up", "down"])

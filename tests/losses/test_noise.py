@@ -67,6 +67,9 @@ def test_log_mgf_is_within_its_own_error_of_the_truth(name: str, law: LineLaw, m
             assert float(error[i]) < 1e-10
 
 
+@pytest.mark.dear(
+    "0.3-gaussian 1.6 0.3 add-law4-<lambda>]", "15.0-gaussian 1.6 0.3 add-law4-<lambda>]"
+)
 @pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
 @pytest.mark.parametrize("start", [0.3, 15.0])
@@ -103,6 +106,7 @@ def test_tilted_variation_bounds_the_variation_on_a_fine_grid(*, remove: bool) -
     assert seen <= bound <= 1.05 * seen
 
 
+@pytest.mark.slow
 @pytest.mark.dear("4.0-True]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize("remainder", [True, False])

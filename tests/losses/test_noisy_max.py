@@ -100,6 +100,7 @@ def test_of_two_candidates_no_test_has_more_than_the_difference_of_scores(step: 
         assert truth * (1 - mp.mpf("1e-9")) <= p <= truth
 
 
+@pytest.mark.dear("50-0.02-gaussian]")
 @pytest.mark.few(4)
 @pytest.mark.parametrize("noise", ["gaussian", "laplace", "exponential", "gumbel"])
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 0.02, 1e9])

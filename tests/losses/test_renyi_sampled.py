@@ -74,6 +74,7 @@ def test_sampled_discrete_gaussian(variance: Fraction, shift: int, q: float, kin
         check(law_of(DiscreteGaussianLaw(variance, shift), q, kind), c, true, 1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [REMOVE, ADD])
 def test_sampled_unequal_gaussians(kind: str) -> None:
     """Log-ratios that are quadratic in the output, bounded above or below."""
@@ -93,6 +94,7 @@ def test_sampled_unequal_gaussians(kind: str) -> None:
         check(law, c, true, 1e-5 if c < 3.0 else 1e-3)
 
 
+@pytest.mark.slow
 def test_a_large_group_is_summed_by_bands() -> None:
     """A thousand records at order 2: e^K = sum of b_i b_j e^{i j mu^2}."""
     mu, q, size = 0.02, 0.003, 1000

@@ -147,6 +147,7 @@ def test_groups_of_replaced_records_are_a_chain() -> None:
     assert bound.upper > single.upper
 
 
+@pytest.mark.slow
 @pytest.mark.dear("2.0-0.01-gaussian]")
 @pytest.mark.dear("2.0-0.01-gaussian]")
 @pytest.mark.parametrize(("moved", "q", "noise"), [(0.3, 0.6, "laplace"), (2.0, 0.01, "gaussian")])

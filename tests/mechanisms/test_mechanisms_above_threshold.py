@@ -68,6 +68,7 @@ def chances(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.dear("gaussian-sizes4-2-0.32675]")
 @pytest.mark.parametrize(
     ("noise", "sizes", "cutoff", "largest"),

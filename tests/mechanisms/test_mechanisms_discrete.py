@@ -90,6 +90,7 @@ def test_bernoulli_pair_in_both_directions() -> None:
     assert unlikely.lower is not unlikely.upper
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=7).filter(

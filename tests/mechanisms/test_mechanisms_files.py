@@ -58,6 +58,7 @@ def test_all_the_ways_to_write_a_table(text: str) -> None:
     assert law == atoms_of("bernoulli-pair:p=0.25,other_p=0.75", ADD)
 
 
+@pytest.mark.dear("text18-line 1: expected two numbers]")
 @pytest.mark.parametrize(
     ("text", "message"),
     [

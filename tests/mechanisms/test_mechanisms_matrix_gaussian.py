@@ -142,6 +142,7 @@ class TestNamed:
                 assert found.low <= exact <= found.high
                 assert not fixed or found.low == found.high
 
+    @pytest.mark.slow
     def test_many_steps(self) -> None:
         """Long square roots have the sum of their coefficients, by mpmath."""
         with mp.workdps(40):
@@ -246,6 +247,7 @@ class TestAnswers:
         assert meet(one, same)
         assert one.upper <= same.upper * (1 + 1e-8)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("steps", "rounds"), [(96, 12), (100, 13)])
     def test_sampled_rounds(self, steps: int, rounds: int, tmp_path: Path) -> None:
         """Cyclic groups are ceil(steps / bands) sampled uses of the norm of a column, or less."""

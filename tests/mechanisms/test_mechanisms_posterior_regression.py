@@ -97,6 +97,7 @@ def answers_on(text: str, content: str, file: Path) -> list[Bound]:
     return [each for each in found if isinstance(each, Bound)]
 
 
+@pytest.mark.slow
 def test_no_neighbour_of_the_data_costs_more(tmp_path: Path) -> None:
     """Every record of some data gone, and others that come; a line for each use."""
     rng, gamma, ridge = random.Random(9), 0.5, 4.0

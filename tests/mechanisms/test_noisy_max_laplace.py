@@ -91,6 +91,7 @@ def test_no_scores_cost_more(seed: int) -> None:
             assert delta(*pair, mp.mpf(epsilon)) <= upper * (1 + mp.mpf(10) ** -9)
 
 
+@pytest.mark.slow
 def test_equal_scores_attain() -> None:
     """The lower end is at least what one candidate against two with equal scores costs."""
     lower, upper = bracket("scale=2,candidates=3", 0.9)

@@ -28,6 +28,7 @@ def release(first: tuple[Any, Any], second: tuple[Any, Any], a: Any) -> Any:
     return p + max(1 - p - a * (1 - q), mpf(0))
 
 
+@pytest.mark.dear("3-scale-2-9]")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("noise", "spread", "threshold"), [("scale", "2", 9), ("sigma", "1.5", 4), ("scale", "0.8", 2)]

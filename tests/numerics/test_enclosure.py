@@ -78,6 +78,7 @@ def _misses(name: str, operands: list[tuple[float, float]], *, forget: bool = Fa
     return False
 
 
+@pytest.mark.dear("multiply]")
 @pytest.mark.few(3)
 @given(st.data())
 @pytest.mark.parametrize("name", sorted(OPERATIONS))

@@ -126,6 +126,7 @@ def test_a_question_that_is_asked_again_costs_as_much(text: str) -> None:
     assert first[0] > 0.0
 
 
+@pytest.mark.slow
 def test_a_selection_out_of_work_names_all_its_methods() -> None:
     """Both directions have the same methods, whether they were cut short or not."""
     tree = parse("gaussian:sigma=1@poisson:q=0.01").tree

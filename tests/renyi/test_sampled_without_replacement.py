@@ -79,6 +79,7 @@ def test_sums_hold_their_definitions(base: ExactCurve, q: float, order: int) -> 
     assert values[True] <= values[False]
 
 
+@pytest.mark.slow
 def test_forward_differences_hold_the_moments() -> None:
     """Differences are above the moments however much they cancel, and close where they do not."""
     for base in (gaussian(100.0), gaussian(5.0), gaussian(0.7), laplace(3.0)):

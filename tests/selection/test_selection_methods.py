@@ -79,6 +79,7 @@ class TestRenyiMethods:
 class TestBruteForce:
     """Every order of preference of a base with four outcomes, both directions."""
 
+    @pytest.mark.slow
     @pytest.mark.few(3)
     @pytest.mark.parametrize("trials", [3, pytest.param(12, marks=pytest.mark.slow)])
     @pytest.mark.parametrize("runs", ALL_RUNS, ids=lambda runs: f"{runs.family}-{runs.first}")

@@ -170,6 +170,7 @@ def test_the_example_of_a_file_is_whole(
     assert answer.method.tolerance_met
 
 
+@pytest.mark.slow
 def test_the_shipped_schema_is_the_registry() -> None:
     """privcalc/schema/spec-v1.json is what `python -m man.schema` writes."""
     assert SCHEMA.read_text(encoding="utf-8") == spec_schema_text()

@@ -158,6 +158,7 @@ def test_length_is_limited() -> None:
     assert error.span == (MAX_LENGTH, MAX_LENGTH + 1)
 
 
+@pytest.mark.slow
 def test_thousands_of_terms_are_read() -> None:
     """A ledger of many entries comes back from its text, and from its twin."""
     tree = ledger(3_000)

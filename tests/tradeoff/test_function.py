@@ -83,6 +83,7 @@ def test_directions_of_samples() -> None:
         assert back[1].lower <= ALPHAS[i] <= back[0].upper
 
 
+@pytest.mark.slow
 def test_the_best_epsilon_may_be_the_last_that_is_tried() -> None:
     """Nearly all losses of this Renyi curve are above 690, and nothing is left of beta."""
     curve = trade_off(laws_of("zcdp:rho=1000"), [1e-300, 0.3], TOLERANCE).worst

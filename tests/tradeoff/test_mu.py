@@ -127,6 +127,7 @@ def test_one_randomised_response_has_a_closed_form(p: float) -> None:
     assert mu.width <= 1e-9 * mu.upper
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.floats(-12.0, 2.9))
 def test_pure_guarantees_have_a_closed_form(log_epsilon: float) -> None:

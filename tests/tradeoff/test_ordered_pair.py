@@ -25,6 +25,7 @@ def convex(a: float, slopes: Sequence[float], kinks: Sequence[float]) -> float:
     return sum(slope * max(0.0, a - kink) for slope, kink in zip(slopes, kinks, strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.floats(0.1, 5.0), min_size=2, max_size=5),

@@ -51,6 +51,7 @@ def test_samples_of_the_records_of_sampled_clients(text: str, remove: float, add
         assert bound.upper <= bound.lower * (1 + 1e-4)
 
 
+@pytest.mark.dear("21]", "42]")
 @pytest.mark.few(4)
 @pytest.mark.parametrize("case", range(84))
 def test_random_events_of_sampled_clients(case: int) -> None:
@@ -164,6 +165,7 @@ def test_what_is_refused(text: str, words: str) -> None:
         answer(text, deltas=(1e-5,))
 
 
+@pytest.mark.slow
 def test_rare_clients_lose_nothing() -> None:
     """Masses that are hardly doubles count as infinite losses above, however often they are cut."""
     found = answer("laplace:scale=1@clients:q=1e-99", epsilons=(0.0,)).proved

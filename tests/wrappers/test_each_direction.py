@@ -26,6 +26,7 @@ def directions(text: str, epsilon: float) -> dict[str, Bound]:
     return {name: bound for name, bound in found.items() if bound is not None}
 
 
+@pytest.mark.dear("gaussian-poisson:q=0.2]", "gaussian-wor:n=10,m=2]")
 @pytest.mark.parametrize("wrapper", ["poisson:q=0.2", "wor:n=10,m=2"])
 @pytest.mark.parametrize("scale", ["gaussian", "laplace"])
 def test_one_sampled_use(wrapper: str, scale: str) -> None:

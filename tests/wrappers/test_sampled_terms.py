@@ -121,6 +121,7 @@ def test_both_ends_of_one_use_are_sampled(text: str) -> None:
     assert other.upper == pytest.approx(Q * one.upper, rel=1e-5)
 
 
+@pytest.mark.dear("({}+gaussian:sigma=9)]")
 @pytest.mark.parametrize("event", ["{}", "({}+gaussian:sigma=9)"])
 def test_what_needs_all_other_records_has_no_lower_end_in_a_sample(event: str) -> None:
     """In the worst case of shuffled batches all others pull the other way; here some are out."""
@@ -130,6 +131,7 @@ def test_what_needs_all_other_records_has_no_lower_end_in_a_sample(event: str) -
     assert answer.proved.upper > 0.0
 
 
+@pytest.mark.slow
 def test_a_list_has_its_digits_in_the_order_that_is_asked_for() -> None:
     """At a small delta the composition is listed where the losses of that order are large."""
     tree = parse("(laplace:scale=2+gaussian:sigma=2)@poisson:q=0.1").tree

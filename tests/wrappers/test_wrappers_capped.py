@@ -40,6 +40,7 @@ def test_peer_is_matched_or_beaten() -> None:
     assert low == pytest.approx(1.0152, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "most", "q"), [(4, 2, "1/2"), (30, 2, "0.1")])
 def test_one_use_is_the_pair_of_a_coin(n: int, most: int, q: str) -> None:
     """The upper end, by sums of rationals and profiles at 40 digits."""
@@ -82,6 +83,7 @@ def laws_of_all_samples(
     return found[0], found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("others", [(1.0,) * 3, (-1.0, 0.5, 1.0)])
 @pytest.mark.parametrize("most", [1, 2])

@@ -57,6 +57,7 @@ def test_two_uses_by_one_integral(row: dict[str, Any], move: float) -> None:
     assert relative(found.bound) <= 2.0 * tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.dear("cell1]")
 @pytest.mark.parametrize("cell", [(0.7, 1e-5, 100_000, 1e-8), (1.0, 1e-4, 10_000, 1e-12)])
 def test_the_split_does_not_matter(cell: tuple[float, float, int, float]) -> None:
@@ -77,6 +78,7 @@ def test_the_split_does_not_matter(cell: tuple[float, float, int, float]) -> Non
         assert relative(other) <= 1e-6, change
 
 
+@pytest.mark.slow
 def test_one_split_serves_its_neighbours() -> None:
     """As narrow some deviations away as at its epsilon, valid farther out, silent far away."""
     composition, centre = uses(0.4, 1e-5, 100_000), 1.0

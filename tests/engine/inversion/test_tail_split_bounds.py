@@ -111,6 +111,7 @@ def test_no_later_modulus_exceeds_the_bound(
     assert np.abs(np.diff(density)).sum() <= cells.variation() * (1 + 1e-3)
 
 
+@pytest.mark.slow
 def test_the_edge_of_the_shifted_line_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Far out the edge is all that is left: without the vertical the bound is false."""
     cut, ts = CUTS[2], np.array([1e4])

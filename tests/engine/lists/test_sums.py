@@ -48,6 +48,7 @@ def delta_of(law: Tilted, epsilon: float, moved: float = 0.0) -> mpf:
         return total
 
 
+@pytest.mark.dear("400.0-90.0]")
 @pytest.mark.parametrize(("c", "scale"), [(0.01, -1.0), (400.0, 90.0)])
 def test_lists_prove_what_they_say(c: float, scale: float) -> None:
     """Losses that are off, weights that are missing, mass that is lost, and noise are counted."""

@@ -133,6 +133,7 @@ def test_modest_parameters(name: str) -> None:
     check(draw(name, 0, extreme=False), some(name))
 
 
+@pytest.mark.dear("gaussian_pair]")
 @pytest.mark.dear("noisy_max")
 @pytest.mark.few(8)
 @pytest.mark.parametrize(
@@ -148,6 +149,7 @@ def test_extreme_parameters(name: str) -> None:
     check(draw(name, 0, extreme=True))
 
 
+@pytest.mark.dear("skellam:variance=30]")
 @pytest.mark.few(4)
 @pytest.mark.parametrize(
     "text", [*SHARP, *(pytest.param(text, marks=pytest.mark.slow) for text in SLOW)]

@@ -136,6 +136,7 @@ def test_the_rest_of_a_block_grows_with_the_moment(
     assert block.min() >= (least + 0.9 * rise) * (1.0 - 1e-9)
 
 
+@pytest.mark.slow
 def test_what_is_cut_off_is_counted() -> None:
     """Losses of R beyond the last step of a kernel count as if they told everything."""
     q, mu, uses = 0.05, 1.0, 10
@@ -152,6 +153,7 @@ def test_what_is_cut_off_is_counted() -> None:
         assert game.left_out(uses) <= 1.2 * uses * omega + 1e-15
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("part", [0.3, 0.45, 0.6])
 def test_games_that_cut_off_much_are_above(part: float) -> None:
