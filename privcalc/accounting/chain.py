@@ -73,7 +73,7 @@ class NeighbourChain:
     @cached_property
     def _ends(self) -> list[Composition]:
         """Return pairs for the ends of the chain, in each order."""
-        from privcalc.losses.composed import chained, grouped, step_of
+        from privcalc.losses.composed import LARGEST_GROUP, chained, grouped, step_of
         from privcalc.losses.profiles import one_order_law
 
         first, second = zip(*self.directions.pairs, strict=True)
@@ -84,7 +84,10 @@ class NeighbourChain:
             # From the data with the record to those without, and on to those with another.
             ends = [chained(*(step_of(each, 2, above=True) for each in steps), above=True)]
         else:
-            ends = [grouped(each, self.records) for each in steps]
+            # A chain of chains has as many records, or a few more, which may be no change.
+            k, most = self.records, LARGEST_GROUP
+            size = min(range(-(-k // most), most + 1), key=lambda each: -k % each, default=k)
+            ends = [grouped(grouped(each, size), -(-k // size)) for each in steps]
         return [Composition.of([(law, 1)]) for law in ends]
 
     def _points(self, parts: Sequence[Realized]) -> tuple[tuple[Fraction, Fraction], ...]:

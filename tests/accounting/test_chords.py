@@ -54,6 +54,18 @@ def test_a_chain_is_above_either_direction() -> None:
     assert NeighbourChain(directions, 2, False).delta(2.0) >= 0.2 - 0.001 * math.exp(2.0)
 
 
+@pytest.mark.slow
+def test_a_chain_of_more_records_than_a_group_has() -> None:
+    """Its profile is that of Gaussian noise for as many records, or a few more, from above."""
+    directions = Directions(
+        realize(parse("gaussian:sigma=2002").tree, Relation.ADD_OR_REMOVE_ONE), 1e-7
+    )
+    for records in (1001, 2003):
+        mu = records / 2002
+        found = NeighbourChain(directions, records, False).delta(0.5)
+        assert gaussian(0.5, mu) <= found * (1.0 + 1e-9) <= gaussian(0.5, mu) * 1.05
+
+
 def test_no_chain_of_chains() -> None:
     """Replacing several records has none; what cannot be read at all has none either."""
     gaussian_tree = parse("gaussian:sigma=2").tree

@@ -49,10 +49,10 @@ OF_ANSWERS = (
     Fault(
         "chain-of-one-step",
         "accounting/chain.py",
-        "grouped(each, self.records)",
-        "grouped(each, self.records - 1)",
+        "grouped(grouped(each, size), -(-k // size))",
+        "grouped(grouped(each, size), -(-k // size) - 1)",
         "accounting",
-        "test_chords.py::test_a_chain_is_above_the_pair_that_is_known",
+        "test_chords.py::test_a_chain_of_more_records_than_a_group_has",
     ),
     Fault(
         "lower-end-unproved",
