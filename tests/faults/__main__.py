@@ -18,13 +18,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tests.faults.fault import seeded
-from tests.faults.table import FAULTS
-
-if TYPE_CHECKING:
-    from tests.faults.fault import Fault
+from tests.faults.fault import FAULTS, Fault, seeded
 
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(".git", "__pycache__", ".*_cache", "dist")
@@ -57,7 +52,7 @@ def caught(fault: Fault, slow: str = "not slow") -> str:
         right = file.read_text(encoding="utf-8")
         file.write_text(seeded(fault, tree), encoding="utf-8")
         # A test that is named may be slow.
-        for chosen, tests in (("", fault.named), (slow, f"tests/{fault.folder}")):
+        for chosen, tests in (("", fault.named), (slow, fault.folder)):
             done = run(tree, "-m", chosen, tests)
             if done.returncode:
                 break

@@ -8,8 +8,7 @@ from functools import cache
 import pytest
 
 from tests.faults.__main__ import ROOT
-from tests.faults.fault import Fault, seeded
-from tests.faults.table import FAULTS
+from tests.faults.fault import FAULTS, Fault, seeded
 
 
 @cache
