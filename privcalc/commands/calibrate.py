@@ -132,8 +132,9 @@ def _stated(query: Query, targets: Sequence[Query]) -> tuple[tuple[str, float] |
     several = [name for name in query if len({each[name] for each in targets}) > 1]
     if len(targets) == 1:
         return None, f"{quantity} <= {written(value)}{at}"
-    words = f" at each {places[0]}" if places[:1] == several[:1] else at
-    if quantity in several:
+    words = f" at each {places[0]}" if places and places[:1] == several[:1] else at
+    # Equal ones are told by what else there is.
+    if quantity in several or not places:
         place = at if words != at else ""
         return (f"max_{quantity}{place}", value), f"{quantity} <= max_{quantity}{words}"
     return (places[0], query[places[0]]), f"{quantity} <= {written(value)}{words}"
