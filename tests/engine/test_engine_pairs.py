@@ -60,6 +60,8 @@ REFUSALS = (
     "cannot be sampled as if there were",
     # A tree of sums is of all steps, and participations are drawn.
     "sampling of matrix-gaussian is known",
+    # Not every vector with the norms of a group is a sum of one for each record.
+    "@group of l1 and l2 is not available",
     # Caps are on batches of Gaussian noise.
     "@poisson with max",
     # Of games that replace a record only losses of some size are known.
